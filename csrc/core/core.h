@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What shims may use of the runtime (libvtrace.so.1, symbol version VTRACE_1). Everything here is part of the
+   binary interface: the MPI shim stands in the user's executable and may be older than the library.
+   No function changes errno, blocks, or allocates with malloc.                                               */
+#ifndef VT_CORE_H
+#define VT_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "format.h"
+
+#define VT_ABI 1 /* the runtime keeps older shims and refuses newer ones with one warning */
+
+/* Paradigms and region roles have OTF2's numbers (OTF2_Paradigm, OTF2_RegionRole); tests compare them. */
+enum vt_paradigm { VT_PARADIGM_USER = 1, VT_PARADIGM_COMPILER = 2, VT_PARADIGM_MPI = 4, VT_PARADIGM_NONE = 22 };
+enum vt_role {
+    VT_ROLE_FUNCTION = 1, VT_ROLE_BARRIER = 15, VT_ROLE_COLL_ONE2ALL = 23, VT_ROLE_COLL_ALL2ONE = 24,
+    VT_ROLE_COLL_ALL2ALL = 25, VT_ROLE_COLL_OTHER = 26, VT_ROLE_FILE_IO = 27, VT_ROLE_POINT2POINT = 28,
+    VT_ROLE_RMA = 29, VT_ROLE_FILE_IO_METADATA = 38,
+};
+
+/* ---- Attaching ---- */
+enum vt_shim_kind { VT_SHIM_MPI = 1 };
+
+struct vt_shim {
+    uint32_t size, abi; /* sizeof(struct vt_shim), VT_ABI as the shim was compiled */
+    uint32_t kind;      /* enum vt_shim_kind */
+    uint32_t unused;
+    const char *name;    /* "MPICH 5.0.2": for the trace's properties */
+    const char *version; /* vtrace version that built the shim */
+};
+
+/* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new). */
+int vt_attach(const struct vt_shim *shim);
+
+/* ---- Recording: cheap, from any thread, also from signal handlers ---- */
+void vt_enter(uint32_t region);
+void vt_leave(uint32_t region);
+
+/* Writes n <= 64 words of one or more whole records (see format.h) at one moment, now: the upper half of
+   words[0] is filled in here, in the heads of further records it must be 0. words is changed.           */
+void vt_write(uint64_t *words, unsigned n);
+
+/* One word of a record's head, for vt_write. */
+#define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
+
+/* ---- Definitions ---- */
+enum vt_id { VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_IDS };
+
+/* The next free id of a kind in this process, from 1. Requests have 64 bits, others at most VT_ID_MAX:
+   beyond that 0 is returned, and what would have used it must not be recorded.                        */
+uint64_t vt_new_id(enum vt_id kind);
+
+/* Returns the new region's id, 0 when there are too many or nothing is recorded. file may be NULL. */
+uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line);
+
+/* Writes one definition (a MessagePack array made with core/msgpack.h, at most 60 000 bytes) to the calling
+   thread's definitions, before any event that the thread records later. Returns 0 when it is lost.          */
+int vt_define(const void *bytes, size_t n);
+
+/* ---- The world ---- */
+struct vt_world {
+    uint32_t size;      /* sizeof(struct vt_world) */
+    uint32_t rank, world_size;
+    uint32_t unused;
+    uint64_t world;     /* random number that rank 0 chose with vt_random */
+    uint8_t run[16];    /* rank 0's run id */
+};
+
+/* This process's run id (16 bytes), before the ranks agree on one. */
+void vt_run_id(uint8_t run[16]);
+uint64_t vt_random(void);
+
+/* After MPI_Init: from here on the process has its rank, and its files that name. Once per process. */
+void vt_set_world(const struct vt_world *world);
+
+/* Writes all that is recorded so far to the local files (at MPI_Finalize; the end of the program does it too). */
+void vt_complete(void);
+
+/* ---- Help for shims ---- */
+/* Zeroed pages that live as long as the process, NULL when there is no memory. */
+void *vt_pages(size_t bytes);
+/* One line "vtrace: ..." on stderr, at most once per process for equal format, if VT_VERBOSE >= 1. No %f. */
+void vt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Clock ticks now; not for records. */
+uint64_t vt_ticks(void);
+
+#endif

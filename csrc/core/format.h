@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layout of everything that vtrace writes: the only thing the runtime and the unifier share.
+   Its Python twin is src/vtrace/io/records.py; docs/file-format.md explains it with pictures.
+   All numbers are little endian. Sizes are bytes unless a name says words (8 bytes).            */
+#ifndef VT_FORMAT_H
+#define VT_FORMAT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define VT_FORMAT_VERSION 1
+#define VT_FILE_MAGIC "VTRACE\r\n" /* a transfer in text mode breaks it visibly */
+#define VT_BLOCK_MAGIC "VTB1"
+
+#define VT_CHUNK_SIZE 65536u
+#define VT_CHUNK_DATA 512u /* where the records of a chunk begin */
+#define VT_OPEN_MAX 32     /* open regions that a chunk names; deeper ones follow from later leaves */
+#define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
+#define VT_NO_RANK 0xffffffffu
+
+/* ---- Records: words of 8 bytes -------------------------------------------------------------
+   bits 63..32  clock ticks since the location's previous record
+   bits 31..0   what happened:
+     function:  bit 31 = 1, bit 30 = leave, bits 29..0 = offset in the process's code space
+     else:      bit 31 = 0, bits 30..24 = kind, bits 23..21 = payload words, bits 20..0 = id
+   Payload words follow as they are. A record never crosses the end of its chunk.              */
+#define VT_FUNCTION 0x80000000u
+#define VT_FUNCTION_LEAVE 0x40000000u
+#define VT_CODE_MASK 0x3fffffffu
+#define VT_ID_MAX 0x1fffffu
+#define VT_WHAT(kind, words, id) ((uint32_t)(kind) << 24 | (uint32_t)(words) << 21 | (uint32_t)(id))
+#define VT_KIND(what) ((what) >> 24 & 0x7f)
+#define VT_WORDS(what) ((what)&VT_FUNCTION ? 0u : (what) >> 21 & 7)
+#define VT_ID(what) ((what)&VT_ID_MAX)
+
+/* Classes of records in a block: the unifier skips blocks that hold nothing of what it looks for. */
+#define VT_CLASS_FUNCTION 0x1u   /* function events */
+#define VT_CLASS_NEW_CODE 0x2u   /* may hold functions or addresses that earlier blocks of the location do not */
+#define VT_CLASS_REGION 0x4u     /* enter and leave of named regions */
+#define VT_CLASS_MESSAGE 0x8u    /* point-to-point communication */
+#define VT_CLASS_COLLECTIVE 0x10u /* collectives, communicators */
+#define VT_CLASS_THREAD 0x20u    /* reuse of the location, later fork and join */
+#define VT_CLASS_IO 0x40u
+#define VT_CLASS_MEMORY 0x80u
+#define VT_CLASS_METRIC 0x100u
+#define VT_CLASS_CONTROL 0x200u  /* lost, on, off, flush, limit, time */
+#define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
+#define VT_CLASS_ALL 0xffffffffu
+
+/* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
+   (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
+   with OTF2's numbers of collective operations, root 0xffffffff where there is none.                     */
+#define VT_KINDS(X)                                                                                                   \
+    X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */              \
+    X(ENTER, 2, 0, REGION)              /* id region */                                                               \
+    X(LEAVE, 3, 0, REGION)              /* id region */                                                               \
+    X(ENTER_ADDRESS, 4, 1, ADDRESS)     /* w0 address of a function that has no place in the code space */            \
+    X(LEAVE_ADDRESS, 5, 1, ADDRESS)     /* w0 address */                                                              \
+    X(LOST, 6, 1, CONTROL)              /* id reason (VT_LOST_*), w0 events lost since the location's last LOST */    \
+    X(OFF, 7, 0, CONTROL)               /* recording was switched off */                                              \
+    X(ON, 8, 0, CONTROL)                /* recording was switched on */                                               \
+    X(FLUSH, 9, 1, CONTROL)             /* a flush begins at the record's time, w0 its ticks */                       \
+    X(LIMIT, 10, 0, CONTROL)            /* the location stops recording here (VT_MAX_FLUSHES) */                      \
+    X(THREAD, 11, 1, THREAD)            /* the location goes over to thread w0 (kernel id); open regions end */       \
+    X(SEND, 16, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; before the call */                         \
+    X(RECV, 17, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; after the call */                          \
+    X(ISEND, 18, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                              \
+    X(ISEND_COMPLETE, 19, 1, MESSAGE)   /* w0 request */                                                              \
+    X(IRECV_REQUEST, 20, 1, MESSAGE)    /* w0 request */                                                              \
+    X(IRECV, 21, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                              \
+    X(REQUEST_TEST, 22, 1, MESSAGE)     /* w0 request: tested, not complete */                                        \
+    X(REQUEST_CANCELLED, 23, 1, MESSAGE) /* w0 request */                                                             \
+    X(COLL_BEGIN, 24, 0, COLLECTIVE)                                                                                  \
+    X(COLL_END, 25, 3, COLLECTIVE)      /* id comm, w0 OP_ROOT, w1 bytes sent, w2 bytes received */                   \
+    X(COLL_REQUEST, 26, 1, COLLECTIVE)  /* w0 request of a non-blocking collective */                                 \
+    X(COLL_COMPLETE, 27, 4, COLLECTIVE) /* id comm, w0 OP_ROOT, w1 sent, w2 received, w3 request */                   \
+    X(COMM_CREATE, 28, 0, COLLECTIVE)   /* id comm */                                                                 \
+    X(COMM_DESTROY, 29, 0, COLLECTIVE)  /* id comm */                                                                 \
+    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */
+
+enum vt_kind {
+#define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,
+    VT_KINDS(VT_KIND_ENUM)
+#undef VT_KIND_ENUM
+};
+
+/* Why events were not recorded. */
+enum vt_lost {
+    VT_LOST_SIGNAL = 1, /* a signal handler came while its thread was recording */
+    VT_LOST_MEMORY = 2, /* no chunk could be had: disk full, file size limit */
+    VT_LOST_WRITE = 3,  /* the events file could not be written */
+    VT_LOST_LIMIT = 4,  /* VT_MAX_FLUSHES reached */
+};
+
+/* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
+   Ids are per process. A forked child's ids that it does not define itself are its parent's.
+   An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds.          */
+enum vt_definition {
+    VT_D_PROPERTY = 1,     /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X" ... */
+    VT_D_REGION = 2,       /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0 */
+    VT_D_MODULE = 3,       /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
+    VT_D_MODULE_END = 4,   /* slot, ticks: unloaded */
+    VT_D_COMM = 5,         /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,
+                              size of the remote group or 0 */
+    VT_D_COMM_MEMBERS = 6, /* id, side (0 local, 1 remote), first index, world id, ranks in that world (bin of u32) */
+    VT_D_COMM_NAME = 7,    /* id, name */
+    VT_D_LOCATION = 8,     /* number, kernel thread id, name or nil, ticks of its first event */
+    VT_D_METRIC = 9,       /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point), per process (bool) */
+    VT_D_CLOCK = 10,       /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
+    VT_D_SUMMARY = 11,     /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
+                              record, reached limit (bool) */
+};
+
+/* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
+   and count agree. count: for kinds that are collective over the parent the number of such calls on it before,
+   else the number of earlier communicators of equal (kind, parent, tag, hash).                                    */
+enum vt_comm_kind {
+    VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
+    VT_COMM_CREATE_GROUP = 6, VT_COMM_CART = 7, VT_COMM_CART_SUB = 8, VT_COMM_GRAPH = 9,
+    VT_COMM_INTER_CREATE = 10, VT_COMM_INTER_MERGE = 11, VT_COMM_OTHER = 12,
+};
+
+/* ---- Clock ---- */
+enum vt_clock_kind { VT_CLOCK_TSC = 1, VT_CLOCK_CNTVCT = 2, VT_CLOCK_NANOSECONDS = 3 /* CLOCK_MONOTONIC_RAW */ };
+
+struct vt_clock_pair { /* the same moment on three clocks; ns except ticks */
+    uint64_t ticks, mono, real;
+};
+
+/* ---- Head of every def, events and buffer file: who wrote it ---- */
+enum vt_content { VT_EVENTS = 1, VT_DEFINITIONS = 2, VT_BUFFER = 3 };
+
+struct vt_file {
+    char magic[8];
+    uint16_t version;
+    uint8_t content; /* enum vt_content */
+    uint8_t clock;   /* enum vt_clock_kind */
+    uint32_t head_bytes; /* VT_FILE_HEAD */
+    uint64_t checksum;   /* vt_checksum over this head with 0 here; 0 in a buffer file: not checked */
+    uint8_t run[16];     /* the same for all processes of a run */
+    uint64_t world;      /* the same for all processes of an MPI_COMM_WORLD, 0 without one */
+    uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
+    uint32_t location, pid;    /* location: whose events or definitions; 0 in a buffer file */
+    uint64_t start;            /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
+    uint32_t parent_pid, forked; /* forked: 1 where the parent's definitions hold for this process too */
+    uint64_t parent_start;       /* 0: no traced parent */
+    uint64_t ticks_per_second;   /* nominal, 0 unknown; the clock pairs are what counts */
+    struct vt_clock_pair pair;   /* at the start */
+    char tool[32];               /* "vtrace 0.1.0" */
+    char host[64];
+    char prefix[256];            /* of the file names, without directory */
+    char directory[512];         /* VT_PFORM_GDIR, absolute */
+    char buffer[768];            /* path of the buffer file, empty when there is none */
+};
+
+/* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file ---- */
+enum vt_chunk_state { VT_CHUNK_FREE = 0, VT_CHUNK_FILLING = 1, VT_CHUNK_FULL = 2 };
+
+/* open[i]: low 32 bits = what of the enter; or bit 63 set and the address of a function without a slot */
+#define VT_OPEN_ADDRESS 0x8000000000000000u
+
+struct vt_chunk {
+    uint16_t head;  /* end of the published records in the chunk; 0 = 65536; published after each record */
+    uint8_t state, content;
+    uint32_t location, sequence; /* sequence counts per location and content */
+    uint32_t thread;             /* kernel id of the thread that began it */
+    uint64_t ticks;              /* absolute time that the first delta counts from */
+    struct vt_clock_pair pair;   /* newest known when the chunk was taken */
+    uint64_t lost;               /* events this location had lost before */
+    uint32_t depth, nopen;       /* open regions at the begin: all, and how many stand in open[] */
+    uint32_t records, classes;   /* of a full chunk */
+    uint64_t end_ticks;          /* of a full chunk: time of its last record */
+    uint32_t next, unused;       /* list link, of no meaning in a file */
+    uint64_t open[VT_OPEN_MAX];  /* outermost first */
+};
+
+/* ---- Block: one chunk in a def or events file ---- */
+enum vt_codec {
+    VT_RAW = 0,        /* as in the chunk */
+    VT_ZSTD = 1,       /* zstd frame of the bytes (definitions) */
+    VT_ZSTD_PLANES = 2, /* zstd frame of the words' bytes, transposed: all bytes 0, then all bytes 1, ... */
+    VT_VARINT = 3,     /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
+};
+
+struct vt_block {
+    char magic[4];
+    uint16_t version;
+    uint8_t codec, content;
+    uint32_t raw_bytes, stored_bytes; /* stored bytes follow this head */
+    uint64_t checksum;                /* vt_checksum over head (with 0 here) and stored bytes */
+    uint32_t location, sequence, thread, records;
+    uint32_t classes, depth;
+    uint32_t nopen, unused;
+    uint64_t ticks, end_ticks, lost;
+    struct vt_clock_pair pair;
+    uint64_t open[VT_OPEN_MAX];
+};
+
+_Static_assert(sizeof(struct vt_chunk) <= VT_CHUNK_DATA, "chunk head too large");
+_Static_assert(sizeof(struct vt_file) <= VT_FILE_HEAD, "file head too large");
+
+/* Checksum of len bytes, continued from seed: multiply and fold per 8-byte word, the last one padded with zeros. */
+static inline uint64_t vt_checksum(uint64_t seed, const void *data, uint64_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    uint64_t h = seed ^ 0x9e3779b97f4a7c15u, w;
+    for (; len >= 8; p += 8, len -= 8) {
+        memcpy(&w, p, 8);
+        h = (h ^ w) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    if (len) {
+        w = 0;
+        memcpy(&w, p, len);
+        h = (h ^ w ^ len << 56) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+#endif

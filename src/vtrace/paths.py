@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the installed package keeps what is not Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LIB = Path(__file__).resolve().parent / "_lib"
+"""libvtrace.so.1, libvtrace-transcode.so, and below it include/ (core.h, format.h, msgpack.h) and mpiwrap/ (sources)."""
