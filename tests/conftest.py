@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support.build import Builder  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    """Compiles programs of tests/programs; what was built stays for the session."""
+    return Builder(tmp_path_factory.mktemp("programs"))

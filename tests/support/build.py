@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiles programs of tests/programs with the compiler wrapper, each variant once per session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from support.tools import PROGRAMS, call, command, need
+
+WRAPPERS = {
+    "gcc": ("vtrace-cc", "-vt:cc"),
+    "clang": ("vtrace-cc", "-vt:cc"),
+    "mpicc": ("vtrace-cc", "-vt:cc"),
+    "g++": ("vtrace-cxx", "-vt:cxx"),
+    "clang++": ("vtrace-cxx", "-vt:cxx"),
+    "gfortran": ("vtrace-fc", "-vt:f90"),
+}
+
+
+class Builder:
+    """Call it with names of files in tests/programs to get the path of an executable or shared library."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._built: dict[tuple[object, ...], Path] = {}
+
+    def __call__(
+        self,
+        *sources: str | Path,
+        compiler: str = "gcc",
+        flags: Sequence[str | Path] = ("-O1",),
+        output: str | None = None,
+        mode: str | None = None,
+        plain: bool = False,
+    ) -> Path:
+        """Builds output (the first source's name without suffix when None) in a directory of its own.
+
+        mode is one of seq, mpi, mt, hyb, or None: the wrapper finds out. plain: without the wrapper, not traced.
+        """
+        name = output or Path(sources[0]).stem
+        key = (sources, compiler, tuple(flags), name, mode, plain)
+        if key not in self._built:
+            place = self._directory / f"{len(self._built):03d}"
+            place.mkdir()
+            self._compile(sources, compiler, flags, place / name, mode, plain)
+            self._built[key] = place / name
+        return self._built[key]
+
+    def _compile(
+        self,
+        sources: Sequence[str | Path],
+        compiler: str,
+        flags: Sequence[str | Path],
+        target: Path,
+        mode: str | None,
+        plain: bool,
+    ) -> None:
+        real = need(compiler)
+        wrapper, option = WRAPPERS[compiler]
+        words: list[str | Path] = [real] if plain else [*command(wrapper), option, real]
+        if mode and not plain:
+            words.append(f"-vt:{mode}")
+        # Libraries come behind the sources that use them.
+        paths = [PROGRAMS / source for source in sources]
+        call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)
+        assert target.exists(), f"{target.name} was not made by {words}"

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must hold for every archive that vtunify writes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from support.readback import Event, Trace, read
+
+
+def check(archive: Path, complete: bool = True) -> Trace:
+    """Reads an archive and asserts all that holds for every one.
+
+    complete: every process of the run ended normally, so that messages have both ends and collectives all members.
+    """
+    trace = read(archive)
+    _check_files(trace)
+    _check_definitions(trace)
+    _check_readers_agree(trace)
+    _check_times(trace)
+    _check_stacks(trace)
+    _check_requests(trace)
+    _check_messages(trace, complete)
+    if complete:
+        _check_collectives(trace)
+    return trace
+
+
+def _check_files(trace: Trace) -> None:
+    written = {path.name for path in trace.path.iterdir()}
+    assert written <= {"traces.otf2", "traces.def", "traces.marker", "traces"}, f"foreign files in archive: {written}"
+    events = {path.name for path in (trace.path / "traces").iterdir() if path.suffix == ".evt"}
+    assert events == {f"{location}.evt" for location in trace.locations}
+
+
+def _check_definitions(trace: Trace) -> None:
+    assert sorted(trace.locations) == list(range(len(trace.locations))), "location ids are not 0, 1, 2, ..."
+    read_counts = Counter(event.location for event in trace.events)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for location in trace.locations.values():
+        assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
+        assert location.kind == "CPU_THREAD"
+        assert location.group and location.host
+        groups[location.group].append(location.name)
+    for group, names in groups.items():
+        assert names[0] == "Master thread", f"{group}: {names}"
+        assert all(re.fullmatch(r"Thread \d+(:.*)?", name) for name in names[1:]), f"{group}: {names}"
+        assert len(set(names)) == len(names), f"{group}: {names}"
+    for region in trace.regions.values():
+        assert region.name and region.canonical, region
+        assert region.line == 0 or region.file, region
+    # The otf2 package refuses undefined ids itself, so looking them up here is enough for regions and communicators.
+    for event in trace.events:
+        for key, table in (("region", trace.regions), ("communicator", trace.comms)):
+            assert event.attrs.get(key, 0) is not None, event
+            assert key not in event.attrs or event.attrs[key] in table, event
+
+
+def _check_readers_agree(trace: Trace) -> None:
+    python: dict[int, list[tuple[str, int, int | None]]] = defaultdict(list)
+    printed: dict[int, list[tuple[str, int, int | None]]] = defaultdict(list)
+    for event in trace.events:
+        python[event.location].append((event.kind, event.time, event.attrs.get("region")))
+    for line in trace.printed:
+        printed[line.location].append((line.kind, line.time, line.region))
+    for location in python.keys() | printed.keys():
+        assert python[location] == printed[location], f"the readers differ at location {location}"
+
+
+def _check_times(trace: Trace) -> None:
+    assert trace.resolution == 10**9
+    last: dict[int, int] = {}
+    for event in trace.events:
+        assert trace.offset <= event.time <= trace.offset + trace.length, f"outside the clock properties: {event}"
+        assert event.time >= last.get(event.location, 0), f"time runs backwards: {event}"
+        last[event.location] = event.time
+
+
+def _check_stacks(trace: Trace) -> None:
+    stacks: dict[int, list[int]] = defaultdict(list)
+    for event in trace.events:
+        stack = stacks[event.location]
+        if event.kind == "Enter":
+            stack.append(event.attrs["region"])
+        elif event.kind == "Leave":
+            assert stack, f"leave without enter: {event}"
+            entered = stack.pop()
+            assert entered == event.attrs["region"], f"{event} leaves {trace.regions[entered].name}"
+    for location, stack in stacks.items():
+        assert not stack, f"location {location} ends inside {[trace.regions[r].name for r in stack]}"
+
+
+_STARTS = {"MpiIsend", "MpiIrecvRequest", "NonBlockingCollectiveRequest"}
+_ENDS = {"MpiIsendComplete", "MpiIrecv", "MpiRequestCancelled", "NonBlockingCollectiveComplete"}
+
+
+def _check_requests(trace: Trace) -> None:
+    """A request is completed at most once, by the process that started it, and after its start."""
+    running: Counter[tuple[str, int]] = Counter()
+    for event in trace.events:
+        key = (trace.locations[event.location].group, event.attrs.get("request_id", -1))
+        if event.kind in _STARTS:
+            running[key] += 1
+        elif event.kind in _ENDS or event.kind == "MpiRequestTest":
+            assert running[key] == 1, f"{event}: request is running {running[key]} times"
+            running[key] -= event.kind in _ENDS
+
+
+def rank_in(trace: Trace, comm: int, location: int) -> int:
+    """The rank of a location's process in a communicator."""
+    members = trace.comms[comm].members
+    if members is None:
+        return 0
+    group = trace.locations[location].group
+    ranks = [rank for rank, member in enumerate(members) if trace.locations[member].group == group]
+    assert len(ranks) == 1, f"{group} is {len(ranks)} times in {trace.comms[comm]}"
+    return ranks[0]
+
+
+# Communicator, its process when it is like MPI_COMM_SELF, from, to, tag, bytes.
+_Key = tuple[int, str, int, int, int, int]
+
+
+def _message(trace: Trace, event: Event) -> _Key:
+    comm = event.attrs["communicator"]
+    own = rank_in(trace, comm, event.location)
+    alone = trace.locations[event.location].group if trace.comms[comm].members is None else ""
+    ends = (own, event.attrs["receiver"]) if "receiver" in event.attrs else (event.attrs["sender"], own)
+    return (comm, alone, *ends, event.attrs["msg_tag"], event.attrs["msg_length"])
+
+
+def _check_messages(trace: Trace, complete: bool) -> None:
+    cancelled = {_request(trace, e) for e in trace.events if e.kind == "MpiRequestCancelled"}
+    sent: dict[_Key, list[int]] = defaultdict(list)
+    received: dict[_Key, list[int]] = defaultdict(list)
+    for event in trace.events:
+        if event.kind == "MpiSend" or event.kind == "MpiIsend" and _request(trace, event) not in cancelled:
+            sent[_message(trace, event)].append(event.time)
+        elif event.kind in ("MpiRecv", "MpiIrecv"):
+            received[_message(trace, event)].append(event.time)
+    if complete:
+        _assert_equal({key: len(times) for key, times in sent.items()}, {k: len(t) for k, t in received.items()})
+        for key, times in received.items():
+            for left, arrived in zip(sorted(sent[key]), sorted(times), strict=True):
+                assert left <= arrived, f"message {key} arrives at {arrived}, sent at {left}"
+
+
+def _assert_equal(sent: dict[_Key, int], received: dict[_Key, int]) -> None:
+    lost = {key: n for key, n in sent.items() if received.get(key) != n}
+    invented = {key: n for key, n in received.items() if sent.get(key) != n}
+    assert sent == received, f"(comm, self, from, to, tag, bytes): sent only {lost}, received only {invented}"
+
+
+def _request(trace: Trace, event: Event) -> tuple[str, int]:
+    return trace.locations[event.location].group, event.attrs["request_id"]
+
+
+def _check_collectives(trace: Trace) -> None:
+    """Begin and end alternate at a location; all members of a communicator do the same operations on it."""
+    done: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    inside: set[int] = set()
+    for event in trace.events:
+        if event.kind == "MpiCollectiveBegin":
+            assert event.location not in inside, event
+            inside.add(event.location)
+        elif event.kind == "MpiCollectiveEnd":
+            assert event.location in inside, event
+            inside.remove(event.location)
+        if event.kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
+            operation = event.attrs["collective_op"]
+            # Creating from a group concerns its members only, whatever communicator it counts to.
+            if "HANDLE" not in operation:
+                group = trace.locations[event.location].group
+                done[event.attrs["communicator"]][group][operation] += 1
+    assert not inside
+    for comm, groups in done.items():
+        members = trace.comms[comm].members
+        if members is not None:
+            assert set(groups) == _groups(trace, members), f"{trace.comms[comm]}: only {set(groups)} took part"
+            assert len({tuple(sorted(ops.items())) for ops in groups.values()}) == 1, f"{trace.comms[comm]}: {groups}"
+
+
+def _groups(trace: Trace, members: Iterable[int]) -> set[str]:
+    return {trace.locations[member].group for member in members}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads an OTF2 archive with two readers that share nothing with vtrace: otf2-print and the otf2 package."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.tools import call, need
+
+
+@dataclass(frozen=True)
+class Location:
+    """One stream of events. group and host are names, declared is the definition's number of events."""
+
+    id: int
+    name: str
+    group: str
+    host: str
+    kind: str
+    declared: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """A function. line is 0 and file None where unknown."""
+
+    id: int
+    name: str
+    canonical: str
+    file: str | None
+    line: int
+    role: str
+    paradigm: str
+
+
+@dataclass(frozen=True)
+class Comm:
+    """A communicator. members are location ids in rank order, None for one like MPI_COMM_SELF."""
+
+    id: int
+    name: str
+    members: tuple[int, ...] | None
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class Event:
+    """kind is OTF2's name (Enter, MpiSend, ...); in attrs definitions stand as their ids, enumerations as names (OFF, BCAST)."""
+
+    location: int
+    time: int
+    kind: str
+    attrs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What otf2-print says of one event; region is the id of an Enter or Leave."""
+
+    location: int
+    time: int
+    kind: str
+    region: int | None
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A marker; scope as otf2-marker prints it (GLOBAL, LOCATION:3)."""
+
+    category: str
+    time: int
+    scope: str
+    text: str
+
+
+@dataclass
+class Trace:
+    """All that the two readers found in the archive at path; events are in order of time."""
+
+    path: Path
+    offset: int
+    length: int
+    resolution: int
+    realtime: int
+    locations: dict[int, Location] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
+    comms: dict[int, Comm] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    printed: list[Printed] = field(default_factory=list)
+    markers: list[Marker] = field(default_factory=list)
+
+    def of(self, location: int) -> list[Event]:
+        """The events of one location."""
+        return [event for event in self.events if event.location == location]
+
+    def kinds(self, location: int | None = None) -> Counter[str]:
+        """How many events of each kind there are."""
+        return Counter(e.kind for e in self.events if location in (None, e.location))
+
+    def region_of(self, event: Event) -> Region:
+        """The region of an Enter or Leave."""
+        return self.regions[event.attrs["region"]]
+
+    def calls(self, location: int | None = None) -> Counter[str]:
+        """How often each region was entered, by its short name (no return type, template arguments, parameters)."""
+        chosen = (e for e in self.events if e.kind == "Enter" and location in (None, e.location))
+        return Counter(short(self.region_of(event).name) for event in chosen)
+
+    def edges(self, location: int | None = None) -> Counter[tuple[str | None, str]]:
+        """How often each (caller, callee) happened, by short names; the caller is None at the bottom of a stack."""
+        found: Counter[tuple[str | None, str]] = Counter()
+        stacks: dict[int, list[str]] = {}
+        for event in self.events:
+            if location not in (None, event.location):
+                continue
+            stack = stacks.setdefault(event.location, [])
+            if event.kind == "Enter":
+                name = short(self.region_of(event).name)
+                found[(stack[-1] if stack else None, name)] += 1
+                stack.append(name)
+            elif event.kind == "Leave":
+                stack.pop()
+        return found
+
+    def region(self, name: str) -> Region:
+        """The one region with this short name."""
+        found = [region for region in self.regions.values() if short(region.name) == name]
+        assert len(found) == 1, f"{len(found)} regions {name} among {sorted(r.name for r in self.regions.values())}"
+        return found[0]
+
+
+def short(name: str) -> str:
+    """A demangled name without return type, template arguments and parameters: int a::f<int>(int) -> a::f."""
+    name = name.replace("(anonymous namespace)", "{anonymous}")
+    if name.startswith("operator") or "{lambda" in name:
+        return name
+    while True:
+        bare = re.sub(r"<[^<>]*>|\([^()]*\)(?: const)?(?:\[[^\]]*\])?", "", name)
+        if bare == name:
+            return bare.split(" ")[-1].strip("*&")
+        name = bare
+
+
+def read(archive: Path) -> Trace:
+    """Reads the archive (its directory) with both readers; an error or a warning of one is an assertion error."""
+    anchor = archive.resolve() / "traces.otf2"
+    assert anchor.exists(), f"{archive} has no traces.otf2"
+    trace = _read_python(anchor)
+    _read_print(anchor, trace)
+    if (archive / "traces.marker").exists():
+        _read_markers(anchor, trace)
+    return trace
+
+
+def _read_python(anchor: Path) -> Trace:
+    otf2 = pytest.importorskip("otf2")
+    import _otf2
+
+    with otf2.reader.open(str(anchor)) as reader:
+        clock = reader.definitions.clock_properties
+        trace = Trace(anchor.parent, clock.global_offset, clock.trace_length, clock.timer_resolution, clock.realtime_timestamp)
+        _read_definitions(reader.definitions, trace)
+        for location, event in reader.events:
+            attrs = {k: _plain(v) for k, v in vars(event).items() if k not in ("time", "attributes")}
+            trace.events.append(Event(location._ref, event.time, type(event).__name__, attrs))
+        for name in _otf2.Reader_GetPropertyNames(reader.handle):
+            trace.properties[name] = _otf2.Reader_GetProperty(reader.handle, name)
+    return trace
+
+
+def _plain(value: Any) -> Any:
+    """A definition's id, the name of an enumeration's value, anything else as it is."""
+    if hasattr(value, "_ref"):
+        return value._ref
+    return str(value).rpartition(".")[2] if hasattr(type(value), "_names") else value
+
+
+def _read_definitions(definitions: Any, trace: Trace) -> None:
+    for group in definitions.location_groups:
+        assert group.system_tree_parent is not None, f"location group {group.name} is on no node"
+    for x in definitions.locations:
+        host = x.group.system_tree_parent.name
+        trace.locations[x._ref] = Location(x._ref, x.name, x.group.name, host, _plain(x.type), x.number_of_events)
+    for x in definitions.regions:
+        trace.regions[x._ref] = Region(
+            x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, _plain(x.region_role), _plain(x.paradigm)
+        )
+    for x in definitions.comms:
+        alone = _plain(x.group.group_type) == "COMM_SELF"
+        members = None if alone else tuple(member._ref for member in x.group.members)
+        trace.comms[x._ref] = Comm(x._ref, x.name, members, None if x.parent is None else x.parent._ref)
+
+
+_LINE = re.compile(r"^([A-Z][A-Z0-9_]+) +(\d+) +(\d+)  (.*)$")
+_REGION = re.compile(r'^Region: ".*" <(\d+)>$', re.DOTALL)
+
+
+def _read_print(anchor: Path, trace: Trace) -> None:
+    shown = call([need("otf2-print"), "-Werror", anchor], anchor.parent)
+    assert not shown.stderr, f"otf2-print complains: {shown.stderr}"
+    body = shown.stdout.partition("\n---")[2].partition("\n")[2]
+    for line in body.splitlines():
+        if not line:
+            continue
+        match = _LINE.match(line)
+        assert match, f"otf2-print printed a line that is no event: {line!r}"
+        kind = "".join(part.capitalize() for part in match[1].split("_"))
+        region = _REGION.match(match[4]) if kind in ("Enter", "Leave") else None
+        assert "INVALID" not in match[4].rpartition('"')[2], f"otf2-print: {line}"
+        if "Sender:" in match[4] or "Receiver:" in match[4]:
+            assert "INVALID" not in match[4].split(",")[0], f"otf2-print: {line}"
+        assert region or kind not in ("Enter", "Leave"), f"otf2-print: no region in {line!r}"
+        trace.printed.append(Printed(int(match[2]), int(match[3]), kind, int(region[1]) if region else None))
+
+
+_DEF = re.compile(r'^MARKER_DEF +Group: "(.*)", Category: "(.*)", Severity: (\w+)$')
+_MARKER = re.compile(r'^MARKER +Time: (\d+), Duration \d+, Scope: ([\w:]+), Text: "(.*)"$')
+
+
+def _read_markers(anchor: Path, trace: Trace) -> None:
+    category = ""
+    for line in call([need("otf2-marker"), anchor], anchor.parent).stdout.splitlines():
+        if match := _DEF.match(line):
+            category = match[2]
+        elif match := _MARKER.match(line):
+            trace.markers.append(Marker(category, int(match[1]), match[2], match[3]))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands and tools that the tests call, and what happens when one is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "programs"
+BIN = Path(sys.executable).parent
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skips the test with its reason, but fails where CI is set: there everything is installed."""
+    if os.environ.get("CI"):
+        pytest.fail(f"missing in CI: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def need(tool: str) -> str:
+    """The path of a tool, first beside this Python, then in PATH."""
+    found = shutil.which(tool, path=f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    if not found:
+        unavailable(f"{tool} is not installed")
+    return found
+
+
+@cache
+def _scripts() -> dict[str, str]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        scripts: dict[str, str] = tomllib.load(file)["project"]["scripts"]
+    return scripts
+
+
+def command(name: str) -> list[str]:
+    """The words that start a command of vtrace: the installed one, else its function out of src/."""
+    installed = BIN / name
+    if installed.exists():
+        return [str(installed)]
+    module, function = _scripts()[name].split(":")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); sys.argv[0] = {name!r}; "
+        f"from {module} import {function}; sys.exit({function}())"
+    )
+    return [sys.executable, "-c", code]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("VT_")}
+    env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', os.defpath)}"
+    env["LC_ALL"] = "C.UTF-8"
+    env.update(extra or {})
+    return env
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended. returncode is negative when a signal ended it."""
+
+    words: Sequence[str]
+    returncode: int
+    stdout: str
+    stderr: str
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.words)}\nexit code {self.returncode}\n-- stdout\n{self.stdout}\n-- stderr\n{self.stderr}"
+
+
+def call(
+    words: Sequence[str | Path],
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    check: bool = True,
+    timeout: float = 120,
+    stdin: str | None = None,
+) -> Done:
+    """Runs a command; with check an exit code other than 0 is an assertion error that shows all it printed."""
+    texts = [str(word) for word in words]
+    ended = subprocess.run(
+        texts, cwd=cwd, env=environment(env), capture_output=True, timeout=timeout, input=(stdin or "").encode()
+    )
+    done = Done(texts, ended.returncode, ended.stdout.decode(errors="replace"), ended.stderr.decode(errors="replace"))
+    assert not check or done.returncode == 0, str(done)
+    return done
