@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python twin of csrc/core/format.h: layouts, numbers and the checksum (a test compares the two)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+
+FORMAT_VERSION: Final = 1
+FILE_MAGIC: Final = b"VTRACE\r\n"
+BLOCK_MAGIC: Final = b"VTB1"
+
+CHUNK_SIZE: Final = 65536
+CHUNK_DATA: Final = 512
+RAW_MAX: Final = CHUNK_SIZE - CHUNK_DATA
+OPEN_MAX: Final = 32
+FILE_HEAD: Final = 2048
+NO_RANK: Final = 0xFFFFFFFF
+
+FUNCTION: Final = 0x80000000
+FUNCTION_LEAVE: Final = 0x40000000
+CODE_MASK: Final = 0x3FFFFFFF
+ID_MAX: Final = 0x1FFFFF
+OPEN_ADDRESS: Final = 0x8000000000000000
+
+CLASS_FUNCTION: Final = 0x1
+CLASS_NEW_CODE: Final = 0x2
+CLASS_REGION: Final = 0x4
+CLASS_MESSAGE: Final = 0x8
+CLASS_COLLECTIVE: Final = 0x10
+CLASS_THREAD: Final = 0x20
+CLASS_IO: Final = 0x40
+CLASS_MEMORY: Final = 0x80
+CLASS_METRIC: Final = 0x100
+CLASS_CONTROL: Final = 0x200
+CLASS_ADDRESS: Final = CLASS_FUNCTION | CLASS_NEW_CODE
+CLASS_ALL: Final = 0xFFFFFFFF
+
+KINDS: Final[dict[str, tuple[int, int, int]]] = {
+    "TIME": (1, 1, CLASS_CONTROL),
+    "ENTER": (2, 0, CLASS_REGION),
+    "LEAVE": (3, 0, CLASS_REGION),
+    "ENTER_ADDRESS": (4, 1, CLASS_ADDRESS),
+    "LEAVE_ADDRESS": (5, 1, CLASS_ADDRESS),
+    "LOST": (6, 1, CLASS_CONTROL),
+    "OFF": (7, 0, CLASS_CONTROL),
+    "ON": (8, 0, CLASS_CONTROL),
+    "FLUSH": (9, 1, CLASS_CONTROL),
+    "LIMIT": (10, 0, CLASS_CONTROL),
+    "THREAD": (11, 1, CLASS_THREAD),
+    "SEND": (16, 2, CLASS_MESSAGE),
+    "RECV": (17, 2, CLASS_MESSAGE),
+    "ISEND": (18, 3, CLASS_MESSAGE),
+    "ISEND_COMPLETE": (19, 1, CLASS_MESSAGE),
+    "IRECV_REQUEST": (20, 1, CLASS_MESSAGE),
+    "IRECV": (21, 3, CLASS_MESSAGE),
+    "REQUEST_TEST": (22, 1, CLASS_MESSAGE),
+    "REQUEST_CANCELLED": (23, 1, CLASS_MESSAGE),
+    "COLL_BEGIN": (24, 0, CLASS_COLLECTIVE),
+    "COLL_END": (25, 3, CLASS_COLLECTIVE),
+    "COLL_REQUEST": (26, 1, CLASS_COLLECTIVE),
+    "COLL_COMPLETE": (27, 4, CLASS_COLLECTIVE),
+    "COMM_CREATE": (28, 0, CLASS_COLLECTIVE),
+    "COMM_DESTROY": (29, 0, CLASS_COLLECTIVE),
+    "METRIC": (40, 1, CLASS_METRIC),
+}
+"""name -> (number, payload words, class): format.h says what the payload means."""
+
+LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT"}
+DEFINITIONS: Final = {
+    "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
+    "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11,
+}  # fmt: skip
+COMM_KINDS: Final = {
+    "WORLD": 1, "SELF": 2, "DUP": 3, "SPLIT": 4, "CREATE": 5, "CREATE_GROUP": 6, "CART": 7, "CART_SUB": 8,
+    "GRAPH": 9, "INTER_CREATE": 10, "INTER_MERGE": 11, "OTHER": 12,
+}  # fmt: skip
+CLOCK_TSC, CLOCK_CNTVCT, CLOCK_NANOSECONDS = 1, 2, 3
+EVENTS, DEFINITION_DATA, BUFFER = 1, 2, 3
+"""Values of content: enum vt_content."""
+CHUNK_FREE, CHUNK_FILLING, CHUNK_FULL = 0, 1, 2
+CODEC_RAW, CODEC_ZSTD, CODEC_ZSTD_PLANES, CODEC_VARINT = 0, 1, 2, 3
+
+CLOCK_PAIR = np.dtype([("ticks", "<u8"), ("mono", "<u8"), ("real", "<u8")])
+FILE = np.dtype(
+    [
+        ("magic", "S8"), ("version", "<u2"), ("content", "u1"), ("clock", "u1"), ("head_bytes", "<u4"),
+        ("checksum", "<u8"), ("run", "V16"), ("world", "<u8"), ("rank", "<u4"), ("world_size", "<u4"),
+        ("location", "<u4"), ("pid", "<u4"), ("start", "<u8"), ("parent_pid", "<u4"), ("forked", "<u4"),
+        ("parent_start", "<u8"), ("ticks_per_second", "<u8"), ("pair", CLOCK_PAIR), ("tool", "S32"), ("host", "S64"),
+        ("prefix", "S256"), ("directory", "S512"), ("buffer", "S768"),
+    ]
+)  # fmt: skip
+CHUNK = np.dtype(
+    [
+        ("head", "<u2"), ("state", "u1"), ("content", "u1"), ("location", "<u4"), ("sequence", "<u4"),
+        ("thread", "<u4"), ("ticks", "<u8"), ("pair", CLOCK_PAIR), ("lost", "<u8"), ("depth", "<u4"),
+        ("nopen", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"),
+        ("unused", "<u4"), ("open", "<u8", OPEN_MAX),
+    ]
+)  # fmt: skip
+BLOCK = np.dtype(
+    [
+        ("magic", "S4"), ("version", "<u2"), ("codec", "u1"), ("content", "u1"), ("raw_bytes", "<u4"),
+        ("stored_bytes", "<u4"), ("checksum", "<u8"), ("location", "<u4"), ("sequence", "<u4"), ("thread", "<u4"),
+        ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"), ("nopen", "<u4"), ("unused", "<u4"),
+        ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"), ("pair", CLOCK_PAIR), ("open", "<u8", OPEN_MAX),
+    ]
+)  # fmt: skip
+
+
+def what(kind: str, identifier: int = 0) -> int:
+    """The lower half of a record's first word: kind, number of payload words and id."""
+    number, words, _ = KINDS[kind]
+    return number << 24 | words << 21 | identifier
+
+
+def checksum(seed: int, data: bytes) -> int:
+    """vt_checksum of format.h: 64 bits over data, continued from seed. For heads; the kernel does the blocks."""
+    mask, factor = 0xFFFFFFFFFFFFFFFF, 0xFF51AFD7ED558CCD
+    value = seed ^ 0x9E3779B97F4A7C15
+    whole = len(data) & ~7
+    for word in struct.unpack(f"<{whole // 8}Q", data[:whole]):
+        value = (value ^ word) * factor & mask
+        value ^= value >> 32
+    rest = len(data) - whole
+    if rest:
+        word = int.from_bytes(data[whole:], "little")
+        value = (value ^ word ^ rest << 56) * factor & mask
+        value ^= value >> 32
+    return value
+
+
+def head_checksum(head: bytes) -> int:
+    """The checksum that belongs into a file head of FILE_HEAD bytes."""
+    at = int(FILE.fields["checksum"][1])  # type: ignore[index]
+    return checksum(0, head[:at] + bytes(8) + head[at + 8 : FILE_HEAD])
+
+
+def block_checksum(head: bytes, stored: bytes) -> int:
+    """The checksum that belongs into a block's head of BLOCK.itemsize bytes."""
+    at = int(BLOCK.fields["checksum"][1])  # type: ignore[index]
+    return checksum(checksum(0, head[:at] + bytes(8) + head[at + 8 :]), stored)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes local files as the runtime does, for tests that want to say every byte themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import zstandard
+
+from vtrace.io import records as r
+
+PAIR = (0, 0, 0)
+
+
+def write_head(
+    content: int,
+    *,
+    rank: int | None = 0,
+    world_size: int = 1,
+    location: int = 0,
+    host: str = "node1",
+    pid: int = 100,
+    start: int = 1_700_000_000_000_000_000,
+    pair: tuple[int, int, int] = (1000, 1000, 1_700_000_000_000_000_000),
+    **fields: Any,
+) -> bytes:
+    """A file head of FILE_HEAD bytes with its checksum; further fields by their name in records.FILE."""
+    head = np.zeros(1, r.FILE)
+    head["magic"] = r.FILE_MAGIC
+    head["version"] = r.FORMAT_VERSION
+    head["head_bytes"] = r.FILE_HEAD
+    head["content"] = content
+    values = {
+        "clock": r.CLOCK_TSC, "run": b"R" * 16, "world": 7, "ticks_per_second": 10**9, "tool": "vtrace 0.1.0",
+        "prefix": "a", "directory": "/work", **fields,
+        "rank": r.NO_RANK if rank is None else rank, "world_size": world_size, "location": location, "host": host,
+        "pid": pid, "start": start, "pair": pair,
+    }  # fmt: skip
+    for name, value in values.items():
+        head[name] = np.void(value) if name == "run" else value
+    data = head.tobytes().ljust(r.FILE_HEAD, b"\0")
+    if content == r.BUFFER:
+        return data
+    at = r.FILE.fields["checksum"][1]
+    return data[:at] + r.head_checksum(data).to_bytes(8, "little") + data[at + 8 :]
+
+
+class Chunk:
+    """Builds one chunk: records of events, or definitions, with all that its head says."""
+
+    def __init__(
+        self,
+        location: int = 0,
+        sequence: int = 0,
+        ticks: int = 1000,
+        *,
+        content: int = r.EVENTS,
+        thread: int = 100,
+        pair: tuple[int, int, int] = PAIR,
+        lost: int = 0,
+        open: Sequence[int] = (),
+        depth: int | None = None,
+    ) -> None:
+        """ticks: what the first delta counts from. open: enters' lower halves, outermost first."""
+        self.location, self.sequence, self.ticks, self.content = location, sequence, ticks, content
+        self.thread, self.pair, self.lost, self.open = thread, pair, lost, list(open)
+        self.depth = len(self.open) if depth is None else depth
+        self.end_ticks, self.records, self.classes = ticks, 0, 0
+        self.data = bytearray()
+
+    def word(self, value: int) -> Chunk:
+        """Appends a raw word, uncounted."""
+        self.data += value.to_bytes(8, "little")
+        return self
+
+    def record(self, kind: str, dt: int = 0, identifier: int = 0, *payload: int) -> Chunk:
+        """Appends a record of KINDS, dt ticks after the one before."""
+        self._count(r.KINDS[kind][2], dt + (payload[0] if kind == "TIME" else 0))
+        self.word(dt << 32 | r.what(kind, identifier))
+        for value in payload:
+            self.word(value)
+        return self
+
+    def enter(self, offset: int, dt: int = 0) -> Chunk:
+        """Appends the enter of the function at an offset of the code space."""
+        self._count(r.CLASS_FUNCTION | r.CLASS_NEW_CODE, dt)
+        return self.word(dt << 32 | r.FUNCTION | offset)
+
+    def leave(self, offset: int, dt: int = 0) -> Chunk:
+        self._count(r.CLASS_FUNCTION | r.CLASS_NEW_CODE, dt)
+        return self.word(dt << 32 | r.FUNCTION | r.FUNCTION_LEAVE | offset)
+
+    def define(self, name: str, *values: Any) -> Chunk:
+        """Appends a definition; the chunk's content must be DEFINITION_DATA."""
+        self.data += msgpack.packb([r.DEFINITIONS[name], *values], use_bin_type=True)
+        self.records += 1
+        return self
+
+    def _count(self, classes: int, dt: int) -> None:
+        self.records += 1
+        self.classes |= classes
+        self.end_ticks += dt
+
+
+def encode(data: bytes, codec: int) -> bytes:
+    """The stored bytes of a block."""
+    if codec == r.CODEC_RAW:
+        return data
+    if codec == r.CODEC_VARINT:
+        return varint(data)
+    if codec == r.CODEC_ZSTD_PLANES:
+        data = np.frombuffer(data, np.uint8).reshape(-1, 8).T.tobytes()
+    return zstandard.ZstdCompressor(level=1).compress(data)
+
+
+def varint(data: bytes) -> bytes:
+    out = bytearray()
+    for word in np.frombuffer(data, "<u8").tolist():
+        low = word & 0xFFFFFFFF
+        for half in (word >> 32, (low << 2 | low >> 30) & 0xFFFFFFFF):
+            while half >= 128:
+                out.append(half & 127 | 128)
+                half >>= 7
+            out.append(half)
+    return bytes(out)
+
+
+def block(chunk: Chunk, codec: int | None = None, **fields: Any) -> bytes:
+    """A chunk as a block (definitions: ZSTD, events: ZSTD_PLANES unless codec says otherwise).
+
+    fields override those of the head by their name in records.BLOCK; "stored" overrides the stored bytes.
+    """
+    if codec is None:
+        codec = r.CODEC_ZSTD_PLANES if chunk.content == r.EVENTS else r.CODEC_ZSTD
+    stored = fields.pop("stored", None)
+    if stored is None:
+        stored = encode(bytes(chunk.data), codec)
+    head = np.zeros(1, r.BLOCK)
+    values = {
+        "magic": r.BLOCK_MAGIC, "version": r.FORMAT_VERSION, "codec": codec, "content": chunk.content,
+        "raw_bytes": len(chunk.data), "stored_bytes": len(stored), "location": chunk.location,
+        "sequence": chunk.sequence, "thread": chunk.thread, "records": chunk.records, "classes": chunk.classes,
+        "depth": chunk.depth, "nopen": len(chunk.open), "ticks": chunk.ticks, "end_ticks": chunk.end_ticks,
+        "lost": chunk.lost, "pair": chunk.pair, **fields,
+    }  # fmt: skip
+    for name, value in values.items():
+        head[name] = value
+    head["open"][0][: len(chunk.open)] = chunk.open
+    if "checksum" not in fields:
+        head["checksum"] = r.block_checksum(head.tobytes(), stored)
+    return head.tobytes() + stored
+
+
+def write_events(path: Path, chunks: Sequence[Chunk], *, codec: int | None = None, **head: Any) -> Path:
+    """An events file of one location, a block for each chunk; head: as write_head takes it."""
+    head.setdefault("location", chunks[0].location if chunks else 0)
+    path.write_bytes(write_head(r.EVENTS, **head) + b"".join(block(c, codec) for c in chunks))
+    return path
+
+
+def write_defs(path: Path, definitions: Sequence[list[Any]], *, codec: int | None = None, **head: Any) -> Path:
+    """A def file: definitions are MessagePack arrays [number, ...], as many to a block as fit."""
+    location = head.setdefault("location", 0)
+    chunks = [Chunk(location, 0, content=r.DEFINITION_DATA)]
+    for definition in definitions:
+        data = msgpack.packb(definition, use_bin_type=True)
+        if len(chunks[-1].data) + len(data) > r.RAW_MAX:
+            chunks.append(Chunk(location, len(chunks), content=r.DEFINITION_DATA))
+        chunks[-1].data += data
+        chunks[-1].records += 1
+    blocks = b"".join(block(c, codec) for c in chunks if c.data)
+    path.write_bytes(write_head(r.DEFINITION_DATA, **head) + blocks)
+    return path
+
+
+def chunk_bytes(chunk: Chunk, state: int = r.CHUNK_FULL, **fields: Any) -> bytes:
+    """A chunk as it stands in a buffer file; fields override those of its head by their name in records.CHUNK."""
+    head = np.zeros(1, r.CHUNK)
+    full = state == r.CHUNK_FULL
+    values = {
+        "head": (r.CHUNK_DATA + len(chunk.data)) % r.CHUNK_SIZE, "state": state, "content": chunk.content,
+        "location": chunk.location, "sequence": chunk.sequence, "thread": chunk.thread, "ticks": chunk.ticks,
+        "pair": chunk.pair, "lost": chunk.lost, "depth": chunk.depth, "nopen": len(chunk.open),
+        "records": chunk.records if full else 0, "classes": chunk.classes if full else 0,
+        "end_ticks": chunk.end_ticks if full else 0, **fields,
+    }  # fmt: skip
+    for name, value in values.items():
+        head[name] = value
+    head["open"][0][: len(chunk.open)] = chunk.open
+    return (head.tobytes().ljust(r.CHUNK_DATA, b"\0") + bytes(chunk.data)).ljust(r.CHUNK_SIZE, b"\0")
+
+
+def write_buffer(path: Path, chunks: Sequence[Chunk | bytes], *, filling: Sequence[int] = (), **head: Any) -> Path:
+    """A buffer file: chunks whose number is in filling are marked so, the others full; bytes are taken as they are."""
+    data = write_head(r.BUFFER, **head).ljust(r.CHUNK_SIZE, b"\0")
+    for number, chunk in enumerate(chunks):
+        state = r.CHUNK_FILLING if number in filling else r.CHUNK_FULL
+        data += chunk if isinstance(chunk, bytes) else chunk_bytes(chunk, state)
+    path.write_bytes(data)
+    return path
