@@ -19,6 +19,8 @@ enum vt_role {
     VT_ROLE_RMA = 29, VT_ROLE_FILE_IO_METADATA = 38,
 };
 
+#pragma GCC visibility push(default)
+
 /* ---- Attaching ---- */
 enum vt_shim_kind { VT_SHIM_MPI = 1 };
 
@@ -84,5 +86,7 @@ void *vt_pages(size_t bytes);
 void vt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Clock ticks now; not for records. */
 uint64_t vt_ticks(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The buffer: one file of 64-KiB chunks, mapped shared, so that what was recorded outlives the process whatever ends it.
+   It grows by segments. Chunks are taken and given back without a lock.                                               */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include "internal.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define SEGMENT (4u << 20)
+#define SEGMENT_TMPFS (1u << 20) /* tmpfs takes the pages at once, and its size counts against the job */
+#define MAX_SEGMENTS 65536u
+
+static char *segments[MAX_SEGMENTS];
+static _Atomic uint32_t segment_count;
+static uint32_t segment_bytes = SEGMENT;
+static int on_disk;                  /* segments lie in the file */
+static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
+static _Atomic uint64_t fresh;       /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
+
+#define FRESH_SHIFT 48
+
+void *vt_pages(size_t bytes)
+{
+    long p = VT_SYS6(mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+void *vt_pages_wiped(size_t bytes)
+{
+    void *p = vt_pages(bytes);
+    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of life.c does it */
+    return p;
+}
+
+/* An address range of a segment's size at a multiple of the chunk size. */
+static char *reserve(void)
+{
+    long p = VT_SYS6(mmap, 0, segment_bytes + VT_CHUNK_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p < 0 && p > -4096) return NULL;
+    char *start = (char *)(((uintptr_t)p + VT_CHUNK_SIZE - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
+    char *end = (char *)p + segment_bytes + VT_CHUNK_SIZE;
+    if (start > (char *)p) VT_SYS2(munmap, p, start - (char *)p);
+    if (end > start + segment_bytes) VT_SYS2(munmap, start + segment_bytes, end - (start + segment_bytes));
+    return start;
+}
+
+static long map_from_file(char *at, uint32_t number)
+{
+    uint64_t mask;
+    long fd = VT_SYS4(openat, AT_FDCWD, vt_process.head.buffer, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    vt_hold_sigxfsz(&mask);
+    long r = VT_SYS4(fallocate, fd, 0, (uint64_t)number * segment_bytes, segment_bytes);
+    vt_release_sigxfsz(&mask);
+    if (r >= 0)
+        r = VT_SYS6(mmap, at, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                    (uint64_t)number * segment_bytes);
+    VT_SYS1(close, fd);
+    return r < 0 && r > -4096 ? r : 0;
+}
+
+/* Several threads may grow at once: each gets a segment of its own. */
+static int grow(void)
+{
+    uint32_t number = atomic_fetch_add(&segment_count, 1);
+    if (number >= MAX_SEGMENTS) {
+        atomic_fetch_sub(&segment_count, 1);
+        return 0;
+    }
+    char *at = reserve();
+    if (!at) return 0;
+    long r = on_disk ? map_from_file(at, number) : -ENOSPC;
+    if (r < 0 && on_disk)
+        vt_warn("the buffer %s cannot grow (%s): recording goes on in memory, which is lost if the program is killed; "
+                "VT_PFORM_LDIR names another directory", vt_process.head.buffer,
+                r == -ENOSPC ? "no space left" : r == -EFBIG ? "file size limit" : "fallocate failed");
+    if (r < 0) {
+        r = VT_SYS6(mmap, at, segment_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (r < 0 && r > -4096) return 0;
+    }
+    segments[number] = at;
+    uint32_t skip = number == 0; /* chunk 0 is the file's head */
+    uint64_t chunks = segment_bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
+    uint64_t mine = ((uintptr_t)at / VT_CHUNK_SIZE + skip) | chunks << FRESH_SHIFT;
+    if (!(old >> FRESH_SHIFT) && atomic_compare_exchange_strong(&fresh, &old, mine)) return 1;
+    for (uint64_t i = 0; i < chunks; i++) vt_chunk_give((struct vt_chunk *)(at + (i + skip) * VT_CHUNK_SIZE));
+    return 1;
+}
+
+static struct vt_chunk *take_free(void)
+{
+    uint64_t head = atomic_load(&free_chunks);
+    while (head & UINT32_MAX) {
+        struct vt_chunk *c = (struct vt_chunk *)((head & UINT32_MAX) * VT_CHUNK_SIZE);
+        uint64_t next = ((head >> 32) + 1) << 32 | __atomic_load_n(&c->next, __ATOMIC_RELAXED);
+        if (atomic_compare_exchange_weak(&free_chunks, &head, next)) return c;
+    }
+    return NULL;
+}
+
+static struct vt_chunk *take_fresh(void)
+{
+    uint64_t old = atomic_load(&fresh);
+    while (old >> FRESH_SHIFT) {
+        uint64_t number = old & ((1ull << FRESH_SHIFT) - 1);
+        uint64_t next = (number + 1) | ((old >> FRESH_SHIFT) - 1) << FRESH_SHIFT;
+        if (!atomic_compare_exchange_weak(&fresh, &old, next)) continue;
+        struct vt_chunk *c = (struct vt_chunk *)(number * VT_CHUNK_SIZE);
+        VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE); /* one call instead of 16 faults; may be unknown */
+        return c;
+    }
+    return NULL;
+}
+
+struct vt_chunk *vt_chunk_take(void)
+{
+    for (;;) {
+        struct vt_chunk *c = take_free();
+        if (!c) c = take_fresh();
+        if (c) return c;
+        if (!grow()) return NULL;
+    }
+}
+
+void vt_chunk_give(struct vt_chunk *c)
+{
+    uint64_t head = atomic_load(&free_chunks), mine;
+    __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
+    do {
+        __atomic_store_n(&c->next, (uint32_t)head, __ATOMIC_RELAXED);
+        mine = (head & ~(uint64_t)UINT32_MAX) | (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
+    } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
+}
+
+static long create_file(void)
+{
+    struct vt_file *h = &vt_process.head;
+    struct vt_text t = vt_text_into(h->buffer, sizeof h->buffer);
+    vt_text_add(&t, vt_process.set.ldir);
+    vt_text_add(&t, "/");
+    vt_text_add(&t, h->prefix);
+    vt_text_add(&t, ".x");
+    vt_text_add(&t, h->host);
+    vt_text_add(&t, "-");
+    vt_text_dec(&t, h->pid);
+    vt_text_add(&t, "-");
+    vt_text_hex(&t, h->start);
+    vt_text_add(&t, ".buffer");
+    long fd = VT_SYS4(openat, AT_FDCWD, h->buffer, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return fd;
+    struct statfs fs;
+    if (!VT_SYS2(fstatfs, fd, &fs) && fs.f_type == TMPFS_MAGIC) segment_bytes = SEGMENT_TMPFS;
+    VT_SYS1(close, fd);
+    return 0;
+}
+
+int vt_buffer_open(void)
+{
+    long r = create_file();
+    segment_bytes = r < 0 ? SEGMENT : segment_bytes;
+    on_disk = r >= 0;
+    if (r < 0) {
+        vt_warn("the buffer %s cannot be created: recording goes on in memory, which is lost if the program is killed; "
+                "VT_PFORM_LDIR names another directory", vt_process.head.buffer);
+        vt_process.head.buffer[0] = 0;
+    }
+    if (!grow()) return 0;
+    if (on_disk) {
+        vt_process.mapped = (struct vt_file *)segments[0];
+        *vt_process.mapped = vt_process.head;
+        vt_process.mapped->content = VT_BUFFER;
+        vt_process.mapped->checksum = 0;
+    }
+    return 1;
+}
+
+/* The mapping stays: threads may still be storing into it. */
+void vt_buffer_close(int keep)
+{
+    if (on_disk && !keep) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
+}
+
+void vt_buffer_forget(void)
+{
+    uint32_t n = atomic_load(&segment_count);
+    for (uint32_t i = 0; i < n && i < MAX_SEGMENTS; i++) {
+        if (segments[i]) VT_SYS2(munmap, segments[i], segment_bytes);
+        segments[i] = NULL;
+    }
+    atomic_store(&segment_count, 0);
+    atomic_store(&free_chunks, 0);
+    atomic_store(&fresh, 0);
+    segment_bytes = SEGMENT;
+    vt_process.mapped = NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which clock stamps the records, and moments measured on all clocks at once. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <time.h>
+#include "record.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew */
+
+int vt_clock_is_counter;
+
+uint64_t vt_clock_ns(int id)
+{
+    struct timespec t;
+    clock_gettime(id, &t); /* in the vDSO; it sets errno only for a clock that does not exist */
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The kernel gives the counter up as its own clock when it is not steady over cores or time. */
+static int kernel_trusts_counter(void)
+{
+    char source[64];
+    if (vt_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) <= 0)
+        return 1;
+    return !strncmp(source, "tsc", 3) || !strncmp(source, "kvm-clock", 9) || !strncmp(source, "hyperv", 6) ||
+           !strncmp(source, "arch_sys_counter", 16);
+}
+
+enum vt_clock_kind vt_clock_choose(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    /* CPUID 0x80000007, EDX bit 8: invariant TSC (AMD64 and Intel 64 manuals) */
+    vt_clock_is_counter = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8) && kernel_trusts_counter();
+    return vt_clock_is_counter ? VT_CLOCK_TSC : VT_CLOCK_NANOSECONDS;
+#elif defined(__aarch64__)
+    uint64_t frequency;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+    vt_clock_is_counter = frequency != 0 && kernel_trusts_counter();
+    return vt_clock_is_counter ? VT_CLOCK_CNTVCT : VT_CLOCK_NANOSECONDS;
+#else
+    return VT_CLOCK_NANOSECONDS;
+#endif
+}
+
+struct vt_clock_pair vt_clock_measure(void)
+{
+    struct vt_clock_pair best = {0, 0, 0};
+    uint64_t width = UINT64_MAX;
+    for (int i = 0; i < 5; i++) { /* the narrowest bracket: an interrupt may fall into the others */
+        uint64_t before = vt_now(), mono = vt_clock_ns(CLOCK_MONOTONIC_RAW), after = vt_now();
+        if (after - before >= width) continue;
+        width = after - before;
+        best.ticks = before + width / 2;
+        best.mono = mono;
+    }
+    uint64_t mono = vt_clock_ns(CLOCK_MONOTONIC_RAW);
+    best.real = vt_clock_ns(CLOCK_REALTIME) - (mono - best.mono);
+    return best;
+}
+
+struct vt_clock_pair vt_clock_recent(void)
+{
+    static _Atomic uint32_t turn;
+    static struct vt_clock_pair pairs[2];
+    static _Atomic uint64_t next;
+    uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), due = atomic_load_explicit(&next, memory_order_relaxed);
+    if (now >= due && atomic_compare_exchange_strong(&next, &due, now + VT_PAIR_AGE)) {
+        uint32_t other = 1 - atomic_load(&turn);
+        pairs[other] = vt_clock_measure();
+        atomic_store(&turn, other);
+    }
+    struct vt_clock_pair p = pairs[atomic_load(&turn)];
+    return p.ticks ? p : vt_process.head.pair;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the recording core share. Shims include core.h only (funwrap, a part of this library, record.h). */
+#ifndef VT_INTERNAL_H
+#define VT_INTERNAL_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include "core.h"
+#include "msgpack.h"
+#include "sys.h"
+
+#define VT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define VT_PAGE 4096u
+#define VT_MAX_LOCATIONS 65536u
+#define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
+#define VT_CODE_UNKNOWN 0xffffffffu
+
+/* ---- A location: one thread's recording. Lies in pages that a forked child sees zeroed, so that its first
+   event there finds no room, takes the slow path and gets a buffer of its own.                             ---- */
+struct vt_location {
+    /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
+    uint8_t away[192];
+    volatile uintptr_t busy;  /* the stack pointer of who is recording; keeps signal handlers out */
+    uint64_t *cursor;         /* where the next record goes */
+    uint64_t *volatile limit; /* end of the chunk; NULL sends the next event to the slow path */
+    uint64_t last;            /* ticks of the newest record */
+    uintptr_t code_base[2];   /* the two modules seen last: address range and place in the code space */
+    uint32_t code_size[2], code_slot[2];
+
+    uint32_t number, thread;
+    _Atomic uint32_t lock;  /* kernel id of the thread that moves chunks of this location; 0 free */
+    _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
+    uint32_t in_use;        /* 0 in a forked child */
+    uint32_t stopped;       /* enum vt_lost: why it records no more */
+
+    struct vt_chunk *chunk, *full, *full_last;       /* events: being filled, filled */
+    struct vt_chunk *defs, *defs_full, *defs_last;   /* the same for definitions */
+    uint32_t sequence, defs_sequence, chunks, quota; /* chunks: of events in memory */
+    uint32_t flushes, files;                         /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
+    _Atomic uint64_t lost;                           /* events not recorded, all in all */
+    uint64_t lost_told;                              /* of these, standing in LOST records */
+    uint32_t lost_why, unwritten;                    /* unwritten: a write failed, the buffer must stay */
+    uint64_t records, clamped, flush_ticks, first, written_bytes;
+
+    uint32_t depth, nopen;
+    uint64_t open[VT_OPEN_MAX];
+    uint32_t filter[VT_FILTER_SLOTS];
+};
+
+/* ---- The process ---- */
+enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
+
+struct vt_settings {
+    uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
+    uint64_t max_flushes, max_threads, verbose;
+    uint64_t clean, compression, mpitrace;
+    char prefix[256], gdir[512], ldir[512]; /* directories absolute */
+};
+
+struct vt_process {
+    _Atomic int state;
+    struct vt_settings set;
+    struct vt_file head;      /* of this process's files */
+    struct vt_file *mapped;   /* the copy in the buffer file, NULL without one */
+    uint32_t pid, page_size;
+    _Atomic uint32_t locations;
+    _Atomic uint64_t ids[VT_IDS];
+    _Atomic uint64_t lost;    /* by threads that have no location */
+    int named;                /* its files bear a rank's name */
+};
+
+extern struct vt_process vt_process __attribute__((visibility("hidden")));
+extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
+extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#pragma GCC visibility push(hidden)
+
+/* clock.c */
+extern int vt_clock_is_counter;
+enum vt_clock_kind vt_clock_choose(void);
+uint64_t vt_clock_ns(int id);
+struct vt_clock_pair vt_clock_measure(void);
+struct vt_clock_pair vt_clock_recent(void); /* at most a second old */
+
+/* settings.c: from the environment; complains about wrong values, never fails */
+void vt_settings_read(struct vt_settings *set);
+void vt_settings_define(struct vt_location *l);
+
+/* life.c */
+int vt_start(void); /* 1: the process records */
+struct vt_location *vt_location_of_thread(void);
+
+/* record.c */
+struct vt_location *vt_location_to_record(void);
+
+
+/* buffer.c */
+int vt_buffer_open(void);
+struct vt_chunk *vt_chunk_take(void);
+void vt_chunk_give(struct vt_chunk *c);
+void vt_buffer_close(int keep);
+void vt_buffer_forget(void); /* in a forked child */
+void *vt_pages_wiped(size_t bytes);
+
+/* location.c */
+struct vt_location *vt_location_new(uint32_t thread);
+int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
+int vt_location_lock(struct vt_location *l);
+void vt_location_unlock(struct vt_location *l);
+
+void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
+void vt_chunk_finish(struct vt_location *l);
+
+/* replay.c: what the records of a chunk leave open */
+void vt_replay(struct vt_location *l, struct vt_chunk *c);
+
+/* module.c */
+uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
+
+
+/* define.c */
+int vt_define_at(struct vt_location *l, const void *bytes, size_t n); /* under busy or the lock of an ended location */
+void vt_define_property(struct vt_location *l, const char *key, const char *value);
+
+/* codec.c */
+struct vt_encoded { uint8_t codec; const void *data; uint32_t bytes; };
+struct vt_codec_context;
+void vt_codec_open(void);
+struct vt_codec_context *vt_codec_get(void); /* NULL: none free */
+void vt_codec_put(struct vt_codec_context *x);
+struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
+
+/* file.c */
+int vt_file_flush(struct vt_location *l); /* under the lock; 0 or -errno */
+void vt_file_start(void);
+void vt_file_rename(struct vt_location *l, const struct vt_file *old);
+void vt_file_uctl(void);
+int vt_file_name_taken(void);
+
+/* text.c: strings without stdio */
+struct vt_text { char *at, *end; };
+struct vt_text vt_text_into(char *memory, size_t bytes);
+void vt_text_add(struct vt_text *t, const char *s);
+void vt_text_hex(struct vt_text *t, uint64_t v);
+void vt_text_dec(struct vt_text *t, uint64_t v);
+long vt_read_file(const char *path, char *into, size_t bytes); /* zero-terminated; bytes read or -errno */
+void vt_say(uint64_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#pragma GCC visibility pop
+
+static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
+static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }
+static inline uint32_t vt_chunk_used(const struct vt_chunk *c)
+{
+    uint32_t head = __atomic_load_n(&c->head, __ATOMIC_ACQUIRE);
+    return (head ? head : VT_CHUNK_SIZE) - VT_CHUNK_DATA;
+}
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of a recording process: it starts at the first event, gets its rank at MPI_Init, begins anew in a forked child,
+   and completes its files at MPI_Finalize and at exit. No signal handlers: the mapped buffer outlives other ends.        */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include "record.h"
+
+#ifndef VT_VERSION
+#define VT_VERSION "development"
+#endif
+#define START_WAIT 5000  /* ms that a second thread waits for the first to start the runtime */
+#define BUSY_WAIT 20     /* ms that the end of the program waits for a thread to finish its record */
+#define INNER_KEYS 32    /* pthread keys below this need no memory (glibc) */
+
+struct vt_process vt_process;
+
+static volatile uint64_t *alive;       /* 1 in a wiped page: 0 tells a forked child */
+static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
+static pthread_key_t thread_end;
+static int has_thread_end;
+
+static void on_thread_end(void *location) { atomic_store(&((struct vt_location *)location)->ended, 1); }
+
+static void new_head(void)
+{
+    struct vt_file *h = &vt_process.head;
+    struct utsname host;
+    memset(h, 0, sizeof *h);
+    memcpy(h->magic, VT_FILE_MAGIC, sizeof h->magic);
+    h->version = VT_FORMAT_VERSION;
+    h->content = VT_DEFINITIONS;
+    h->clock = (uint8_t)vt_clock_choose();
+    h->head_bytes = VT_FILE_HEAD;
+    h->rank = VT_NO_RANK;
+    h->pid = (uint32_t)VT_SYS0(getpid);
+    h->pair = vt_clock_measure();
+    h->start = h->pair.real;
+    if (VT_SYS3(getrandom, h->run, sizeof h->run, 0) != sizeof h->run) {
+        memcpy(h->run, &h->start, 8);
+        memcpy(h->run + 8, &h->pid, 4);
+    }
+    strcpy(h->tool, "vtrace " VT_VERSION);
+    if (!VT_SYS1(uname, &host)) memcpy(h->host, host.nodename, sizeof h->host - 1);
+    if (!h->host[0]) strcpy(h->host, "localhost");
+    strcpy(h->prefix, vt_process.set.prefix);
+    strcpy(h->directory, vt_process.set.gdir);
+    vt_process.pid = h->pid;
+}
+
+static void define_process(struct vt_location *l)
+{
+    uint8_t bytes[VT_CHUNK_SIZE / 2];
+    char text[VT_CHUNK_SIZE / 4];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    long n = vt_read_file("/proc/self/cmdline", text, sizeof text);
+    uint32_t words = 0;
+    for (long i = 0; i < n; i++) words += !text[i];
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_PROPERTY);
+    vt_mp_str(&m, "command");
+    vt_mp_array(&m, words);
+    for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
+    if (!m.full) vt_define_at(l, bytes, (size_t)(m.at - bytes));
+    n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    vt_define_property(l, "executable", text);
+    if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
+    vt_settings_define(l);
+}
+
+static int start(void)
+{
+    static int again;
+    if (!again) vt_settings_read(&vt_process.set); /* a child may have changed its directory: it keeps the parent's */
+    new_head();
+    atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
+    if (!alive) alive = vt_pages_wiped(VT_PAGE);
+    if (!alive || !vt_buffer_open()) {
+        vt_warn("no memory for the buffer: nothing is recorded");
+        return 0;
+    }
+    *alive = 1;
+    if (!again) {
+        vt_codec_open();
+        has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
+    }
+    again = 1;
+    vt_file_start();
+    return 1;
+}
+
+static void become_child(void)
+{
+    struct vt_file parent = vt_process.head;
+    vt_buffer_forget();
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) atomic_store(&vt_locations[i], NULL);
+    atomic_store(&vt_process.lost, 0);
+    vt_process.named = 0;
+    vt_here = NULL;
+    if (!start()) {
+        atomic_store(&vt_process.state, VT_FAILED);
+        return;
+    }
+    struct vt_file *h = &vt_process.head;
+    memcpy(h->run, parent.run, sizeof h->run);
+    h->parent_pid = parent.pid;
+    h->parent_start = parent.start;
+    h->forked = 1;
+    if (vt_process.mapped) {
+        *vt_process.mapped = *h;
+        vt_process.mapped->content = VT_BUFFER;
+    }
+    vt_file_start();
+    atomic_store(&vt_process.state, VT_ON);
+}
+
+int vt_start(void)
+{
+    struct timespec pause = {0, 1000000};
+    for (int i = 0; i < START_WAIT; i++) {
+        int state = atomic_load(&vt_process.state), fresh = VT_NEW, on = VT_ON;
+        if (state >= VT_ENDED) return 0;
+        if (state == VT_ON && *alive) return 1;
+        if (state == VT_ON && atomic_compare_exchange_strong(&vt_process.state, &on, VT_STARTING)) become_child();
+        else if (state == VT_NEW && atomic_compare_exchange_strong(&vt_process.state, &fresh, VT_STARTING))
+            atomic_store(&vt_process.state, start() ? VT_ON : VT_FAILED);
+        else VT_SYS2(nanosleep, &pause, NULL);
+    }
+    return 0;
+}
+
+/* The calling thread's location, made at its first event. NULL: nothing is recorded. */
+struct vt_location *vt_location_of_thread(void)
+{
+    struct vt_location *l = vt_here;
+    int saved = errno;
+    if (l && l->in_use) return l;
+    if (inside) { /* a signal handler in the middle of what follows */
+        atomic_fetch_add(&vt_process.lost, 1);
+        return NULL;
+    }
+    inside = 1;
+    l = vt_start() ? vt_location_new((uint32_t)VT_SYS0(gettid)) : NULL;
+    if (l) {
+        if (has_thread_end && l->number) pthread_setspecific(thread_end, l);
+        vt_here = l;
+        if (!l->number) {
+            vt_busy_begin(l);
+            define_process(l);
+            vt_busy_end(l);
+        }
+    }
+    inside = 0;
+    errno = saved;
+    return l;
+}
+
+int vt_attach(const struct vt_shim *shim)
+{
+    struct vt_location *l = vt_location_of_thread();
+    if (!l) return 0;
+    if (shim->abi > VT_ABI) {
+        vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
+                "): its MPI calls are not recorded; run it with the newer one", shim->version);
+        return 0;
+    }
+    if (!l->busy) {
+        vt_busy_begin(l);
+        vt_define_property(l, "shim.mpi", shim->name);
+        vt_busy_end(l);
+    }
+    return shim->kind != VT_SHIM_MPI || vt_process.set.mpitrace;
+}
+
+void vt_run_id(uint8_t run[16]) { memcpy(run, vt_process.head.run, 16); }
+
+uint64_t vt_random(void)
+{
+    uint64_t r = 0;
+    while (!r)
+        if (VT_SYS3(getrandom, &r, sizeof r, 0) != sizeof r) r = vt_now();
+    return r;
+}
+
+/* The files that exist under the old head's name follow. */
+static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const uint8_t *run)
+{
+    struct vt_file old = vt_process.head, *h = &vt_process.head;
+    uint32_t n = atomic_load(&vt_process.locations);
+    h->rank = rank;
+    h->world_size = world_size;
+    h->world = world;
+    memcpy(h->run, run, sizeof h->run);
+    if (vt_process.mapped) {
+        *vt_process.mapped = *h;
+        vt_process.mapped->content = VT_BUFFER;
+    }
+    vt_process.named = 1;
+    if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, &old);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (!l || !vt_location_lock(l)) continue;
+        vt_file_rename(l, &old);
+        vt_location_unlock(l);
+    }
+}
+
+void vt_set_world(const struct vt_world *w)
+{
+    struct vt_location *l = vt_location_of_thread();
+    if (!l || l->busy || vt_process.named) return;
+    vt_busy_begin(l);
+    set_rank(w->rank, w->world_size, w->world, w->run);
+    vt_busy_end(l);
+}
+
+static void define_end(struct vt_location *l)
+{
+    uint8_t bytes[256];
+    struct vt_clock_pair p = vt_clock_measure();
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_LOCATION);
+    vt_mp_uint(&m, l->number);
+    vt_mp_uint(&m, l->thread);
+    vt_mp_nil(&m);
+    vt_mp_uint(&m, l->first);
+    vt_mp_array(&m, 4);
+    vt_mp_uint(&m, VT_D_CLOCK);
+    vt_mp_uint(&m, p.ticks);
+    vt_mp_uint(&m, p.mono);
+    vt_mp_uint(&m, p.real);
+    vt_mp_array(&m, 10);
+    vt_mp_uint(&m, VT_D_SUMMARY);
+    vt_mp_uint(&m, l->number);
+    vt_mp_uint(&m, l->records);
+    vt_mp_uint(&m, atomic_load(&l->lost) + (l->number ? 0 : atomic_load(&vt_process.lost)));
+    vt_mp_uint(&m, l->flushes);
+    vt_mp_uint(&m, l->flush_ticks);
+    vt_mp_uint(&m, 0);
+    vt_mp_uint(&m, l->clamped);
+    vt_mp_uint(&m, l->last);
+    vt_mp_bool(&m, l->stopped == VT_LOST_LIMIT);
+    vt_define_at(l, bytes, (size_t)(m.at - bytes));
+}
+
+/* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
+   here on, and what they publish later is beyond what is read here.                                              */
+static int complete(struct vt_location *l, int last)
+{
+    struct timespec pause = {0, 1000000};
+    int own = l == vt_here, r;
+    if (!own) {
+        if (last) l->limit = NULL;
+        for (int i = 0; last && l->busy && i < BUSY_WAIT; i++) VT_SYS2(nanosleep, &pause, NULL);
+    }
+    if (!vt_location_lock(l)) return 0;
+    if (own || last) vt_chunk_finish(l);
+    if (last) define_end(l);
+    r = vt_file_flush(l);
+    if (own && !last) l->limit = NULL; /* the next event begins a chunk */
+    vt_location_unlock(l);
+    return r >= 0 && !l->unwritten;
+}
+
+static int complete_all(int last)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    int all = 1;
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) all &= complete(l, last);
+    }
+    if (!vt_process.head.rank) vt_file_uctl();
+    return all;
+}
+
+void vt_complete(void)
+{
+    struct vt_location *l = vt_location_of_thread();
+    if (!l || l->busy) return;
+    vt_busy_begin(l);
+    uint64_t begin = vt_now();
+    complete_all(0);
+    uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
+    record[1] = vt_now() - begin;
+    l->flush_ticks += record[1];
+    vt_put(l, record, 2, begin);
+    vt_busy_end(l);
+}
+
+static void say_what_was_written(int all)
+{
+    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0;
+    char operand[1024], here[PATH_MAX] = "";
+    uint32_t n = atomic_load(&vt_process.locations);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        const struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (!l) continue;
+        records += l->records;
+        bytes += l->written_bytes;
+        if (l->stopped == VT_LOST_LIMIT) limited += l->lost;
+        else lost += l->lost;
+        vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
+               (unsigned long long)l->records, (unsigned long long)l->written_bytes, l->flushes, (unsigned long long)l->lost);
+    }
+    struct vt_text t = vt_text_into(operand, sizeof operand);
+    if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, vt_process.set.gdir)) {
+        vt_text_add(&t, vt_process.set.gdir);
+        vt_text_add(&t, "/");
+    }
+    vt_text_add(&t, vt_process.set.prefix);
+    if (limited)
+        vt_say(1, "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
+                  "VT_BUFFER_SIZE keeps them", (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
+    if (lost)
+        vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
+    if (!all)
+        vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
+    vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
+           (unsigned long long)records, (unsigned long long)bytes, operand);
+}
+
+/* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
+__attribute__((destructor)) static void end(void)
+{
+    int on = VT_ON;
+    if (atomic_load(&vt_process.state) != VT_ON || !*alive) return;
+    struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
+    if (l) vt_busy_begin(l);
+    if (!vt_process.named && !vt_process.head.forked && !vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
+    atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
+    int all = complete_all(1);
+    vt_buffer_close(!all || !vt_process.set.clean);
+    if (!vt_process.head.rank) say_what_was_written(all);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Locations: one per thread, its chunks, and everything the path of an event leaves to a function call. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include "record.h"
+
+#define ROOM_BESIDE 12 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
+#define LOCK_WAIT 5000 /* ms */
+
+_Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
+struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
+
+static uint32_t share(uint64_t bytes, uint32_t least)
+{
+    uint64_t chunks = (bytes + VT_CHUNK_SIZE - 1) / VT_CHUNK_SIZE;
+    return chunks < least ? least : chunks > UINT32_MAX ? UINT32_MAX : (uint32_t)chunks;
+}
+
+/* Guide, Table 4.5: 70 % of VT_BUFFER_SIZE for the first thread and 10 % for each other, or both sizes as given. */
+static uint32_t quota_of(uint32_t number)
+{
+    const struct vt_settings *s = &vt_process.set;
+    if (!number) return share(s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7, 2);
+    return share(s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10, 1);
+}
+
+/* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
+   else can record for it any more.                                                                              */
+static struct vt_location *adopt(uint32_t thread)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    for (uint32_t i = 1; i < n; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        uint32_t ended = 1;
+        if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
+        if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) continue;
+        if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
+        uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
+        l->thread = thread;
+        l->depth = l->nopen = 0;
+        vt_busy_begin(l);
+        vt_put(l, record, 2, vt_now());
+        vt_busy_end(l);
+        return l;
+    }
+    return NULL;
+}
+
+struct vt_location *vt_location_new(uint32_t thread)
+{
+    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread);
+    if (l) return l;
+    uint32_t number = thread == vt_process.pid ? 0 : atomic_fetch_add(&vt_process.locations, 1);
+    if (number >= vt_process.set.max_threads || number >= VT_MAX_LOCATIONS) {
+        atomic_fetch_sub(&vt_process.locations, 1);
+        vt_warn("more than %llu threads at once: the others are not recorded; VT_MAX_THREADS allows up to 65536",
+                (unsigned long long)vt_process.set.max_threads);
+        return NULL;
+    }
+    l = vt_pages_wiped((sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1));
+    if (!l) return NULL;
+    l->number = number;
+    l->thread = thread;
+    l->in_use = 1;
+    l->quota = quota_of(number);
+    l->first = l->last = vt_now();
+    memset(l->filter, 0xff, sizeof l->filter); /* no offset has all bits */
+    atomic_store(&vt_locations[number], l);
+    return l;
+}
+
+/* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. */
+int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
+{
+    stack_t s;
+    if (!VT_SYS2(sigaltstack, NULL, &s) && !(s.ss_flags & SS_DISABLE)) {
+        int on = (s.ss_flags & SS_ONSTACK) != 0;
+        int was = busy - (uintptr_t)s.ss_sp < s.ss_size;
+        if (on != was) return was;
+    }
+    return here > busy; /* stacks grow downwards: an interrupted frame lies above its handler's */
+}
+
+/* Chunks change hands under this lock: the thread itself at full chunks, another one at the end of the program.
+   0: this thread has it already, or the holder does not come back.                                              */
+int vt_location_lock(struct vt_location *l)
+{
+    uint32_t me = (uint32_t)VT_SYS0(gettid);
+    struct timespec pause = {0, 1000000};
+    for (int i = 0; i < LOCK_WAIT; i++) {
+        uint32_t free = 0;
+        if (atomic_compare_exchange_strong(&l->lock, &free, me)) return 1;
+        if (free == me) return 0;
+        VT_SYS2(nanosleep, &pause, NULL);
+    }
+    return 0;
+}
+
+void vt_location_unlock(struct vt_location *l) { atomic_store(&l->lock, 0); }
+
+/* Ends the chunk being filled and puts it into the list of full ones. Under the lock. */
+void vt_chunk_finish(struct vt_location *l)
+{
+    struct vt_chunk *c = l->chunk;
+    l->limit = NULL;
+    l->chunk = NULL;
+    if (!c) return;
+    if (!vt_chunk_used(c)) {
+        l->sequence--;
+        l->chunks--;
+        vt_chunk_give(c);
+        return;
+    }
+    vt_replay(l, c);
+    c->end_ticks = l->last;
+    c->next = 0;
+    __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
+    if (l->full_last) l->full_last->next = (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
+    else l->full = c;
+    l->full_last = c;
+}
+
+static int begin_chunk(struct vt_location *l)
+{
+    struct vt_chunk *c = vt_chunk_take();
+    if (!c) return 0;
+    c->content = VT_EVENTS;
+    c->head = VT_CHUNK_DATA;
+    c->location = l->number;
+    c->sequence = l->sequence++;
+    c->thread = l->thread;
+    c->ticks = l->last;
+    c->pair = vt_clock_recent();
+    c->lost = l->lost_told;
+    c->depth = l->depth;
+    c->nopen = l->nopen;
+    c->records = 0;
+    c->classes = VT_CLASS_ALL;
+    memcpy(c->open, l->open, l->nopen * sizeof *l->open);
+    __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    l->chunks++;
+    l->chunk = c;
+    l->cursor = vt_chunk_words(c);
+    l->limit = vt_chunk_end(c);
+    return 1;
+}
+
+static void stop(struct vt_location *l, enum vt_lost why)
+{
+    l->stopped = l->lost_why = why;
+    l->limit = NULL;
+    if (why == VT_LOST_MEMORY)
+        vt_warn("no memory for more events: recording stops; a smaller VT_BUFFER_SIZE with VT_MAX_FLUSHES=0 helps");
+}
+
+/* Another chunk, after writing the full ones out if the location has used up its share. Under busy.
+   flushed: set to the ticks when a flush began, else 0.                                            */
+static int next_chunk(struct vt_location *l, uint64_t *flushed)
+{
+    if (l->stopped || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
+    if (!vt_location_lock(l)) return 0;
+    vt_chunk_finish(l);
+    if (l->chunks >= l->quota) {
+        *flushed = vt_now();
+        if (vt_file_flush(l) < 0) stop(l, VT_LOST_WRITE);
+        l->flushes++;
+        l->flush_ticks += vt_now() - *flushed;
+    }
+    if (!l->stopped && !begin_chunk(l)) stop(l, VT_LOST_MEMORY);
+    vt_location_unlock(l);
+    return !l->stopped;
+}
+
+static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
+{
+    if (l->chunk && vt_chunk_end(l->chunk) - l->cursor >= (long)words && !l->stopped &&
+        atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ON) {
+        l->limit = vt_chunk_end(l->chunk); /* a signal handler may have taken it away, to have its losses told */
+        return 1;
+    }
+    return next_chunk(l, flushed);
+}
+
+/* Writes one record's first word with its time; returns where to go on. */
+static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now)
+{
+    if (now < l->last) { /* counters of two cores may differ by a few ticks */
+        now = l->last;
+        l->clamped++;
+    }
+    uint64_t dt = now - l->last;
+    if (dt >> 32) {
+        *at++ = VT_HEAD(VT_K_TIME, 1, 0);
+        *at++ = dt;
+        dt = 0;
+    }
+    *at++ = dt << 32 | (uint32_t)word;
+    l->last = now;
+    return at;
+}
+
+void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+{
+    uint64_t flushed = 0, lost;
+    if (!room(l, n + ROOM_BESIDE, &flushed)) {
+        atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
+        return;
+    }
+    uint64_t *at = l->cursor;
+    lost = atomic_load_explicit(&l->lost, memory_order_relaxed);
+    if (VT_UNLIKELY(lost != l->lost_told)) {
+        at = stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
+        *at++ = lost - l->lost_told;
+        l->lost_told = lost;
+    }
+    at = stamp(l, at, words[0], now);
+    for (unsigned i = 1; i < n; i++) *at++ = words[i];
+    if (flushed) {
+        at = stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
+        *at++ = vt_now() - flushed;
+        if (vt_process.set.max_flushes && l->flushes >= vt_process.set.max_flushes) {
+            at = stamp(l, at, VT_HEAD(VT_K_LIMIT, 0, 0), vt_now());
+            stop(l, VT_LOST_LIMIT);
+        }
+    }
+    vt_publish(l, at);
+}

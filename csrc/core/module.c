@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The code space: every loaded module whose functions record gets a range of offsets in 1 GiB, so that a function event
+   needs no look-up. Modules are found at their first event; names are resolved when unifying.                          */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include "record.h"
+
+#define MAX_MODULES 4096u
+#define BUILD_ID 32
+
+struct module {
+    uintptr_t start, bias;
+    uint32_t size, slot, build_id_bytes;
+    _Atomic uint32_t live;
+    uint8_t build_id[BUILD_ID];
+};
+
+static struct module modules[MAX_MODULES];
+static _Atomic uint32_t module_count, adding;
+static _Atomic uint32_t next_slot;
+static _Atomic uint32_t generation; /* counts unloads: what a location cached before is void */
+
+struct search {
+    uintptr_t address;
+    struct module found;
+    const char *path;
+};
+
+static void read_notes(struct module *m, const char *notes, size_t bytes)
+{
+    for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= bytes;) {
+        const ElfW(Nhdr) *n = (const void *)(notes + at);
+        const char *name = (const char *)(n + 1), *value = name + ((n->n_namesz + 3) & ~3u);
+        if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(name, "GNU", 4) && n->n_descsz <= BUILD_ID) {
+            memcpy(m->build_id, value, n->n_descsz);
+            m->build_id_bytes = n->n_descsz;
+        }
+        at = (size_t)(value - notes) + ((n->n_descsz + 3) & ~3u);
+    }
+}
+
+static int look(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    struct search *s = data;
+    struct module *m = &s->found;
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X)) continue;
+        uintptr_t start = info->dlpi_addr + p->p_vaddr;
+        if (s->address - start >= p->p_memsz || p->p_memsz > VT_CODE_MASK) continue;
+        m->start = start;
+        m->size = (uint32_t)p->p_memsz;
+        m->bias = info->dlpi_addr;
+        s->path = info->dlpi_name;
+        for (int j = 0; j < info->dlpi_phnum; j++)
+            if (info->dlpi_phdr[j].p_type == PT_NOTE)
+                read_notes(m, (const char *)(info->dlpi_addr + info->dlpi_phdr[j].p_vaddr), info->dlpi_phdr[j].p_memsz);
+        return 1;
+    }
+    return 0;
+}
+
+static int same(const struct module *a, const struct module *b)
+{
+    return a->start == b->start && a->size == b->size && a->bias == b->bias && a->build_id_bytes == b->build_id_bytes &&
+           !memcmp(a->build_id, b->build_id, a->build_id_bytes);
+}
+
+static void define(struct vt_location *l, const struct module *m, const char *path)
+{
+    uint8_t bytes[PATH_MAX + 128];
+    char own[PATH_MAX];
+    struct vt_mp p = vt_mp_into(bytes, sizeof bytes);
+    if (!path || !*path) { /* the executable has no name in the loader's list */
+        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
+        own[n > 0 ? n : 0] = 0;
+        path = own;
+    }
+    vt_mp_array(&p, 8);
+    vt_mp_uint(&p, VT_D_MODULE);
+    vt_mp_uint(&p, m->slot);
+    vt_mp_uint(&p, m->start);
+    vt_mp_uint(&p, m->size);
+    vt_mp_uint(&p, m->bias);
+    vt_mp_str(&p, path);
+    vt_mp_bin(&p, m->build_id, m->build_id_bytes);
+    vt_mp_uint(&p, vt_now());
+    vt_define_at(l, bytes, (size_t)(p.at - bytes));
+}
+
+static const struct module *known(uintptr_t address)
+{
+    uint32_t n = atomic_load_explicit(&module_count, memory_order_acquire);
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_load(&modules[i].live) && address - modules[i].start < modules[i].size) return &modules[i];
+    return NULL;
+}
+
+/* Under `adding`: only one thread appends; others see the module once it is complete and defined. */
+static const struct module *append(struct vt_location *l, struct search *s)
+{
+    uint32_t n = atomic_load(&module_count);
+    for (uint32_t i = 0; i < n; i++)
+        if (same(&modules[i], &s->found)) { /* loaded again where it was */
+            atomic_store(&modules[i].live, 1);
+            return &modules[i];
+        }
+    uint32_t span = (s->found.size + VT_PAGE - 1) & ~(VT_PAGE - 1), slot = atomic_load(&next_slot);
+    if (n == MAX_MODULES || (uint64_t)slot + span > VT_CODE_MASK) return NULL;
+    atomic_store(&next_slot, slot + span);
+    modules[n] = s->found;
+    modules[n].slot = slot;
+    define(l, &modules[n], s->path);
+    atomic_store(&modules[n].live, 1);
+    atomic_store_explicit(&module_count, n + 1, memory_order_release);
+    return &modules[n];
+}
+
+static const struct module *add(struct vt_location *l, uintptr_t address)
+{
+    struct search s = {.address = address};
+    const struct module *m;
+    uint32_t free = 0;
+    if (!dl_iterate_phdr(look, &s)) return NULL;
+    while (!atomic_compare_exchange_weak(&adding, &free, 1)) {
+        free = 0;
+        VT_SYS0(sched_yield);
+    }
+    m = known(address);
+    if (!m) m = append(l, &s);
+    atomic_store(&adding, 0);
+    return m;
+}
+
+/* The offset of a function in the code space, by the location's two cached modules, the table, or the loader.
+   VT_CODE_UNKNOWN: it has none. Under busy.                                                                   */
+uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
+{
+    uint32_t before = atomic_load(&generation);
+    int hit = address - l->code_base[1] < l->code_size[1];
+    uintptr_t base = l->code_base[1];
+    uint32_t size = l->code_size[1], slot = l->code_slot[1];
+    if (address - l->code_base[0] < l->code_size[0]) return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
+    if (!hit) {
+        const struct module *m = known(address);
+        if (!m) m = add(l, address);
+        if (!m) return VT_CODE_UNKNOWN;
+        base = m->start;
+        size = m->size;
+        slot = m->slot;
+    }
+    l->code_base[1] = l->code_base[0];
+    l->code_size[1] = l->code_size[0];
+    l->code_slot[1] = l->code_slot[0];
+    l->code_base[0] = base;
+    l->code_size[0] = size;
+    l->code_slot[0] = slot;
+    if (before != atomic_load(&generation)) l->code_size[0] = l->code_size[1] = 0; /* an unload came between */
+    return slot + (uint32_t)(address - base);
+}
+
+static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    uint8_t *loaded = data;
+    uint32_t n = atomic_load(&module_count);
+    (void)bytes;
+    for (uint32_t m = 0; m < n; m++)
+        if (modules[m].bias == info->dlpi_addr)
+            for (int i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == modules[m].start) loaded[m] = 1;
+    return 0;
+}
+
+/* Another library may come to lie where an unloaded one was: it must get a range of its own. */
+static void forget_unloaded(void)
+{
+    static uint8_t loaded[MAX_MODULES];
+    uint32_t n = atomic_load(&module_count), free = 0, gone = 0;
+    while (!atomic_compare_exchange_weak(&adding, &free, 1)) {
+        free = 0;
+        VT_SYS0(sched_yield);
+    }
+    memset(loaded, 0, n);
+    dl_iterate_phdr(mark_loaded, loaded);
+    for (uint32_t i = 0; i < n; i++)
+        if (!loaded[i] && atomic_exchange(&modules[i].live, 0)) gone++;
+    atomic_store(&adding, 0);
+    if (!gone) return;
+    atomic_fetch_add(&generation, 1);
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations); i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) l->code_size[0] = l->code_size[1] = 0;
+    }
+}
+
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+    static int (*real)(void *);
+    int saved = errno;
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "dlclose");
+    errno = saved;
+    int result = real(handle);
+    if (atomic_load(&module_count)) forget_unloaded();
+    return result;
+}

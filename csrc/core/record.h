@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The path of every event: no lock, no allocation, no call. */
+#ifndef VT_RECORD_H
+#define VT_RECORD_H
+
+#include "internal.h"
+
+static inline uint64_t vt_now(void)
+{
+#if defined(__x86_64__)
+    if (VT_LIKELY(vt_clock_is_counter)) return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    if (VT_LIKELY(vt_clock_is_counter)) {
+        uint64_t t;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+        return t;
+    }
+#endif
+    return vt_clock_ns(4 /* CLOCK_MONOTONIC_RAW */);
+}
+
+static inline uintptr_t vt_stack_pointer(void)
+{
+#if defined(__x86_64__)
+    uintptr_t sp;
+    __asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+    return sp;
+#elif defined(__aarch64__)
+    uintptr_t sp;
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+    return sp;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
+/* Between begin and end a signal handler of this thread records nothing. */
+static inline void vt_busy_begin(struct vt_location *l)
+{
+    l->busy = vt_stack_pointer();
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void vt_busy_end(struct vt_location *l)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    l->busy = 0;
+}
+
+/* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie
+   at multiples of their size, so the cursor's low half is the offset.                                            */
+static inline void vt_publish(struct vt_location *l, uint64_t *cursor)
+{
+    struct vt_chunk *c = (struct vt_chunk *)((uintptr_t)(cursor - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
+    l->cursor = cursor;
+    __atomic_store_n(&c->head, (uint16_t)(uintptr_t)cursor, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls that no shim sees and that leave errno alone. Results below 0 are -errno. */
+#ifndef VT_SYS_H
+#define VT_SYS_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline long vt_sys(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
+    int saved = errno;
+    long result = syscall(number, a, b, c, d, e, f);
+    if (result < 0) result = -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
+#define VT_SYS0(name) vt_sys(SYS_##name, 0, 0, 0, 0, 0, 0)
+#define VT_SYS1(name, a) vt_sys(SYS_##name, (long)(a), 0, 0, 0, 0, 0)
+#define VT_SYS2(name, a, b) vt_sys(SYS_##name, (long)(a), (long)(b), 0, 0, 0, 0)
+#define VT_SYS3(name, a, b, c) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define VT_SYS4(name, a, b, c, d) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define VT_SYS6(name, a, b, c, d, e, f) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* Where the disk is full or the file size limited, a write sends SIGXFSZ, whose default ends the program. */
+static inline void vt_hold_sigxfsz(uint64_t *old)
+{
+    uint64_t set = 1ull << (SIGXFSZ - 1);
+    VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8);
+}
+
+static inline void vt_release_sigxfsz(const uint64_t *old)
+{
+    uint64_t set = 1ull << (SIGXFSZ - 1);
+    struct timespec none = {0, 0};
+    if (!(*old & set)) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
+    VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+}
+
+#endif

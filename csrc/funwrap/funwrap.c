@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* User functions: the hooks of gcc's and clang's -finstrument-functions (GCC manual, "Program Instrumentation Options").
+   This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable.      */
+#include "../core/record.h"
+
+static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint32_t leave)
+{
+    struct vt_location *l = vt_location_to_record();
+    uint64_t words[2];
+    if (!l) return;
+    vt_busy_begin(l);
+    uint64_t now = vt_now();
+    if (l->stopped) atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
+    else {
+        uint32_t offset = vt_code_offset(l, function);
+        words[0] = VT_FUNCTION | leave | offset;
+        words[1] = function;
+        if (offset == VT_CODE_UNKNOWN) words[0] = VT_HEAD(leave ? VT_K_LEAVE_ADDRESS : VT_K_ENTER_ADDRESS, 1, 0);
+        vt_put(l, words, offset == VT_CODE_UNKNOWN ? 2 : 1, now);
+    }
+    vt_busy_end(l);
+}
+
+static inline __attribute__((always_inline)) void record(uintptr_t function, uint32_t leave)
+{
+    struct vt_location *l = vt_here;
+    if (VT_UNLIKELY(!l || l->busy)) {
+        record_slow(function, leave);
+        return;
+    }
+    vt_busy_begin(l);
+    uint64_t *at = l->cursor, dt, now = vt_now();
+    uintptr_t offset = function - l->code_base[0];
+    dt = now - l->last;
+    if (VT_UNLIKELY(at >= l->limit || dt >> 32 || offset >= l->code_size[0])) {
+        vt_busy_end(l);
+        record_slow(function, leave);
+        return;
+    }
+    *at = dt << 32 | VT_FUNCTION | leave | (l->code_slot[0] + (uint32_t)offset);
+    l->last = now;
+    vt_publish(l, at + 1);
+    vt_busy_end(l);
+}
+
+__attribute__((visibility("default"))) void __cyg_profile_func_enter(void *function, void *site)
+{
+    (void)site;
+    record((uintptr_t)function, 0);
+}
+
+__attribute__((visibility("default"))) void __cyg_profile_func_exit(void *function, void *site)
+{
+    (void)site;
+    record((uintptr_t)function, VT_FUNCTION_LEAVE);
+}
