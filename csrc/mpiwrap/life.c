@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attaching to the runtime, regions, and the calls that begin and end MPI. */
+#include "mpiwrap.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+_Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
+_Atomic(int) vt_mpi_state = VT_MPI_NEW;
+
+#define VT_TEXT_(x) #x
+#define VT_TEXT(x) VT_TEXT_(x)
+#define VT_NOTE_TEXT "mpi=" VT_MPI_LABEL "\nversion=" VT_MPI_VERSION "\nabi=" VT_TEXT(VT_ABI) "\n"
+
+/* Tells which shim an executable carries, also when it is stripped. */
+__attribute__((section(".note.vtrace"), used, aligned(4))) static const struct {
+    uint32_t name_bytes, text_bytes, type;
+    char name[8];
+    char text[(sizeof(VT_NOTE_TEXT) + 3) / 4 * 4];
+} vt_mpi_note = {sizeof("vtrace"), sizeof(VT_NOTE_TEXT), VT_SHIM_MPI, "vtrace", VT_NOTE_TEXT};
+
+static int vt_own_init(int *argc, char ***argv);
+
+/* Another tool's MPI_Init before ours would leave us without Init and with half of the calls. */
+static bool vt_mpi_in_front(void)
+{
+    void *front = dlsym(RTLD_DEFAULT, "MPI_Init");
+    if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
+    Dl_info found = {0};
+    const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
+    vt_warn("MPI calls are not recorded: the MPI_Init of %s stands in front of vtrace's", object);
+    return false;
+}
+
+static void vt_mpi_attach(void)
+{
+    int expected = VT_MPI_NEW;
+    if (!atomic_compare_exchange_strong(&vt_mpi_state, &expected, VT_MPI_ATTACHING)) return;
+    const int saved = errno;
+    static const struct vt_shim shim = {
+        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION};
+    const bool record = vt_attach(&shim) && vt_mpi_in_front();
+    atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
+    errno = saved;
+}
+
+/* Attaches if need be and defines the function's region. A thread that comes while another one attaches is not
+   made to wait: its call is not recorded.                                                                     */
+uint32_t vt_mpi_first_call(unsigned function)
+{
+    vt_mpi_attach();
+    if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return 0;
+    const struct vt_mpi_function_info *info = &vt_mpi_functions[function];
+    const uint32_t region = vt_define_region(info->name, VT_PARADIGM_MPI, info->role, NULL, 0);
+    uint32_t expected = 0;
+    return atomic_compare_exchange_strong(&vt_mpi_regions[function], &expected, region) ? region : expected;
+}
+
+/* All ranks take rank 0's run id. Also when MPI calls are not recorded: functions are, and want their rank; and a rank
+   that stays out would block the others.                                                                              */
+static void vt_mpi_world(void)
+{
+    struct vt_world world = {.size = sizeof world};
+    int rank = 0, size = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    struct {
+        uint64_t world;
+        uint8_t run[16];
+    } agreed;
+    vt_run_id(agreed.run);
+    agreed.world = vt_random();
+    PMPI_Bcast(&agreed, (int)sizeof agreed, MPI_BYTE, 0, MPI_COMM_WORLD);
+    world.rank = (uint32_t)rank;
+    world.world_size = (uint32_t)size;
+    world.world = agreed.world;
+    memcpy(world.run, agreed.run, sizeof world.run);
+    vt_set_world(&world);
+}
+
+static int vt_own_init(int *argc, char ***argv)
+{
+    const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
+    if (region) vt_enter(region);
+    const int result = PMPI_Init(argc, argv);
+    if (result == MPI_SUCCESS) vt_mpi_world();
+    if (region) vt_leave(region);
+    return result;
+}
+
+VT_WRAPPER int MPI_Init(int *argc, char ***argv) __attribute__((alias("vt_own_init")));
+
+VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    const uint32_t region = vt_mpi_begin(VT_F_MPI_Init_thread);
+    if (region) vt_enter(region);
+    const int result = PMPI_Init_thread(argc, argv, required, provided);
+    if (result == MPI_SUCCESS) vt_mpi_world();
+    if (region) vt_leave(region);
+    return result;
+}
+
+/* The files are completed while the other ranks still live: mpiexec may end the job right after Finalize. */
+VT_WRAPPER int MPI_Finalize(void)
+{
+    const uint32_t region = vt_mpi_begin(VT_F_MPI_Finalize);
+    if (region) vt_enter(region);
+    vt_complete();
+    const int result = PMPI_Finalize();
+    if (region) vt_leave(region);
+    return result;
+}
+
+/* What follows level is for the tool that takes it, and the MPI library takes nothing. */
+VT_WRAPPER int MPI_Pcontrol(const int level, ...)
+{
+    const uint32_t region = vt_mpi_begin(VT_F_MPI_Pcontrol);
+    if (!region) return PMPI_Pcontrol(level);
+    vt_enter(region);
+    const int result = PMPI_Pcontrol(level);
+    vt_leave(region);
+    return result;
+}

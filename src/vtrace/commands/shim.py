@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace shim: the MPI shims in the cache."""
+
+from __future__ import annotations
+
+import click
+
+from vtrace.errors import VtraceError
+from vtrace.wrappers.mpi import Mpi, find_mpi
+from vtrace.wrappers.shim import clean_shims, list_shims, shim_archive
+
+
+@click.group()
+def shim() -> None:
+    """Build, list and remove the MPI shims, one per MPI installation."""
+
+
+_MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command [default: mpicc].")
+
+
+@shim.command()
+@_MPICC
+def build(mpicc: str | None) -> None:
+    """Build the shim for an MPI (vtrace-cc does it by itself when needed) and print its path."""
+    click.echo(shim_archive(_mpi(mpicc)))
+
+
+@shim.command("list")
+def list_() -> None:
+    """List the shims in the cache: MPI, number of wrapped functions, library, directory."""
+    for found in list_shims():
+        click.echo(f"{found.label}\t{found.functions} functions\t{found.library}\t{found.directory}")
+
+
+@shim.command()
+@_MPICC
+def clean(mpicc: str | None) -> None:
+    """Remove the shims of one MPI, or all of them."""
+    for removed in clean_shims(_mpi(mpicc).library if mpicc else None):
+        click.echo(f"removed {removed.directory} ({removed.label})")
+
+
+def _mpi(mpicc: str | None) -> Mpi:
+    found = find_mpi(mpicc)
+    if found is None:
+        raise VtraceError("no mpicc in PATH or beside Python", "name one with --mpicc, or pip install mpich")
+    return found

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the C source of the MPI shim: one wrapper per function of the MPI at hand, from templates that look like C.
+
+A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin with four slashes:
+
+    //// MPI_Send MPI_Bsend             the wrapper of these functions and of their large-count twins (MPI_Send_c)
+    //// MPI_Bcast : collective         the same, put in place of $BODY of the frame "collective"
+    //// frame collective               a frame
+    //// plain                          the wrapper of every function that no section names
+
+In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
+passes the call on when nothing is recorded, $RESULT the result type, $CALL the call of the PMPI_ twin, $IN_COMM and
+$OUT_COMM the first communicator that goes in or comes out, and $name the parameter that the standard calls so.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from vtrace.errors import VtraceError
+from vtrace.wrappers.header import REMOVED, Function, prototypes
+
+BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
+"""Defined in mpiwrap/life.c."""
+
+NOT_WRAPPED = (
+    "*_c2f", "*_f2c", "*_c2f08", "*_f082c", "*_f082f", "*_f2f08", "*_toint", "*_fromint",
+    "*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*",
+    "MPI_Wtime", "MPI_Wtick", "MPI_Finalized", "MPI_Aint_*", "MPI_T_*",
+)  # fmt: skip
+"""Handle conversions and predefined callbacks tell nothing (the latter are compared by address), the rest is called
+by the million and tells little."""
+
+_POINT2POINT = (
+    "MPI*_[BSR]send*", "MPI*_I[bsr]send*", "MPI*_Isend*", "MPI*_Send*", "MPI*_Recv*", "MPI*_Irecv*", "MPI*_Mrecv*",
+    "MPI*_Imrecv*", "MPI*_Mprobe", "MPI*_Improbe", "MPI*_Probe", "MPI*_Iprobe", "MPI*_Wait*", "MPI*_Test",
+    "MPI*_Testall", "MPI*_Testany", "MPI*_Testsome", "MPI*_Start", "MPI*_Startall", "MPI_Cancel", "MPI_Request_*",
+    "MPI_P[rs]*_init*", "MPI_Pready*", "MPI_Parrived",
+)  # fmt: skip
+_ROLES = (
+    ("BARRIER", ("MPI*_Barrier*", "MPI*_Ibarrier")),
+    ("COLL_ONE2ALL", ("MPI*_Bcast*", "MPI*_Ibcast*", "MPI*_Scatter*", "MPI*_Iscatter*")),
+    ("COLL_ALL2ALL", ("MPI*_Allgather*", "MPI*_Iallgather*", "MPI*_Alltoall*", "MPI*_Ialltoall*", "MPI*_Allreduce*",
+                      "MPI*_Iallreduce*", "MPI*_Reduce_scatter*", "MPI*_Ireduce_scatter*", "MPI*_*eighbor_all*")),
+    ("COLL_ALL2ONE", ("MPI*_Gather*", "MPI*_Igather*", "MPI*_Reduce", "MPI*_Reduce_c", "MPI*_Reduce_init*",
+                      "MPI*_Ireduce*")),
+    ("COLL_OTHER", ("MPI*_Scan*", "MPI*_Iscan*", "MPI*_Exscan*", "MPI*_Iexscan*", "MPI_Comm_create*", "MPI_Comm_dup*",
+                    "MPI_Comm_idup*", "MPI_Comm_split*", "MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Cart_create",
+                    "MPI_Cart_sub", "MPI_Graph_create", "MPI_Dist_graph_create*", "MPI_Intercomm_*")),
+    ("POINT2POINT", _POINT2POINT),
+    ("RMA", ("MPI_Win_*", "MPI_Put*", "MPI_Get", "MPI_Get_c", "MPI_Rput*", "MPI_Rget*", "MPI_Accumulate*",
+             "MPI_Raccumulate*", "MPI_Get_accumulate*", "MPI_Fetch_and_op", "MPI_Compare_and_swap")),
+    ("FILE_IO", ("MPI_File_*read*", "MPI_File_*write*")),
+    ("FILE_IO_METADATA", ("MPI_File_*",)),
+)  # fmt: skip
+_NOT_THESE = ("*_create_keyval", "*_create_errhandler*", "*_call_errhandler", "MPI_Comm_create_errhandler_x")
+
+_HEADING = re.compile(r"^//// *(frame )?([^:\n]+?)(?: *: *(\w+))?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Sections of the template files: by function, and the frames that some of them are put into."""
+
+    sections: dict[str, str]
+    frames: dict[str, str]
+
+    def of(self, function: Function) -> str:
+        """The template for a function, put into its frame."""
+        name = function.name
+        if function.meanings is not None:
+            for candidate in (name, name.removesuffix("_c")):
+                if candidate in self.sections:
+                    return self.sections[candidate]
+        return self.sections["plain_void" if function.result == "void" else "plain"]
+
+
+def read_templates(directory: Path) -> Templates:
+    """All sections of the files in a directory. Raises VtraceError where there are none."""
+    sections: dict[str, tuple[str, str | None]] = {}
+    frames: dict[str, str] = {}
+    for path in sorted(directory.glob("*.c")):
+        pieces = _HEADING.split(path.read_text())
+        for is_frame, names, frame, text in zip(*(pieces[i::4] for i in (1, 2, 3, 4)), strict=True):
+            if is_frame:
+                frames[names] = text.strip("\n") + "\n"
+            else:
+                sections.update((name, (text.strip("\n") + "\n", frame)) for name in names.split())
+    if "plain" not in sections:
+        raise VtraceError(f"{directory}: no templates of the MPI shim", "install vtrace again")
+    framed = {
+        name: Template(frames[frame]).safe_substitute(BODY=text.strip("\n")) if frame else text
+        for name, (text, frame) in sections.items()
+    }
+    return Templates(framed, frames)
+
+
+def wrapped(functions: Iterable[Function]) -> list[Function]:
+    """Those functions that get a wrapper."""
+    return [f for f in functions if not any(fnmatch.fnmatchcase(f.name, p) for p in NOT_WRAPPED)]
+
+
+def role(name: str) -> str:
+    """OTF2's region role for an MPI function, by its name."""
+    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in _NOT_THESE):
+        for found, patterns in _ROLES:
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                return found
+    return "FUNCTION"
+
+
+def wrapper(function: Function, templates: Templates) -> str:
+    """The definition of one wrapper in C."""
+    arguments = ", ".join(argument.name for argument in function.arguments)
+    parameters = ", ".join(argument.text for argument in function.arguments) or "void"
+    call = f"P{function.name}({arguments})"
+    stop = f"{{\n        {call};\n        return;\n    }}" if function.result == "void" else f"return {call};"
+    holes = {
+        "FUNCTION": f"VT_WRAPPER {function.result} {function.name}({parameters})",
+        "BEGIN": f"const uint32_t vt_region = vt_mpi_begin(VT_F_{function.name});\n    if (!vt_region) {stop}",
+        "RESULT": function.result,
+        "CALL": call,
+    }
+    for meaning, argument in zip(function.meanings or (), function.arguments, strict=False):
+        holes[meaning.name] = argument.name
+        if meaning.kind == "COMMUNICATOR":
+            holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    return Template(templates.of(function)).substitute(holes)
+
+
+def generate(functions: list[Function], hidden: set[str], label: str, version: str, templates: Templates) -> str:
+    """The whole source of the shim. functions: those that wrapped() gave; hidden: those that mpi.h does not declare."""
+    names = [function.name for function in functions]
+    parts = [
+        f"/* Made by vtrace {version} for {label}: do not edit. */",
+        "#include <mpi.h>",
+        f'#define VT_MPI_LABEL "{label}"\n#define VT_MPI_VERSION "{version}"',
+        *(f"#undef {name}" for name in sorted(hidden)),
+        _declarations(hidden.intersection(names)),
+        "\n".join(f"#define VT_HAVE_{name} 1" for name in names),
+        "enum vt_mpi_function {\n" + "".join(f"    VT_F_{name},\n" for name in names) + "    VT_FUNCTIONS\n};",
+        '#include "mpiwrap.h"',
+        "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
+        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}}},\n' for name in names)
+        + "};",
+        "\n".join(f'#include "{name}.c"' for name in ("life", "comm", "request", "complete", "message", "coll")),
+    ]
+    parts += [wrapper(function, templates) for function in functions if function.name not in BY_HAND]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _declarations(names: set[str]) -> str:
+    lines = []
+    for name in sorted(names):
+        result, arguments, _ = prototypes(REMOVED)[name]
+        text = ", ".join(argument.text for argument in arguments)
+        lines += [f"{result} {name}({text});", f"{result} P{name}({text});"]
+    return "\n".join(lines)

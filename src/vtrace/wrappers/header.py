@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an MPI offers: prototypes from its preprocessed mpi.h, what their arguments mean from the MPI Forum's data."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter as the header declares it: text "const int ranks[]", name "ranks"."""
+
+    text: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One parameter as the standard means it: name, kind ("COMMUNICATOR"), direction (in, out, inout), is an array."""
+
+    name: str
+    kind: str
+    direction: str
+    array: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the header; meanings is None where the standard's data does not know it."""
+
+    name: str
+    result: str
+    arguments: tuple[Argument, ...]
+    variadic: bool
+    meanings: tuple[Meaning, ...] | None
+
+
+REMOVED = """
+int MPI_Address(void *location, MPI_Aint *address);
+int MPI_Errhandler_create(void (*handler_fn)(MPI_Comm *, int *, ...), MPI_Errhandler *errhandler);
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+int MPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+                      MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+int MPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+                    MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+"""
+"""What MPI-3.0 removed: the Forum's data lacks it, newer headers hide it, libraries still export it for old programs.
+The data lacks MPI_Session_set_info too; it needs no entry, as nothing but its enter and leave is recorded."""
+
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+_PROTOTYPE = re.compile(
+    r"(?:^|(?<=[;}\n]))\s*(?:extern\s+)?([A-Za-z_][\w ]*?[\s*]+)(P?MPIX?_\w+)\s*\(((?:[^();]|\([^()]*\))*)\)\s*;"
+)
+_PARAMETER = re.compile(r"^(?P<before>.*?\(\s*\*\s*|.*?[\s*])(?P<name>[A-Za-z_]\w*)(?P<after>\s*(?:\[.*\]|\)\s*\(.*\))?)$", re.S)
+_TYPE_WORDS = {"int", "char", "void", "double", "float", "long", "short", "unsigned", "const"}
+
+
+def prototypes(preprocessed: str) -> dict[str, tuple[str, tuple[Argument, ...], bool]]:
+    """name -> (result type, arguments, variadic) of all MPI_, PMPI_, MPIX_ and PMPIX_ functions in the text."""
+    text = _ATTRIBUTE.sub("", re.sub(r"^\s*#.*$", "", preprocessed, flags=re.MULTILINE))
+    found: dict[str, tuple[str, tuple[Argument, ...], bool]] = {}
+    for result, name, inside in _PROTOTYPE.findall(text):
+        parameters = [" ".join(part.split()) for part in _split_commas(inside)]
+        variadic = parameters[-1:] == ["..."]
+        named = [part for part in parameters if part not in ("", "void", "...")]
+        found[name] = (" ".join(result.split()), tuple(_argument(p, i) for i, p in enumerate(named)), variadic)
+    return found
+
+
+def _split_commas(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _argument(text: str, index: int) -> Argument:
+    match = _PARAMETER.match(text)
+    if match and match["name"] not in _TYPE_WORDS and match["before"].strip() not in ("const", "struct"):
+        return Argument(text, match["name"])
+    stars = re.fullmatch(r"(.*?)((?:\s*\[.*\])?)", text, re.S)
+    assert stars is not None
+    return Argument(f"{stars[1]} a{index}{stars[2]}", f"a{index}")
+
+
+def functions(preprocessed: str, library: Path) -> list[Function]:
+    """The functions that can be wrapped, by name: declared in the header (or removed from it by MPI-3.0), and exported
+    by the library with their PMPI_ twin."""
+    declared = prototypes(preprocessed)
+    declared = prototypes(REMOVED) | declared
+    exported = exported_symbols(library)
+    meanings = standard()
+    return [
+        Function(name, result, arguments, variadic, meanings.get(name))
+        for name, (result, arguments, variadic) in sorted(declared.items())
+        if not name.startswith("P") and {name, f"P{name}"} <= exported
+    ]
+
+
+def hidden(preprocessed: str) -> set[str]:
+    """Removed functions that the header does not declare."""
+    return prototypes(REMOVED).keys() - prototypes(preprocessed).keys()
+
+
+def exported_symbols(library: Path) -> set[str]:
+    """Names of the functions that a shared library defines."""
+    from elftools.elf.elffile import ELFFile
+
+    with library.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF" and "MPI" in s.name}
+
+
+@functools.cache
+def standard() -> dict[str, tuple[Meaning, ...]]:
+    """name -> meanings of the C parameters, of all functions of the MPI standard, large-count ones included."""
+    text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
+    known: dict[str, tuple[Meaning, ...]] = {}
+    for entry in json.loads(text).values():
+        if not entry["attributes"]["c_expressible"] or entry["attributes"]["callback"]:
+            continue
+        parameters = [p for p in entry["parameters"] if "c_parameter" not in (p["suppress"] or "")]
+        small = [p for p in parameters if not p["large_only"]]
+        known[entry["name"]] = tuple(_meaning(p) for p in small)
+        if any(p["kind"].startswith("POLY") or p["large_only"] for p in parameters):
+            known[entry["name"] + "_c"] = tuple(_meaning(p) for p in parameters)
+    return known
+
+
+def _meaning(parameter: dict[str, str]) -> Meaning:
+    return Meaning(
+        parameter["name"], parameter["kind"], parameter["param_direction"], parameter["length"] not in (None, "")
+    )

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds an MPI installation by asking its compiler command, and says what the shim generator needs to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vtrace import __version__, paths
+from vtrace.errors import VtraceError
+
+_VERSIONS = (
+    ("Intel MPI", "I_MPI_VERSION"),
+    ("MVAPICH", "MVAPICH_VERSION"),
+    ("MVAPICH2", "MVAPICH2_VERSION"),
+    ("MPICH", "MPICH_VERSION"),
+)
+"""Name of the MPI and the macro of its mpi.h that holds its version; derived MPIs stand before what they derive from."""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI installation. preprocessed: its mpi.h after the preprocessor, macros included."""
+
+    mpicc: str
+    compiler: tuple[str, ...]
+    include_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    library: Path
+    header: Path
+    label: str
+    key: str
+    preprocessed: str = field(repr=False)
+
+
+def find_mpi(mpicc: str | None = None) -> Mpi | None:
+    """The MPI of mpicc, else of PATH's mpicc, else of the mpicc beside this Python; None where there is no MPI.
+
+    Raises VtraceError for an mpicc that does not exist or explain itself, and for an MPI without PMPI_ functions.
+    """
+    path = _find_mpicc(mpicc)
+    if path is None:
+        return None
+    command = _show(path)
+    compiler, include_flags, link_flags = _split(command, path)
+    preprocessed = _preprocess(path, compiler, include_flags)
+    library = _find_library(path, compiler, link_flags)
+    if not _exports_pmpi(library):
+        raise VtraceError(
+            f"{library}: this MPI has no profiling interface (PMPI_ functions)", "vtrace cannot record its calls"
+        )
+    header = _find_header(include_flags)
+    label = _label(preprocessed)
+    key = _key(library, preprocessed)
+    return Mpi(path, compiler, include_flags, link_flags, library, header, label, key, preprocessed)
+
+
+def _find_mpicc(mpicc: str | None) -> str | None:
+    if mpicc is None:
+        beside = Path(sys.executable).parent / "mpicc"
+        return shutil.which("mpicc") or (str(beside) if os.access(beside, os.X_OK) else None)
+    found = shutil.which(mpicc)
+    if found is None:
+        raise VtraceError(f"{mpicc}: no such MPI compiler command", "give the path of an mpicc")
+    return found
+
+
+def _show(mpicc: str) -> list[str]:
+    """What mpicc runs: MPICH and its relatives as well as Open MPI answer to -show."""
+    done = _run([mpicc, "-show"])
+    words = shlex.split(done.stdout.strip().splitlines()[0]) if done.stdout.strip() else []
+    if done.returncode != 0 or len(words) < 2:
+        raise VtraceError(f"{mpicc} -show does not say how it compiles", "name the mpicc of an MPICH or Open MPI")
+    return words
+
+
+def _split(command: list[str], mpicc: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Compiler, flags for compiling, flags for linking."""
+    first = next((i for i, word in enumerate(command) if word.startswith("-")), len(command))
+    compiler = tuple(command[:first])
+    if not compiler or shutil.which(compiler[0]) is None:
+        raise VtraceError(f"{' '.join(compiler)}: the compiler behind {mpicc} does not exist", "install it")
+    compiling: list[str] = []
+    linking: list[str] = []
+    words = iter(command[first:])
+    for word in words:
+        if word in ("-I", "-isystem", "-D", "-include"):
+            compiling += [word, next(words, "")]
+        elif word.startswith(("-I", "-isystem", "-D")):
+            compiling.append(word)
+        elif word in ("-L", "-l", "-Xlinker"):
+            linking += [word, next(words, "")]
+        elif word.startswith(("-L", "-l", "-Wl,", "/")):
+            linking.append(word)
+        elif word == "-pthread":
+            compiling.append(word)
+            linking.append(word)
+    return compiler, tuple(compiling), tuple(linking)
+
+
+def _preprocess(mpicc: str, compiler: tuple[str, ...], include_flags: tuple[str, ...]) -> str:
+    done = _run([*compiler, *include_flags, "-E", "-P", "-dD", "-x", "c", "-"], "#include <mpi.h>\n")
+    if done.returncode != 0:
+        reason = next((line for line in done.stderr.splitlines() if "error" in line), "compiler failed")
+        raise VtraceError(f"{mpicc}: cannot read its mpi.h: {reason.strip()}", "is this MPI installed completely?")
+    return done.stdout
+
+
+def _find_header(include_flags: tuple[str, ...]) -> Path:
+    for flag in include_flags:
+        path = Path(re.sub(r"^-(I|isystem)", "", flag)) / "mpi.h"
+        if path.is_file():
+            return path
+    return Path("mpi.h")
+
+
+def _find_library(mpicc: str, compiler: tuple[str, ...], link_flags: tuple[str, ...]) -> Path:
+    """The shared library that defines MPI_Init: the first one on the link line that holds the name."""
+    words = " ".join(link_flags).replace("-L ", "-L").replace("-l ", "-l").split()
+    directories = [Path(word[2:]) for word in words if word.startswith("-L")]
+    for name in (word[2:] for word in words if word.startswith("-l")):
+        if "mpi" not in name:
+            continue
+        file = f"lib{name}.so"
+        found = next((d / file for d in directories if (d / file).exists()), None)
+        if found is None:
+            found = Path(_run([*compiler, f"-print-file-name={file}"]).stdout.strip())
+        for path in _behind_script(found):
+            if path.is_file() and _holds(path, b"MPI_Init\0"):
+                return path.resolve()
+    raise VtraceError(f"{mpicc}: finds no shared MPI library among {' '.join(words)}", "vtrace needs a shared libmpi")
+
+
+def _behind_script(path: Path) -> list[Path]:
+    """The libraries that a linker script names (the libmpi.so of a wheel is one), or the path itself."""
+    if not path.is_file() or path.stat().st_size > 4096:
+        return [path]
+    script = path.read_bytes().decode(errors="replace")
+    names = re.findall(r"[^\s,()]+", " ".join(re.findall(r"(?:INPUT|GROUP)\s*\(([^)]*)", script)))
+    return [path.parent / name for name in names] or [path]
+
+
+def _exports_pmpi(library: Path) -> bool:
+    return _holds(library, b"PMPI_Init\0")
+
+
+def _holds(path: Path, text: bytes) -> bool:
+    """A look into the string table, where names may share their ends: reading the symbols takes far longer."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        return view[:4] == b"\x7fELF" and view.find(text) >= 0
+
+
+def _label(preprocessed: str) -> str:
+    macros = dict(re.findall(r'^#\s*define\s+(\w+)\s+"?([^"\n]+?)"?\s*$', preprocessed, re.MULTILINE))
+    for name, macro in _VERSIONS:
+        if macro in macros:
+            return f"{name} {macros[macro]}"
+    if "OMPI_MAJOR_VERSION" in macros:
+        return "Open MPI " + ".".join(macros[f"OMPI_{part}_VERSION"] for part in ("MAJOR", "MINOR", "RELEASE"))
+    return f"MPI {macros.get('MPI_VERSION', '?')}.{macros.get('MPI_SUBVERSION', '?')}"
+
+
+def _key(library: Path, preprocessed: str) -> str:
+    """Changes with all that the shim is made of: the library, mpi.h, and vtrace's own sources."""
+    state = library.stat()
+    digest = hashlib.sha256(f"{__version__}\0{library}\0{state.st_size}\0{state.st_mtime_ns}\0{preprocessed}".encode())
+    here = Path(__file__).parent
+    sources = [here / "generate.py", here / "header.py", here / "shim.py", *(paths.LIB / "include").glob("*.h")]
+    sources += [path for path in (paths.LIB / "mpiwrap").rglob("*") if path.is_file()]
+    for source in sorted(sources):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _run(words: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check that it is executable") from None

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the MPI shim for the MPI at hand and keeps it in a cache."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vtrace import __version__, paths
+from vtrace.errors import VtraceError
+from vtrace.wrappers.mpi import Mpi
+
+ARCHIVE = "libvtrace-mpi.a"
+_INFO = "shim.json"
+_PREFIX = "mpi-"
+
+
+@dataclass(frozen=True)
+class Shim:
+    """A shim in the cache: directory, label of its MPI, library it was made for, vtrace version, wrapped functions."""
+
+    directory: str
+    label: str
+    library: str
+    mpicc: str
+    version: str
+    functions: int
+
+
+def cache_dir() -> Path:
+    """VT_SHIM_CACHE, else vtrace/ in XDG_CACHE_HOME, else ~/.cache/vtrace."""
+    chosen = os.environ.get("VT_SHIM_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtrace"
+
+
+def shim_archive(mpi: Mpi) -> Path:
+    """The archive with the MPI shim, built when the cache has none for this MPI.
+
+    Raises VtraceError when the cache cannot be written or the shim does not compile.
+    """
+    directory = cache_dir() / f"{_PREFIX}{mpi.key}"
+    archive = directory / ARCHIVE
+    if archive.exists():
+        return archive
+    with _cache_errors(), _lock(cache_dir()):
+        if not archive.exists():
+            _build(mpi, directory)
+    return archive
+
+
+def list_shims() -> list[Shim]:
+    """What the cache holds, by label."""
+    shims = []
+    for path in cache_dir().glob(f"{_PREFIX}*/{_INFO}"):
+        try:
+            shims.append(Shim(**json.loads(path.read_text())))
+        except (OSError, ValueError, TypeError):
+            continue
+    return sorted(shims, key=lambda shim: (shim.label, shim.directory))
+
+
+def clean_shims(library: Path | None = None) -> list[Shim]:
+    """Removes all shims, or those of one MPI library, and says which. Raises VtraceError if that is not allowed."""
+    if not cache_dir().is_dir():
+        return []
+    with _cache_errors(), _lock(cache_dir()):
+        shims = [shim for shim in list_shims() if library is None or shim.library == str(library)]
+        for shim in shims:
+            shutil.rmtree(shim.directory)
+    return shims
+
+
+@contextmanager
+def _cache_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise VtraceError(
+            f"{error.filename or cache_dir()}: cannot keep the MPI shim there: {error.strerror}",
+            "set VT_SHIM_CACHE to a directory that can be written",
+        ) from None
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    """Several builds at once, as by make -j, wait for the first one and then use its result."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build(mpi: Mpi, directory: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix="building-") as temporary:
+        place = Path(temporary) / "shim"
+        place.mkdir()
+        count = write_source(mpi, place / "shim.c")
+        compile_shim(mpi, place / "shim.c", place / "shim.o")
+        _call(["ar", "rcs", str(place / ARCHIVE), str(place / "shim.o")], mpi)
+        (place / "shim.o").unlink()
+        shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
+        (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
+        shutil.rmtree(directory, ignore_errors=True)
+        place.rename(directory)
+
+
+def write_source(mpi: Mpi, path: Path) -> int:
+    """Writes the shim's source for an MPI and returns the number of functions that it wraps."""
+    # Reading the MPI data takes a while, and most links find the shim in the cache.
+    from vtrace.wrappers import generate, header
+
+    functions = generate.wrapped(header.functions(mpi.preprocessed, mpi.library))
+    templates = generate.read_templates(paths.LIB / "mpiwrap" / "templates")
+    hidden = header.hidden(mpi.preprocessed)
+    path.write_text(generate.generate(functions, hidden, mpi.label, __version__, templates))
+    return len(functions)
+
+
+def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = ()) -> None:
+    """Compiles the shim's source into an object that fits into executables and shared libraries."""
+    options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-deprecated-declarations", *flags]
+    places = [f"-I{paths.LIB / 'mpiwrap'}", f"-I{paths.LIB / 'include'}", *mpi.include_flags]
+    _call([*mpi.compiler, *options, *places, "-c", str(source), "-o", str(target)], mpi)
+
+
+def _call(words: list[str], mpi: Mpi) -> None:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise VtraceError(f"{words[0]}: not found", "building the MPI shim needs it once") from None
+    if done.returncode != 0:
+        lines = done.stderr.splitlines()
+        reason = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+        raise VtraceError(f"cannot build the MPI shim for {mpi.label} with {words[0]}: {reason}", f"{mpi.mpicc}")
