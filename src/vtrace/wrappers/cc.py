@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace-cc, vtrace-cxx, vtrace-fc: stand in for the compiler, add what tracing needs, and become the compiler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from vtrace import __version__
+from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers import options as opt
+from vtrace.wrappers import toolchain
+from vtrace.wrappers.line import Line, mpi_position
+from vtrace.wrappers.options import Language, Options
+
+if TYPE_CHECKING:
+    from vtrace.wrappers.mpi import Mpi
+
+
+def main_c() -> int:
+    """The command vtrace-cc."""
+    return _main(opt.C)
+
+
+def main_cxx() -> int:
+    """The command vtrace-cxx."""
+    return _main(opt.CXX)
+
+
+def main_fc() -> int:
+    """The command vtrace-fc."""
+    return _main(opt.FORTRAN)
+
+
+def _main(language: Language) -> int:
+    try:
+        return _do(sys.argv[1:], language)
+    except VtraceError as error:
+        print(f"{language.wrapper}: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _do(argv: list[str], language: Language) -> int:
+    options = opt.parse(argv, language)
+    if options.action == "version":
+        print(f"{language.wrapper} (vtrace) {__version__}")
+        return 0
+    if options.action == "help":
+        print(opt.help_text(language), end="")
+        return 0
+    compiler = toolchain.choose(options, language)
+    toolchain.check(compiler, language)
+    if language is opt.FORTRAN:
+        _refuse_mpi(compiler, options)
+    if options.action in ("showme-compile", "showme-link"):
+        print(shlex.join(_showme(compiler, options, language)))
+        return 0
+    words = [*compiler, *options.args] if options.off else command(compiler, options, language)
+    if options.action == "show":
+        print(shlex.join(words))
+        return 0
+    if options.action == "verbose":
+        print(shlex.join(words), file=sys.stderr)
+    _become(words)
+
+
+def _become(words: list[str]) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check the compiler's command") from None
+
+
+def _refuse_mpi(compiler: list[str], options: Options) -> None:
+    if options.mode in ("mpi", "hyb") or toolchain.mpi_compiler(compiler):
+        raise UsageError("vtrace-fc does not record MPI in Fortran yet", "leave out -vt:mpi and MPI's compiler")
+
+
+def command(compiler: list[str], options: Options, language: Language) -> list[str]:
+    """The words of the compiler's command with all that vtrace adds; without inputs they stay as they are."""
+    given = [*options.flags, *options.args, *options.ldflags, *options.libs]
+    line = Line(given)
+    if not Line(options.args).inputs:
+        return [*compiler, *options.args]
+    if line.untraced:
+        if "static" in line.untraced:
+            _say(language, f"{line.untraced}: links without vtrace, the program will not be traced")
+        return [*compiler, *given]
+    added = _compile_flags(compiler, options, language, line) if line.compiles else []
+    if not line.links:
+        return [*compiler, *added, *options.flags, *options.args]
+    return [*compiler, *added, *_link(given, compiler, options, language, line)]
+
+
+def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
+    flags = []
+    if options.instrument:
+        flags += [] if line.debug else ["-g"]
+        flags += toolchain.instrument_flags(compiler, options.args, language)
+    if _brings_mpi(compiler, options, line):
+        flags += _find(compiler, options.args).include_flags
+    return flags
+
+
+def _link(args: list[str], compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
+    """args with the MPI shim before the first MPI library, for the linker takes it only for calls still undefined."""
+    at, shim = len(args), []
+    if _wants_mpi(compiler, options, line) and language is not opt.FORTRAN and not line.shared:
+        if mpi_position(args) != mpi_position(line.words):
+            args = line.words
+        found = mpi_position(args)
+        at = len(args) if found is None else found
+        shim = _shim(compiler, options, line)
+    vtrace = toolchain.link_flags(toolchain.library_directory())
+    return [*args[:at], *shim, *args[at:], *vtrace]
+
+
+def _wants_mpi(compiler: list[str], options: Options, line: Line) -> bool:
+    """Whether the link line offers MPI; whether the program uses it, the linker finds out."""
+    if options.mode in ("seq", "mt"):
+        return False
+    named = options.mode in ("mpi", "hyb") or toolchain.mpi_compiler(compiler) is not None
+    return named or mpi_position(line.words) is not None
+
+
+def _brings_mpi(compiler: list[str], options: Options, line: Line) -> bool:
+    """-vt:mpi with a compiler that knows no MPI: the flags of MPI's own compiler are added."""
+    named = options.mode in ("mpi", "hyb") and toolchain.mpi_compiler(compiler) is None
+    return named and mpi_position(line.words) is None
+
+
+def _shim(compiler: list[str], options: Options, line: Line) -> list[str]:
+    from vtrace.wrappers.shim import shim_archive
+
+    mpi = _find(compiler, line.words)
+    brought = mpi.link_flags if _brings_mpi(compiler, options, line) else ()
+    return [str(shim_archive(mpi)), *brought]
+
+
+def _find(compiler: list[str], args: list[str]) -> Mpi:
+    from vtrace.wrappers.mpi import find_mpi
+
+    mpi = find_mpi(toolchain.mpi_compiler(compiler, args) or toolchain.mpicc_of_library(args))
+    if mpi is None:
+        raise VtraceError("finds no MPI whose calls it could record", "put mpicc in PATH, or use -vt:seq or -vt:mt")
+    return mpi
+
+
+def _showme(compiler: list[str], options: Options, language: Language) -> list[str]:
+    """Only the flags that vtrace adds and the arguments given: for compiling, or for linking."""
+    if options.action == "showme-compile":
+        line = Line([*options.flags, *options.args, "source.c"])
+        return [*_compile_flags(compiler, options, language, line), *options.flags, *options.args]
+    given = [*options.args, *options.ldflags, *options.libs]
+    return _link(given, compiler, options, language, Line(given))
+
+
+def _say(language: Language, message: str) -> None:
+    print(f"{language.wrapper}: {message}", file=sys.stderr)

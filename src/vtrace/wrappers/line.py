@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads a compiler's command line as far as a wrapper must know it: what is compiled, and is there a link."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+# Options whose value is the next word; where a compiler joins them too, the joined form needs no entry.
+_WITH_VALUE = frozenset(
+    "-o -x -I -L -l -D -U -B -J -T -u -z -e -A -G -F -MF -MT -MQ -include -imacros -isystem -iquote -idirafter "
+    "-iprefix -iwithprefix -iwithprefixbefore -isysroot -imultilib --sysroot --param -param -Xlinker -Xassembler "
+    "-Xpreprocessor -Xclang -mllvm -arch -target -aux-info -dumpbase -dumpdir -dumpbase-ext -wrapper -specs -rpath "
+    "-Xopenmp-target -framework".split()
+)
+_NOT_LINKED = frozenset("-c -S -E -M -MM -r -fsyntax-only -emit-ast --analyze --precompile".split())
+_NOT_COMPILED = frozenset("-E -M -MM -fsyntax-only --analyze".split())
+# Links that libvtrace.so.1 cannot be part of.
+_UNTRACED = ("-static", "--static", "-static-pie", "-nostdlib")
+_LINKED_AS_IS = (".o", ".obj", ".lo", ".a", ".so", ".lib", ".s", ".ld", ".lds", ".map", ".res")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H", ".tcc")
+_MPI_LIBRARIES = ("mpi", "mpich", "mpi_abi", "mpi_cxx", "mpicxx", "mpichcxx")
+
+
+class Line:
+    """What a list of compiler arguments asks for.
+
+    words: the arguments, those of response files in place of them. inputs: anything to compile or to link.
+    compiles: there is a source whose code the compiler instruments. links: a program or shared library is made.
+    untraced: the option that keeps vtrace's library out of the link, if there is one.
+    """
+
+    def __init__(self, args: list[str]) -> None:
+        self.words = expand(args)
+        self.inputs: list[str] = []
+        self.sources: list[str] = []
+        self._read()
+        flags = set(self.words)
+        self.compiles = bool(self.sources) and not flags & _NOT_COMPILED
+        only_headers = bool(self.sources) and self.sources == self.inputs and all(map(_is_header, self.sources))
+        self.links = bool(self.inputs) and not flags & _NOT_LINKED and not only_headers
+        self.shared = "-shared" in flags or "--shared" in flags
+        self.untraced = next((word for word in _UNTRACED if word in flags), None) if self.links else None
+        self.debug = any(word.startswith("-g") for word in self.words)
+
+    def _read(self) -> None:
+        language = None
+        words = iter(self.words)
+        for word in words:
+            if word in _WITH_VALUE:
+                value = next(words, "")
+                if word == "-x":
+                    language = None if value == "none" else value
+                elif word == "-l":
+                    self.inputs.append("-l" + value)
+            elif word.startswith("-x"):
+                language = None if word == "-xnone" else word[2:]
+            elif word.startswith("-l"):
+                self.inputs.append(word)
+            elif word == "-" or not word.startswith("-"):
+                self.inputs.append(word)
+                if language or _is_source(word):
+                    self.sources.append(word)
+
+
+def expand(args: list[str], depth: int = 0) -> list[str]:
+    """args with the words of each response file @FILE in its place; one that cannot be read stays, as in gcc."""
+    words: list[str] = []
+    for arg in args:
+        text = _response(arg) if arg.startswith("@") and depth < 10 else None
+        words += [arg] if text is None else expand(text, depth + 1)
+    return words
+
+
+def _response(arg: str) -> list[str] | None:
+    try:
+        with open(arg[1:], encoding="utf-8", errors="surrogateescape") as file:
+            return shlex.split(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+def mpi_position(args: list[str]) -> int | None:
+    """The index of the first word that is an MPI library (-lmpi, a path of libmpi), None without one."""
+    for i, word in enumerate(args):
+        name = args[i + 1] if word == "-l" and i + 1 < len(args) else word[2:] if word.startswith("-l") else None
+        if name in _MPI_LIBRARIES or (name is None and not word.startswith("-") and _is_mpi_file(word)):
+            return i
+    return None
+
+
+def _is_mpi_file(word: str) -> bool:
+    stem, dot, ending = os.path.basename(word).partition(".")
+    return bool(dot) and stem.removeprefix("lib") in _MPI_LIBRARIES and stem.startswith("lib") and ending[:1] in "sa"
+
+
+def _is_source(word: str) -> bool:
+    """Anything with a suffix that a linker does not know; the linker's are lib.so.1 and files without suffix too."""
+    name = os.path.basename(word)
+    return os.path.splitext(name)[1] not in ("", *_LINKED_AS_IS) and ".so." not in name
+
+
+def _is_header(word: str) -> bool:
+    return word.endswith(_HEADERS)

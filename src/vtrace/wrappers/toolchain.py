@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which compiler a wrapper calls, of what kind it is, and the flags that vtrace adds for it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from vtrace import paths
+from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers.options import Language, Options
+
+# gcc compares these as parts of a source file's path: C library, compiler and C++ library, wherever installed.
+_SYSTEM_HEADERS = "/usr/include,/lib/gcc/,/lib64/gcc/,/include/c++/"
+
+
+def choose(options: Options, language: Language) -> list[str]:
+    """The words of the compiler's command: named by the user, else of MPI unless the mode says without, else plain."""
+    if options.compiler:
+        return options.compiler
+    if options.mode not in ("seq", "mt"):
+        beside = os.path.dirname(sys.executable)
+        for place in (None, beside):
+            for name in language.mpi_compilers:
+                found = shutil.which(name, path=place)
+                if found:
+                    return [found]
+    return [language.compiler]
+
+
+def check(compiler: list[str], language: Language) -> None:
+    """Raises VtraceError when the compiler does not exist."""
+    if shutil.which(compiler[0]) is None:
+        hint = f"install it, or name another with -vt:{language.options[0]} CMD or {language.variable}"
+        raise VtraceError(f"{compiler[0]}: no such compiler", hint)
+
+
+def instrument_flags(compiler: list[str], args: list[str], language: Language) -> list[str]:
+    """The flags that make the compiler call vtrace at each enter and leave, without those of system headers."""
+    # MPICH's mpicc -cc=clang: the answer must come from the compiler that will do the work.
+    inner = [arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc="))]
+    try:
+        done = subprocess.run([*compiler, *inner, "--version"], capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise VtraceError(f"{compiler[0]}: cannot be run: {error.strerror}", "check that it is executable") from None
+    text = done.stdout.decode(errors="replace")
+    if re.search(r"clang|Intel.*oneAPI DPC", text):
+        return ["-finstrument-functions-after-inlining"]
+    if "Free Software Foundation" in text and language.name != "Fortran":
+        return ["-finstrument-functions", f"-finstrument-functions-exclude-file-list={_SYSTEM_HEADERS}"]
+    return ["-finstrument-functions"]
+
+
+def library_directory(environ: Mapping[str, str] = os.environ) -> str:
+    """Where libvtrace.so.1 is: below VT_PREFIX if that is set, else in the package. Raises for a wrong VT_PREFIX."""
+    prefix = environ.get("VT_PREFIX")
+    if not prefix:
+        if not (paths.LIB / "libvtrace.so.1").exists():
+            raise VtraceError(f"{paths.LIB}: no libvtrace.so.1", "install vtrace again, or set VT_PREFIX")
+        return str(paths.LIB)
+    below = ("", "_lib", "vtrace/_lib", "lib/python3*/site-packages/vtrace/_lib")
+    for place in below:
+        for found in glob.glob(os.path.join(glob.escape(prefix), place, "libvtrace.so.1")):
+            return os.path.dirname(os.path.abspath(found))
+    raise UsageError(f"VT_PREFIX={prefix}: no vtrace installed there", "set it to the directory of the installation")
+
+
+def link_flags(directory: str) -> list[str]:
+    """Links libvtrace.so.1 whatever the user's flags say about static and unneeded libraries."""
+    return [
+        "-Wl,--push-state,-Bdynamic,--no-as-needed",
+        os.path.join(directory, "libvtrace.so.1"),
+        "-Wl,--pop-state",
+        "-Xlinker",
+        "-rpath",
+        "-Xlinker",
+        directory,
+    ]
+
+
+def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # noqa: B006
+    """The word of the command that is a compiler of MPI, as the C compiler of the same MPI; None without one."""
+    for word in compiler:
+        directory, name = os.path.split(word)
+        if not word.startswith("-") and "=" not in word and "mpi" in name:
+            for cxx, c in (("mpicxx", "mpicc"), ("mpic++", "mpicc"), ("mpiCC", "mpicc"), ("mpigxx", "mpigcc"),
+                           ("mpiicpc", "mpiicc"), ("mpiicpx", "mpiicx")):  # fmt: skip
+                name = name.replace(cxx, c)
+            if "-mpi-abi" in args:
+                name += "_abi"
+            return os.path.join(directory, name)
+    return None
+
+
+def mpicc_of_library(args: list[str]) -> str | None:
+    """The mpicc that belongs to the MPI library on a link line: in bin/ beside a lib/ of the line."""
+    directories = [arg[2:] for arg in args if arg.startswith("-L")]
+    directories += [os.path.dirname(arg) for arg in args if os.path.basename(arg).startswith("libmpi")]
+    for directory in directories:
+        for up in ("..", "../.."):
+            found = os.path.normpath(os.path.join(directory, up, "bin", "mpicc"))
+            if os.access(found, os.X_OK):
+                return found
+    return None
