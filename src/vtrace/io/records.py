@@ -95,10 +95,10 @@ FILE = np.dtype(
 )  # fmt: skip
 CHUNK = np.dtype(
     [
-        ("head", "<u2"), ("state", "u1"), ("content", "u1"), ("location", "<u4"), ("sequence", "<u4"),
-        ("thread", "<u4"), ("ticks", "<u8"), ("pair", CLOCK_PAIR), ("lost", "<u8"), ("depth", "<u4"),
-        ("nopen", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"),
-        ("unused", "<u4"), ("open", "<u8", OPEN_MAX),
+        ("location", "<u4"), ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("ticks", "<u8"),
+        ("pair", CLOCK_PAIR), ("lost", "<u8"), ("depth", "<u4"), ("nopen", "<u4"), ("head", "<u2"), ("state", "u1"),
+        ("content", "u1"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"), ("unused", "<u4"),
+        ("open", "<u8", OPEN_MAX),
     ]
 )  # fmt: skip
 BLOCK = np.dtype(
