@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bad input to vtunify: one line that names it, the exit code, nothing deleted, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, run, unify, vtrace
+from support.tools import Done, call, command, need, unavailable
+
+LOCAL = {"many.1.def.z", "many.1.events.z", "many.uctl"}
+HEAD = 2048  # bytes of a file's head
+VERSION = 8  # where a head's version stands
+
+
+@pytest.fixture
+def local(build: Builder, tmp_path: Path) -> Path:
+    """A directory with the files of one run."""
+    run(build("many.c"), tmp_path, "3000")
+    assert names(tmp_path) == LOCAL
+    return tmp_path
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def refused(done: Done, *texts: str, code: int = 1) -> None:
+    """The command failed with this exit code and one line on stderr that holds the texts."""
+    assert done.returncode == code, str(done)
+    assert len(done.stderr.splitlines()) == 1, str(done)
+    assert "Traceback" not in done.stderr
+    for text in texts:
+        assert text in done.stderr, f"no {text!r} in: {done.stderr}"
+    assert done.stdout == ""
+
+
+def refused_untouched(directory: Path, *texts: str, options: tuple[str, ...] = ()) -> None:
+    """vtunify many is refused, and leaves the directory as it was."""
+    before = contents(directory)
+    refused(unify(directory, *options, "many", check=False), *texts)
+    assert contents(directory) == before
+    assert not [path for path in directory.iterdir() if path.is_dir()], "something half-written was left"
+
+
+def test_missing_prefix(tmp_path: Path) -> None:
+    refused(unify(tmp_path, "nothing", check=False), "nothing")
+    assert names(tmp_path) == set()
+
+
+def test_missing_directory(tmp_path: Path) -> None:
+    refused(unify(tmp_path, "nowhere/many", check=False), "nowhere")
+    assert names(tmp_path) == set()
+
+
+def test_no_operand(tmp_path: Path) -> None:
+    done = unify(tmp_path, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_option(local: Path) -> None:
+    done = unify(local, "--nonsense", "many", check=False)
+    assert done.returncode == 2
+    assert "--nonsense" in done.stderr
+    assert names(local) == LOCAL
+
+
+@pytest.mark.parametrize("file", ["many.1.events.z", "many.1.def.z"])
+@pytest.mark.parametrize("left", [0, 5, 100, HEAD - 1])
+def test_file_cut_in_its_head(local: Path, file: str, left: int) -> None:
+    with (local / file).open("r+b") as opened:
+        opened.truncate(left)
+    refused_untouched(local, file)
+
+
+@pytest.mark.parametrize("file", ["many.1.events.z", "many.1.def.z"])
+def test_file_cut_in_its_last_block(local: Path, file: str) -> None:
+    with (local / file).open("r+b") as opened:
+        opened.truncate((local / file).stat().st_size - 9)
+    refused_untouched(local, file)
+
+
+@pytest.mark.parametrize("file", ["many.1.events.z", "many.1.def.z"])
+def test_foreign_file(local: Path, file: str) -> None:
+    (local / file).write_bytes(b"#!/bin/sh\n" + b"echo not a trace\n" * 400)
+    refused_untouched(local, file)
+
+
+@pytest.mark.parametrize("file", ["many.1.events.z", "many.1.def.z"])
+def test_wrong_checksum_of_a_block(local: Path, file: str) -> None:
+    data = bytearray((local / file).read_bytes())
+    data[-20] ^= 0x40
+    (local / file).write_bytes(data)
+    refused_untouched(local, file)
+
+
+def test_wrong_checksum_of_a_head(local: Path) -> None:
+    data = bytearray((local / "many.1.events.z").read_bytes())
+    data[64] ^= 1
+    (local / "many.1.events.z").write_bytes(data)
+    refused_untouched(local, "many.1.events.z")
+
+
+def test_other_version(local: Path) -> None:
+    for file in ("many.1.def.z", "many.1.events.z"):
+        data = bytearray((local / file).read_bytes())
+        struct.pack_into("<H", data, VERSION, 77)
+        (local / file).write_bytes(data)
+    refused_untouched(local, "77")
+
+
+def test_damaged_uctl_is_no_obstacle(local: Path) -> None:
+    """It is a convenience: what it says stands in the heads."""
+    (local / "many.uctl").write_bytes(os.urandom(40))
+    unify(local, "many")
+    assert check(local / "many.trace").calls() == {"main": 1, "work": 3000}
+
+
+def test_files_of_another_run_are_named_and_left(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    run(program, tmp_path, "5", ranks=3)
+    old = {name for name in names(tmp_path) if name.startswith(("heat.3", "heat.30001", "heat.30002"))}
+    assert len(old) == 6
+    run(program, tmp_path, "8", ranks=2)
+    before = {name: (tmp_path / name).read_bytes() for name in old}
+    done = unify(tmp_path, "heat")
+    about = [line for line in done.stderr.splitlines() if "heat.3" in line]
+    assert len(about) == 1, str(done)
+    trace = check(tmp_path / "heat.trace")
+    assert {location.group for location in trace.locations.values()} == {"MPI Rank 0", "MPI Rank 1"}
+    assert trace.calls(0)["work"] == 8
+    assert {name: data for name, data in contents(tmp_path).items() if name in old} == before
+    assert names(tmp_path) == old | {"heat.trace"}
+
+
+def test_missing_rank_is_said(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    run(program, tmp_path, "5", ranks=2)
+    for name in names(tmp_path):
+        if name.startswith("heat.2"):
+            (tmp_path / name).unlink()
+    left = names(tmp_path)
+    done = unify(tmp_path, "heat", check=False)
+    assert len(done.stderr.splitlines()) == 1, str(done)
+    assert "1" in done.stderr
+    assert "rank" in done.stderr
+    if done.returncode:
+        assert names(tmp_path) == left
+    else:
+        check(tmp_path / "heat.trace", complete=False)
+
+
+def test_existing_output(local: Path) -> None:
+    (local / "many.trace").mkdir()
+    (local / "many.trace" / "precious").write_text("mine\n")
+    before = contents(local)
+    refused(unify(local, "many", check=False), "many.trace", "--force")
+    assert contents(local) == before
+    assert (local / "many.trace" / "precious").read_text() == "mine\n"
+
+
+def test_existing_output_with_force(local: Path, build: Builder) -> None:
+    unify(local, "many")
+    run(build("many.c"), local, "12")
+    refused(unify(local, "many", check=False), "many.trace", "--force")
+    unify(local, "--force", "many")
+    assert names(local) == {"many.trace"}
+    assert check(local / "many.trace").calls() == {"main": 1, "work": 12}
+
+
+def test_output_into_a_missing_directory(local: Path) -> None:
+    refused_untouched(local, "nowhere", options=("-o", "nowhere/result"))
+
+
+def test_output_below_a_file(local: Path) -> None:
+    (local / "plain").write_text("a file\n")
+    refused_untouched(local, "plain", options=("-o", "plain/result"))
+
+
+def test_no_permission_to_write(local: Path) -> None:
+    """As another user where this one is root, whom permissions do not stop."""
+    if os.geteuid() == 0:
+        nobody = [need("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        for parent in [local, *local.parents][:3]:
+            parent.chmod(parent.stat().st_mode | 0o055)
+        seen = call([*nobody, *command("vtunify"), "--version"], local, check=False)
+        if seen.returncode:
+            unavailable("user nobody cannot run vtunify out of this directory")
+    else:
+        nobody = []
+        local.chmod(0o555)
+    before = contents(local)
+    done = call([*nobody, *command("vtunify"), "many"], local, check=False)
+    local.chmod(0o755)
+    refused(done, str(local) if str(local) in done.stderr else "many")
+    assert contents(local) == before
+    assert not [path for path in local.iterdir() if path.is_dir()]
+
+
+def test_full_disk(local: Path) -> None:
+    if os.geteuid() != 0:
+        unavailable("only root may mount a small file system")
+    small = local / "small"
+    small.mkdir()
+    mounted = call([need("mount"), "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], local, check=False)
+    if mounted.returncode:
+        unavailable(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    try:
+        before = contents(local)
+        done = unify(local, "-o", "small/result", "many", check=False)
+        assert done.returncode == 1, str(done)
+        assert len(done.stderr.splitlines()) == 1, str(done)
+        assert "small" in done.stderr
+        assert contents(local) == before
+        assert names(small) == set(), "a half-written archive was left"
+    finally:
+        call([need("umount"), small], local)
+
+
+def test_vtrace_info_of_nothing(tmp_path: Path) -> None:
+    refused(vtrace(tmp_path, "info", "nothing", check=False), "nothing")
+
+
+def test_program_on_a_full_disk_ends_as_ever(build: Builder, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        unavailable("only root may mount a small file system")
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = call([need("mount"), "-t", "tmpfs", "-o", "size=256k", "tmpfs", small], tmp_path, check=False)
+    if mounted.returncode:
+        unavailable(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    try:
+        done = run(build("many.c"), small, "100000", "7", code=7)
+        assert done.stdout == "done 100000\n"
+        assert 1 <= len(done.stderr.splitlines()) <= 5, str(done)
+        assert all(line.startswith("vtrace: ") for line in done.stderr.splitlines())
+    finally:
+        call([need("umount"), small], tmp_path)
+
+
+def test_program_with_a_file_size_limit_ends_as_ever(build: Builder, tmp_path: Path) -> None:
+    done = call(["sh", "-c", 'ulimit -f 100; exec "$0" 100000 7', build("many.c")], tmp_path, check=False)
+    assert done.returncode == 7, str(done)
+    assert done.stdout == "done 100000\n"

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of C programs: counted, nested, named and located, whatever compiler, optimisation and module."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.readback import Trace
+from support.run import record
+from support.tools import PROGRAMS
+
+NESTED = {"main": 1, "step": 10, "leaf": 20, "fib": 177}
+
+
+def line_of(source: str, text: str) -> int:
+    """The number of the first line of a program that holds a text."""
+    lines = (PROGRAMS / source).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def only_functions(trace: Trace, calls: int) -> None:
+    """The trace holds so many calls and no other event."""
+    assert trace.kinds() == {"Enter": calls, "Leave": calls}
+
+
+@pytest.mark.parametrize(
+    "compiler, flags",
+    [
+        ("gcc", ("-O0",)),
+        ("gcc", ("-O2",)),
+        ("gcc", ("-O2", "-fno-pie", "-no-pie")),
+        ("gcc", ("-O2", "-fPIE", "-pie")),
+        ("clang", ("-O0",)),
+        ("clang", ("-O2",)),
+        ("clang", ("-O1", "-fno-pie", "-no-pie")),
+    ],
+)
+def test_nested_and_recursive(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
+    trace = record(build("nested.c", compiler=compiler, flags=flags), tmp_path)
+    only_functions(trace, 208)
+    assert trace.calls() == NESTED
+    assert trace.edges() == {
+        (None, "main"): 1,
+        ("main", "step"): 10,
+        ("step", "leaf"): 20,
+        ("main", "fib"): 1,
+        ("fib", "fib"): 176,
+    }
+    assert len(trace.locations) == 1
+    for name, text in {"leaf": "void leaf(", "step": "void step(", "fib": "int fib(", "main": "int main("}.items():
+        region = trace.region(name)
+        assert region.file and Path(region.file).name == "nested.c"
+        # Compilers differ in whether a function begins with its name or with its brace.
+        assert region.line - line_of("nested.c", text) in (0, 1), region
+        assert (region.role, region.paradigm) == ("FUNCTION", "COMPILER")
+
+
+def test_time_of_day(build: Builder, tmp_path: Path) -> None:
+    before = time.time_ns()
+    trace = record(build("nested.c"), tmp_path)
+    after = time.time_ns()
+    assert before <= trace.realtime <= trace.realtime + trace.length <= after
+    assert trace.length > 0
+    assert trace.events[0].time >= trace.offset
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_several_files_and_a_library(build: Builder, tmp_path: Path, compiler: str) -> None:
+    library = build("two_lib.c", compiler=compiler, flags=("-O1", "-fPIC", "-shared"), output="libtwo.so")
+    flags = ("-O1", library, f"-Wl,-rpath,{library.parent}")
+    trace = record(build("two_a.c", "two_b.c", compiler=compiler, flags=flags, output="two"), tmp_path)
+    only_functions(trace, 37)
+    assert trace.calls() == {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}
+    assert trace.edges()[("far", "lib_work")] == 10
+    assert trace.edges()[("near", "helper")] == 3
+    helpers = {Path(r.file or "").name: r.id for r in trace.regions.values() if r.name == "helper"}
+    assert set(helpers) == {"two_a.c", "two_b.c"}, "two functions of one name must stay two regions"
+    entered = [e.attrs["region"] for e in trace.events if e.kind == "Enter"]
+    assert [entered.count(helpers[name]) for name in ("two_a.c", "two_b.c")] == [3, 5]
+    assert Path(trace.region("lib_inner").file or "").name == "two_lib.c"
+
+
+def test_library_not_traced(build: Builder, tmp_path: Path) -> None:
+    library = build("two_lib.c", flags=("-O1", "-fPIC", "-shared"), output="libtwo.so", plain=True)
+    flags = ("-O1", library, f"-Wl,-rpath,{library.parent}")
+    trace = record(build("two_a.c", "two_b.c", flags=flags, output="two"), tmp_path)
+    assert trace.calls() == {"main": 1, "near": 3, "helper": 8, "far": 5}
+
+
+def test_loaded_unloaded_and_loaded_again(build: Builder, tmp_path: Path) -> None:
+    alpha, beta = (
+        build("plugin.c", flags=("-O1", "-fPIC", "-shared", f"-DNAME={name}"), output=f"{name}.so")
+        for name in ("alpha", "beta")
+    )
+    # Small libraries that follow one another usually take the same addresses: names must not mix.
+    trace = record(build("loader.c", flags=("-O1", "-ldl")), tmp_path, alpha, beta, alpha, alpha, beta)
+    assert trace.calls() == {"main": 1, "entry": 15, "between": 5, "alpha": 18, "beta": 12}
+    assert trace.edges()[("main", "between")] == 5
+    stacks = [trace.region_of(e).name for e in trace.events if e.kind == "Enter"]
+    order = [name for name in stacks if name in ("alpha", "beta")]
+    assert order == ["alpha"] * 6 + ["beta"] * 6 + ["alpha"] * 12 + ["beta"] * 6
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_longjmp_over_frames(build: Builder, tmp_path: Path, compiler: str) -> None:
+    trace = record(build("jump.c", compiler=compiler), tmp_path)
+    assert trace.calls() == {"main": 1, "catcher": 4, "deep1": 4, "deep2": 4, "deep3": 4, "after": 4}
+    edges = trace.edges()
+    assert edges[("main", "after")] == edges[("main", "catcher")] == edges[("deep2", "deep3")] == 4
+    only_functions(trace, 21)
+
+
+def test_stripped_program(build: Builder, tmp_path: Path) -> None:
+    program = build("nested.c", flags=("-O1", "-s"))
+    trace = record(program, tmp_path)
+    calls = trace.calls()
+    assert sorted(calls.values()) == sorted(NESTED.values())
+    assert all(re.fullmatch(r"nested\+0x[0-9a-f]+", name) for name in calls), calls
+    assert all(region.line == 0 for region in trace.regions.values())
+
+
+def test_program_that_changed_since_is_not_guessed(build: Builder, tmp_path: Path) -> None:
+    program = tmp_path / "nested"
+    program.write_bytes(build("nested.c").read_bytes())
+    program.chmod(0o755)
+    (tmp_path / "other").write_bytes(build("nested.c", flags=("-O0",)).read_bytes())
+
+    from support.check import check
+    from support.run import run, unify
+
+    run(program, tmp_path)
+    (tmp_path / "other").replace(program)
+    done = unify(tmp_path, "nested")
+    calls = check(tmp_path / "nested.trace").calls()
+    assert sorted(calls.values()) == sorted(NESTED.values())
+    assert not set(calls) & set(NESTED), "names were taken from a program that is not the one that ran"
+    assert "nested" in done.stderr, "not a word about the names that were refused"
+
+
+def test_signal_handlers_that_are_traced(build: Builder, tmp_path: Path) -> None:
+    from support.check import check
+    from support.run import run, unify
+
+    ran = int(run(build("handler.c", flags=("-O1", "-pthread")), tmp_path, "20000", "2000").stdout)
+    unify(tmp_path, "handler")
+    trace = check(tmp_path / "handler.trace")
+    calls = trace.calls()
+    assert calls["main"] == 1
+    assert calls["work"] == 20000, "the interrupted function must lose nothing"
+    assert 0 < calls["on_signal"] <= ran
+    assert calls["handled"] <= ran

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was published when SIGKILL came is in the archive: the program counts its calls where the count survives."""
+
+from __future__ import annotations
+
+import mmap
+import random
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, unify
+from support.tools import environment
+
+THREADS = 2
+LIMIT = 12000
+
+
+def kill_at(program: Path, directory: Path, target: int, env: dict[str, str]) -> list[int]:
+    """Starts the program and kills it once its first thread has done target calls; returns what each has done."""
+    counts = directory / "counts"
+    counts.write_bytes(bytes(4096))
+    words = [str(program), str(counts), str(THREADS), str(LIMIT)]
+    deadline = time.monotonic() + 60
+    with counts.open("r+b") as file, mmap.mmap(file.fileno(), 4096) as shared:
+        process = subprocess.Popen(words, cwd=directory, env=environment(env))
+        try:
+            while struct.unpack_from("q", shared)[0] < target:
+                assert process.poll() is None, "the program ended by itself"
+                assert time.monotonic() < deadline, "the program does not get on"
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        done = list(struct.unpack_from(f"{THREADS}q", shared))
+    counts.unlink()
+    return done
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_killed_at_random(build: Builder, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    # Every other run writes its buffer out all the time, so that the kill may come in the middle of that.
+    small = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    program = build("counted.c", flags=("-O1", "-pthread"))
+    done = kill_at(program, tmp_path, chance.randrange(1, LIMIT * 3 // 4), small if seed % 2 else {})
+    unify(tmp_path, "counted")
+    trace = check(tmp_path / "counted.trace", complete=False)
+    found = sorted(trace.calls(location)["work"] for location in trace.locations if location)
+    # One call may have been recorded and not yet counted.
+    assert all(0 <= calls - count <= 1 for calls, count in zip(found, sorted(done), strict=True)), (found, done)
+    assert trace.calls(0) == {"main": 1}
+    assert trace.markers, "nothing in the archive says that the process did not end by itself"
+    assert names(tmp_path) == {"counted.trace"}
+
+
+def test_kill_before_the_first_record(build: Builder, tmp_path: Path) -> None:
+    """A run of which there is only a head is no reason to fail with more than one line."""
+    program = build("counted.c", flags=("-O1", "-pthread"))
+    kill_at(program, tmp_path, 0, {})
+    left = names(tmp_path)
+    done = unify(tmp_path, "counted", check=False)
+    if done.returncode == 0:
+        check(tmp_path / "counted.trace", complete=False)
+    else:
+        assert len(done.stderr.splitlines()) == 1, done
+        assert names(tmp_path) == left

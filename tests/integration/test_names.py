@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names: of local files, of the archive, and what stays and what goes when it is made (guide 4.2.3.5)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, run, unify
+
+CALLS = {"main": 1, "work": 10}
+
+
+def local(prefix: str, suffix: str = ".z") -> set[str]:
+    """The files of a program without MPI and threads."""
+    return {f"{prefix}.1.def{suffix}", f"{prefix}.1.events{suffix}", f"{prefix}.uctl"}
+
+
+@pytest.mark.parametrize(
+    "executable, prefix",
+    [("a.out", "a"), ("sample.out", "sample"), ("sample.exe", "sample"), ("sample", "sample"), ("heat.v2", "heat.v2")],
+)
+def test_prefix_rule(build: Builder, tmp_path: Path, executable: str, prefix: str) -> None:
+    program = build("many.c", output=executable)
+    run(program, tmp_path)
+    assert names(tmp_path) == local(prefix)
+    done = unify(tmp_path, prefix)
+    assert names(tmp_path) == {f"{prefix}.trace"}
+    assert check(tmp_path / f"{prefix}.trace").calls() == CALLS
+    assert f"{prefix}.trace" in done.stdout + done.stderr
+
+
+def test_file_prefix(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "first try"})
+    assert names(tmp_path) == local("first try")
+    unify(tmp_path, "first try")
+    assert check(tmp_path / "first try.trace").calls() == CALLS
+
+
+def test_prefix_with_a_directory_is_refused(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    done = run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "there/name"})
+    assert len([line for line in done.stderr.splitlines() if "VT_FILE_PREFIX" in line]) == 1
+    assert names(tmp_path) == local("many") | {"there"}
+
+
+def test_global_directory(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    run(build("many.c"), tmp_path, env={"VT_PFORM_GDIR": str(tmp_path / "results")})
+    assert names(tmp_path) == {"results"}
+    assert names(tmp_path / "results") == local("many")
+    unify(tmp_path, "results/many")
+    assert names(tmp_path / "results") == {"many.trace"}, "the output goes where the local files are"
+    assert check(tmp_path / "results" / "many.trace").calls() == CALLS
+
+
+def test_local_directory_and_buffer(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    env = {"VT_PFORM_LDIR": str(tmp_path / "scratch"), "VT_CLEAN": "no"}
+    run(build("many.c"), tmp_path, env=env)
+    assert names(tmp_path) == local("many") | {"scratch"}
+    kept = names(tmp_path / "scratch")
+    assert len(kept) == 1
+    assert all(name.startswith("many.x") and name.endswith(".buffer") for name in kept)
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == CALLS, "blocks and chunks must not be counted twice"
+    assert names(tmp_path) == {"many.trace", "scratch"}
+    assert names(tmp_path / "scratch") == set(), "a buffer goes with the other local files"
+
+
+def test_buffer_goes_at_a_clean_end(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    run(build("many.c"), tmp_path, env={"VT_PFORM_LDIR": "scratch"})
+    assert names(tmp_path / "scratch") == set()
+
+
+def test_without_compression(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path, "2000", env={"VT_COMPRESSION": "no"})
+    assert names(tmp_path) == local("many", "")
+    plain = (tmp_path / "many.1.events").stat().st_size
+    assert plain >= 4002 * 8
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 2000}
+    run(build("many.c"), tmp_path, "2000")
+    assert (tmp_path / "many.1.events.z").stat().st_size < plain / 2
+
+
+@pytest.fixture
+def local_files(build: Builder, tmp_path: Path) -> Path:
+    run(build("many.c"), tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("option", ["-k", "--keeplocal"])
+def test_keeplocal(local_files: Path, option: str) -> None:
+    unify(local_files, option, "many")
+    assert names(local_files) == local("many") | {"u_many.trace"}
+    assert check(local_files / "u_many.trace").calls() == CALLS
+    unify(local_files, "many")
+    assert names(local_files) == {"many.trace", "u_many.trace"}
+
+
+def test_output_name(local_files: Path) -> None:
+    unify(local_files, "many", "-o", "result")
+    assert names(local_files) == {"result.trace"}
+    assert check(local_files / "result.trace").calls() == CALLS
+
+
+def test_output_name_wins_over_u(local_files: Path) -> None:
+    unify(local_files, "-k", "-o", "result", "many")
+    assert names(local_files) == local("many") | {"result.trace"}
+
+
+def test_lock_file_stays(local_files: Path) -> None:
+    (local_files / "many.lock").write_text("3\n")
+    unify(local_files, "many")
+    assert names(local_files) == {"many.lock", "many.trace"}
+
+
+def test_prefixes_that_begin_alike(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path)
+    run(build("many.c"), tmp_path, "20", env={"VT_FILE_PREFIX": "many.old"})
+    run(build("many.c"), tmp_path, "30", env={"VT_FILE_PREFIX": "many2"})
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == CALLS
+    assert names(tmp_path) == local("many.old") | local("many2") | {"many.trace"}
+
+
+def test_without_uctl(local_files: Path) -> None:
+    (local_files / "many.uctl").unlink()
+    unify(local_files, "many")
+    assert check(local_files / "many.trace").calls() == CALLS
+
+
+def test_moved_files(local_files: Path) -> None:
+    moved = local_files / "archive"
+    moved.mkdir()
+    for name in local("many"):
+        shutil.move(local_files / name, moved / name)
+    unify(local_files, moved / "many")
+    assert check(moved / "many.trace").calls() == CALLS
+    assert names(local_files) == {"archive"}
+
+
+def test_second_run_replaces_the_first(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path, "10")
+    run(build("many.c"), tmp_path, "25")
+    assert names(tmp_path) == local("many")
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 25}

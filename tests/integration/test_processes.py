@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How processes begin and end: forked children, every way to end, directories and descriptors that go away."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names, record, run, unify
+
+
+@pytest.fixture(scope="module")
+def forks(build: Builder) -> Path:
+    return build("forks.c")
+
+
+@pytest.fixture(scope="module")
+def endings(build: Builder) -> Path:
+    return build("endings.c", flags=("-O1", "-pthread"))
+
+
+def by_process(trace: Trace) -> list[Counter[str]]:
+    """The calls of each process, in the order of the locations."""
+    groups: dict[str, Counter[str]] = {}
+    for location in trace.locations.values():
+        groups.setdefault(location.group, Counter()).update(trace.calls(location.id))
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("how", ["return", "_exit", "abort", "exec"])
+def test_forked_child_records_for_itself(forks: Path, tmp_path: Path, how: str) -> None:
+    trace = record(forks, tmp_path, how)
+    processes = by_process(trace)
+    assert len(processes) == 2, [location.group for location in trace.locations.values()]
+    assert processes[0] == {"main": 1, "work": 13}
+    assert (processes[1]["child"], processes[1]["work"]) == (1, 7)
+    assert trace.edges(1)[("child", "work")] == 7
+    assert trace.region("child").file, "a child's functions are found by its parent's modules"
+    assert all(location.name == "Master thread" for location in trace.locations.values())
+
+
+def test_grandchild(forks: Path, tmp_path: Path) -> None:
+    trace = record(forks, tmp_path, "grandchild")
+    processes = by_process(trace)
+    assert [(calls["child"], calls["work"]) for calls in processes] == [(0, 13), (1, 7), (1, 7)]
+
+
+def test_child_that_records_nothing_leaves_nothing(forks: Path, tmp_path: Path) -> None:
+    trace = record(forks, tmp_path, "silent")
+    assert by_process(trace) == [{"main": 1, "work": 13}]
+    assert names(tmp_path) == {"forks.trace"}
+
+
+def test_parent_of_a_child_takes_the_name_of_rank_0(forks: Path, tmp_path: Path) -> None:
+    run(forks, tmp_path, "return")
+    left = names(tmp_path)
+    assert {"forks.1.def.z", "forks.1.events.z", "forks.uctl"} <= left
+    others = left - {"forks.1.def.z", "forks.1.events.z", "forks.uctl"}
+    assert others
+    assert all(name.startswith("forks.x") and name.endswith((".def.z", ".events.z")) for name in others), others
+
+
+@pytest.mark.parametrize("how", ["return", "exit", "thread"])
+def test_normal_ends_complete_the_files(endings: Path, tmp_path: Path, how: str) -> None:
+    done = run(endings, tmp_path, how, "100")
+    assert names(tmp_path) == {"endings.1.def.z", "endings.1.events.z", "endings.uctl"}
+    assert done.stdout == ""
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace").calls() == {"main": 1, "work": 100}
+
+
+def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
+    trace = record(endings, tmp_path, "atexit", "100")
+    assert trace.calls() == {"main": 1, "work": 200}
+    assert trace.edges()[(None, "work")] == 100
+
+
+@pytest.mark.parametrize(
+    "how, code",
+    [
+        ("_exit", 0),
+        ("quick_exit", 0),
+        ("abort", -signal.SIGABRT),
+        ("segv", -signal.SIGSEGV),
+        ("kill", -signal.SIGKILL),
+        ("true", 0),
+    ],
+)
+def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code: int) -> None:
+    run(endings, tmp_path, how, "100", code=code)
+    assert [name for name in names(tmp_path) if name.endswith(".buffer")], "the buffer holds what was recorded"
+    unify(tmp_path, "endings")
+    trace = check(tmp_path / "endings.trace", complete=False)
+    assert trace.calls() == {"main": 1, "work": 100}
+    assert names(tmp_path) == {"endings.trace"}
+
+
+def test_program_that_becomes_itself(endings: Path, tmp_path: Path) -> None:
+    trace = record(endings, tmp_path, "again", "100", complete=False)
+    calls = trace.calls()
+    assert (calls["main"], calls["work"]) == (2, 200), "both images belong to one run"
+
+
+@pytest.mark.parametrize("when", ["late", "early"])
+def test_files_lie_where_the_program_was_started(build: Builder, tmp_path: Path, when: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run(build("moves.c"), tmp_path, elsewhere, when)
+    assert names(elsewhere) == set()
+    unify(tmp_path, "moves")
+    assert check(tmp_path / "moves.trace").calls()["work"] == 20
+
+
+def test_relative_directories_stay_when_the_program_moves(build: Builder, tmp_path: Path) -> None:
+    for name in ("elsewhere", "out", "local"):
+        (tmp_path / name).mkdir()
+    env = {"VT_PFORM_GDIR": "out", "VT_PFORM_LDIR": "local"}
+    run(build("moves.c"), tmp_path, tmp_path / "elsewhere", env=env)
+    assert names(tmp_path / "out") == {"moves.1.def.z", "moves.1.events.z", "moves.uctl"}
+    assert names(tmp_path / "local") == names(tmp_path / "elsewhere") == set()
+
+
+def test_program_that_closes_all_descriptors(build: Builder, tmp_path: Path) -> None:
+    # The smallest buffer without a limit: it must be written out several times after the descriptors are closed.
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    trace = record(build("closes.c"), tmp_path, "24000", env=env)
+    assert trace.calls() == {"main": 1, "work": 24000}
+
+
+def test_program_that_was_not_traced_is_no_matter(build: Builder, tmp_path: Path) -> None:
+    done = run(build("nested.c", plain=True), tmp_path)
+    assert names(tmp_path) == set()
+    assert done.stderr == ""

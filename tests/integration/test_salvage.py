@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs that did not end well: what is taken from left-over buffers, and what is said about it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, run, unify
+
+
+@pytest.fixture(scope="module")
+def endings(build: Builder) -> Path:
+    return build("endings.c", flags=("-O1", "-pthread"))
+
+
+def test_buffer_elsewhere(endings: Path, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    run(endings, tmp_path, "kill", "100", env={"VT_PFORM_LDIR": "scratch"}, code=-signal.SIGKILL)
+    assert len(names(tmp_path / "scratch")) == 1
+    unify(tmp_path, "endings")
+    trace = check(tmp_path / "endings.trace", complete=False)
+    assert trace.calls() == {"main": 1, "work": 100}
+    assert trace.region("work").file
+    assert names(tmp_path / "scratch") == set()
+    assert names(tmp_path) == {"endings.trace", "scratch"}
+
+
+def test_keeplocal_keeps_the_buffer(endings: Path, tmp_path: Path) -> None:
+    run(endings, tmp_path, "kill", "100", code=-signal.SIGKILL)
+    left = names(tmp_path)
+    unify(tmp_path, "-k", "endings")
+    assert names(tmp_path) == left | {"u_endings.trace"}
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace", complete=False).calls() == {"main": 1, "work": 100}
+
+
+def test_flushed_blocks_and_the_rest_in_the_buffer(endings: Path, tmp_path: Path) -> None:
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    run(endings, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
+    assert [name for name in names(tmp_path) if ".events" in name]
+    unify(tmp_path, "endings")
+    trace = check(tmp_path / "endings.trace", complete=False)
+    assert trace.calls() == {"main": 1, "work": 20000}
+    assert trace.edges() == {(None, "main"): 1, ("main", "work"): 20000}
+
+
+def test_end_is_marked(endings: Path, tmp_path: Path) -> None:
+    run(endings, tmp_path, "kill", "100", code=-signal.SIGKILL)
+    unify(tmp_path, "endings")
+    trace = check(tmp_path / "endings.trace", complete=False)
+    assert len(trace.markers) == 1
+    assert trace.markers[0].scope in ("LOCATION:0", "LOCATION_GROUP:0")
+    assert trace.markers[0].time == trace.events[-1].time
+
+
+def test_clean_end_has_no_marker(endings: Path, tmp_path: Path) -> None:
+    run(endings, tmp_path, "return", "100")
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace").markers == []
+
+
+def test_buffer_replaces_a_cut_block(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path, "3000", env={"VT_CLEAN": "no"})
+    events = tmp_path / "many.1.events.z"
+    with events.open("r+b") as opened:
+        opened.truncate(events.stat().st_size - 9)
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 3000}
+
+
+def test_buffer_replaces_a_missing_events_file(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path, "3000", env={"VT_CLEAN": "no"})
+    (tmp_path / "many.1.events.z").unlink()
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 3000}
+
+
+def test_buffer_that_cannot_be_seen_is_named(endings: Path, tmp_path: Path) -> None:
+    """As on a cluster, where the buffer lies on another node's disk."""
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    run(endings, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
+    (buffer,) = (name for name in names(tmp_path) if name.endswith(".buffer"))
+    (tmp_path / buffer).unlink()
+    left = names(tmp_path)
+    done = unify(tmp_path, "endings", check=False)
+    assert buffer in done.stderr, str(done)
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert names(tmp_path) == left
+    else:
+        calls = check(tmp_path / "endings.trace", complete=False).calls()
+        assert 8000 < calls["work"] < 20000
+
+
+def test_rank_that_is_killed(build: Builder, tmp_path: Path) -> None:
+    """mpiexec ends the others when one dies; what all have published until then is there."""
+    program = build("dies.c", compiler="mpicc")
+    run(program, tmp_path, ranks=3, code=None)
+    unify(tmp_path, "dies")
+    trace = check(tmp_path / "dies.trace", complete=False)
+    assert {location.group for location in trace.locations.values()} == {f"MPI Rank {rank}" for rank in range(3)}
+    assert [trace.calls(rank)["work"] for rank in range(3)] == [20, 21, 22]
+    assert trace.markers

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The VT_ variables of the run: sizes, shares, flushes, what is said, and wrong values (guide, Table 4.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names, record, run, unify
+
+CHUNK = 65536
+IN_CHUNK = (CHUNK - 512) // 8  # records
+CALLS = 24000  # needs 6 chunks
+
+
+@pytest.fixture(scope="module")
+def many(build: Builder) -> Path:
+    return build("many.c")
+
+
+def kept(trace: Trace, location: int = 0) -> int:
+    """How many enters and leaves a location holds; those that vtunify adds to close regions count too."""
+    kinds = trace.kinds(location)
+    return kinds["Enter"] + kinds["Leave"]
+
+
+@pytest.mark.parametrize(
+    "size, chunks",
+    [
+        ("100K", 2),  # 70 % of it, in whole chunks, at least 2
+        ("1", 2),  # less than 100 KB is 100 KB
+        ("350k", 4),  # 245 KiB
+        ("358400", 4),  # the same in bytes
+        ("256K", 3),  # 179.2 KiB
+    ],
+)
+def test_one_buffer_then_the_location_stops(many: Path, tmp_path: Path, size: str, chunks: int) -> None:
+    done = run(many, tmp_path, str(CALLS), env={"VT_BUFFER_SIZE": size})
+    assert done.stdout == f"done {CALLS}\n"
+    unify(tmp_path, "many")
+    trace = check(tmp_path / "many.trace")
+    # The last records of the last chunk may make place for what says that recording stopped.
+    assert (chunks - 1) * IN_CHUNK < kept(trace) <= chunks * IN_CHUNK + 2
+    assert trace.kinds()["MeasurementOnOff"] == 1
+    assert len([line for line in done.stderr.splitlines() if "VT_MAX_FLUSHES" in line]) == 1
+
+
+@pytest.mark.parametrize("size", ["1M", "1G"])
+def test_larger_units(many: Path, tmp_path: Path, size: str) -> None:
+    done = run(many, tmp_path, str(CALLS), env={"VT_BUFFER_SIZE": size})
+    assert "VT_" not in done.stderr
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": CALLS}
+
+
+def test_flushes_are_counted(many: Path, tmp_path: Path) -> None:
+    found = {}
+    for flushes in ("1", "2", "0"):
+        env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": flushes, "VT_FILE_PREFIX": f"f{flushes}"}
+        run(many, tmp_path, str(CALLS), env=env)
+        unify(tmp_path, f"f{flushes}")
+        found[flushes] = check(tmp_path / f"f{flushes}.trace")
+    assert found["0"].calls() == {"main": 1, "work": CALLS}
+    assert found["0"].kinds()["BufferFlush"] >= 2
+    assert "MeasurementOnOff" not in found["0"].kinds()
+    assert 1.8 * kept(found["1"]) < kept(found["2"]) < 2.2 * kept(found["1"])
+    assert found["2"].kinds()["MeasurementOnOff"] == 1
+
+
+def test_default_buffer_holds_this(many: Path, tmp_path: Path) -> None:
+    trace = record(many, tmp_path, str(CALLS))
+    assert trace.kinds() == {"Enter": CALLS + 1, "Leave": CALLS + 1}
+
+
+def test_share_of_threads(build: Builder, tmp_path: Path) -> None:
+    """Without VT_THREAD_BUFFER_SIZE a thread has 10 % of VT_BUFFER_SIZE, the main thread 70 %."""
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    trace = record(program, tmp_path, "together", "1", "14000", env={"VT_BUFFER_SIZE": "650K"})
+    assert 7 * IN_CHUNK < kept(trace, 0) <= 8 * IN_CHUNK + 2  # 455 KiB: 8 chunks
+    assert IN_CHUNK < kept(trace, 1) <= 2 * IN_CHUNK + 2 + 2  # 65 KiB: 2 chunks; body and work are closed
+
+
+def test_thread_buffer_size(build: Builder, tmp_path: Path) -> None:
+    """With it the main thread has all of VT_BUFFER_SIZE."""
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    env = {"VT_BUFFER_SIZE": "192K", "VT_THREAD_BUFFER_SIZE": "320K"}
+    trace = record(program, tmp_path, "together", "1", "24000", env=env)
+    assert 2 * IN_CHUNK < kept(trace, 0) <= 3 * IN_CHUNK + 2
+    assert 4 * IN_CHUNK < kept(trace, 1) <= 5 * IN_CHUNK + 4
+
+
+@pytest.mark.parametrize("level, lines", [("0", 0), (None, 1), ("1", 1)])
+def test_what_is_said(many: Path, tmp_path: Path, level: str | None, lines: int) -> None:
+    done = run(many, tmp_path, env={"VT_VERBOSE": level} if level else {})
+    said = done.stderr.splitlines()
+    assert len(said) == lines
+    assert done.stdout == "done 10\n"
+    for line in said:
+        assert line.startswith("vtrace: ")
+        assert line.endswith("vtunify many")
+
+
+def test_everything_is_said(many: Path, tmp_path: Path) -> None:
+    said = run(many, tmp_path, env={"VT_VERBOSE": "2"}).stderr.splitlines()
+    assert len(said) > 1
+    assert all(line.startswith("vtrace: ") for line in said)
+    assert len([line for line in said if "vtunify many" in line]) == 1
+
+
+def test_command_that_is_named_works_from_here(many: Path, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    done = run(many, tmp_path, env={"VT_PFORM_GDIR": "results"})
+    operand = done.stderr.split("vtunify ")[1].strip()
+    unify(tmp_path, operand)
+    assert names(tmp_path / "results") == {"many.trace"}
+
+
+@pytest.mark.parametrize("ranks", [2])
+def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    done = run(program, tmp_path, ranks=ranks)
+    assert len(done.stderr.splitlines()) == 1, done
+    assert "vtunify heat" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("VT_BUFFER_SIZE", "abc"),
+        ("VT_BUFFER_SIZE", "-1"),
+        ("VT_BUFFER_SIZE", "10 M"),
+        ("VT_BUFFER_SIZE", "999999999999999999999999"),
+        ("VT_THREAD_BUFFER_SIZE", "2G"),
+        ("VT_THREAD_BUFFER_SIZE", "1T"),
+        ("VT_MAX_FLUSHES", "-1"),
+        ("VT_MAX_FLUSHES", "1.5"),
+        ("VT_CLEAN", "maybe"),
+        ("VT_COMPRESSION", "gzip"),
+        ("VT_VERBOSE", "3"),
+        ("VT_VERBOSE", "loud"),
+        ("VT_MPITRACE", "some"),
+        ("VT_PFORM_GDIR", "/nonexistent/place"),
+        ("VT_PFORM_LDIR", "/dev/null"),
+    ],
+)
+def test_wrong_values_change_nothing(many: Path, tmp_path: Path, name: str, value: str) -> None:
+    """One line says what is used instead; the program's own output and exit code stay."""
+    done = run(many, tmp_path, "10", "7", env={name: value}, code=7)
+    assert done.stdout == "done 10\n"
+    about = [line for line in done.stderr.splitlines() if name in line]
+    assert len(about) == 1, done
+    assert value in about[0]
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 10}
+
+
+def test_wrong_values_are_not_said_when_silent(many: Path, tmp_path: Path) -> None:
+    done = run(many, tmp_path, env={"VT_BUFFER_SIZE": "abc", "VT_VERBOSE": "0"})
+    assert done.stderr == ""
+
+
+def test_empty_values_are_defaults(many: Path, tmp_path: Path) -> None:
+    settings = ("VT_BUFFER_SIZE", "VT_FILE_PREFIX", "VT_PFORM_GDIR", "VT_PFORM_LDIR", "VT_CLEAN", "VT_MAX_FLUSHES")
+    done = run(many, tmp_path, env=dict.fromkeys(settings, ""))
+    assert len(done.stderr.splitlines()) == 1
+    assert names(tmp_path) == {"many.1.def.z", "many.1.events.z", "many.uctl"}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Threads: one location each, taken over by later threads, and the names of their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, record, run, unify
+
+
+@pytest.fixture(scope="module")
+def threads(build: Builder) -> Path:
+    return build("threads.c", flags=("-O1", "-pthread"))
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_together(threads: Path, tmp_path: Path, count: int) -> None:
+    trace = record(threads, tmp_path, "together", str(count), "100")
+    assert len(trace.locations) == count + 1
+    assert trace.calls(0) == {"main": 1, "work": 100}
+    for location in range(1, count + 1):
+        assert trace.calls(location) == {"body": 1, "work": 100}
+        assert trace.locations[location].name == f"Thread {location}"
+    assert trace.edges()[("body", "work")] == count * 100
+    assert {location.group for location in trace.locations.values()} == {trace.locations[0].group}
+
+
+def test_files_of_threads(threads: Path, tmp_path: Path) -> None:
+    run(threads, tmp_path, "together", "3", "10")
+    ids = ("1", "10001", "10002", "10003")
+    local = {f"threads.{id}.{content}.z" for id in ids for content in ("def", "events")}
+    assert names(tmp_path) == local | {"threads.uctl"}
+
+
+def test_one_after_another_share_a_location(threads: Path, tmp_path: Path) -> None:
+    run(threads, tmp_path, "after", "7", "50")
+    assert {name for name in names(tmp_path) if ".events." in name} == {"threads.1.events.z", "threads.10001.events.z"}
+    unify(tmp_path, "threads")
+    trace = check(tmp_path / "threads.trace")
+    assert len(trace.locations) == 2
+    assert trace.calls(0) == {"main": 1, "work": 50}
+    assert trace.calls(1) == {"body": 7, "work": 350}
+    assert trace.edges(1) == {(None, "body"): 7, ("body", "work"): 350}
+
+
+def test_two_ranks_of_three_threads(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    run(program, tmp_path, "10", ranks=2)
+    ids = ("1", "10001", "10002", "2", "20001", "20002")
+    local = {f"heat.{id}.{content}.z" for id in ids for content in ("def", "events")}
+    assert names(tmp_path) == local | {"heat.uctl"}
+    unify(tmp_path, "heat")
+    trace = check(tmp_path / "heat.trace")
+    found = [(location.group, location.name) for _, location in sorted(trace.locations.items())]
+    assert found == [
+        (f"MPI Rank {rank}", name) for rank in (0, 1) for name in ("Master thread", "Thread 1", "Thread 2")
+    ]
+    for rank in (0, 1):
+        calls = [trace.calls(3 * rank + thread) for thread in range(3)]
+        assert [c["work"] for c in calls] == [10 + rank, 20, 30]
+        assert [c["body"] for c in calls] == [0, 1, 1]
+        assert calls[0]["MPI_Init_thread"] == calls[0]["MPI_Finalize"] == 1
+    assert len({location.host for location in trace.locations.values()}) == 1
+
+
+def test_hybrid_world_is_one_communicator(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    trace = record(program, tmp_path, "5", ranks=2)
+    worlds = [comm for comm in trace.comms.values() if comm.name == "MPI_COMM_WORLD"]
+    assert len(worlds) == 1
+    assert worlds[0].members is not None
+    assert [trace.locations[member].group for member in worlds[0].members] == ["MPI Rank 0", "MPI Rank 1"]

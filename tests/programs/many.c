@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* many CALLS [EXITCODE]: main 1 -> work CALLS. Prints "done CALLS". */
+#include <stdio.h>
+#include <stdlib.h>
+#include "keep.h"
+
+static volatile long sink;
+
+KEEP void work(long i)
+{
+    sink += i;
+}
+
+int main(int argc, char **argv)
+{
+    long calls = argc > 1 ? atol(argv[1]) : 10;
+    for (long i = 0; i < calls; i++)
+        work(i);
+    printf("done %ld\n", calls);
+    return argc > 2 ? atoi(argv[2]) : 0;
+}
