@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+STAMP := $(VENV)/installed
+SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
+
+help: ## Say what there is to make (default)
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile
+
+setup: $(STAMP) ## Make the virtual environment .venv and install vtrace with the MPICH wheel there
+
+$(STAMP): $(SOURCES)
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "vtrace needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[mpich,test]'
+	@touch $@
+
+demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
+	@rm -rf demo && mkdir demo
+	PATH="$(BIN):$$PATH" $(MAKE) --no-print-directory -C demo -f ../examples/heat2d/Makefile CC=$(BIN)/vtrace-cc
+	cd demo && $(BIN)/mpiexec -n 4 ./heat2d
+	cd demo && $(BIN)/vtunify heat2d
+	cd demo && $(BIN)/vtrace info heat2d
+	@echo
+	@echo "To see the timeline, open demo/heat2d.trace/traces.otf2 in Vampir or ViTE. All that is known of the run:"
+	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
+
+test: setup ## Run all tests
+	$(BIN)/python -m pytest $(TESTS)
+
+bench: setup ## Measure what recording and unifying cost
+	$(BIN)/python bench/run.py
+
+lint: setup ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean: ## Remove all that make made
+	rm -rf $(VENV) demo build dist
+
+.PHONY: help setup demo test bench lint clean
