@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.build import Builder  # noqa: E402
+from support.build import Builder
 
 
 @pytest.fixture(scope="session")

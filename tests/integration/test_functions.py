@@ -29,7 +29,7 @@ def only_functions(trace: Trace, calls: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "compiler, flags",
+    ("compiler", "flags"),
     [
         ("gcc", ("-O0",)),
         ("gcc", ("-O2",)),
@@ -54,7 +54,8 @@ def test_nested_and_recursive(build: Builder, tmp_path: Path, compiler: str, fla
     assert len(trace.locations) == 1
     for name, text in {"leaf": "void leaf(", "step": "void step(", "fib": "int fib(", "main": "int main("}.items():
         region = trace.region(name)
-        assert region.file and Path(region.file).name == "nested.c"
+        assert region.file
+        assert Path(region.file).name == "nested.c"
         # Compilers differ in whether a function begins with its name or with its brace.
         assert region.line - line_of("nested.c", text) in (0, 1), region
         assert (region.role, region.paradigm) == ("FUNCTION", "COMPILER")

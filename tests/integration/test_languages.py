@@ -27,7 +27,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(
-    "compiler, flags",
+    ("compiler", "flags"),
     [("g++", ("-O0",)), ("g++", ("-O2",)), ("clang++", ("-O0",)), ("clang++", ("-O2",))],
 )
 def test_cxx(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
@@ -42,7 +42,8 @@ def test_cxx(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ..
     assert edges[("main", "settled")] == edges[("main", "catcher")] == 3, "frames that an exception left stay open"
     lambdas = [callee for (caller, callee), n in edges.items() if caller == "main" and n == 5 and callee != "scale"]
     assert lambdas == [name for (name, callee) in edges if callee == "geometry::area" and name != "main"]
-    assert len(lambdas) == 1 and "operator()" in lambdas[0]
+    assert len(lambdas) == 1
+    assert "operator()" in lambdas[0]
     assert trace.region("geometry::area").name == "geometry::area(int, int)"
     assert trace.region("geometry::area").canonical in ("_ZN8geometry4areaEii", "geometry::area(int, int)")
     assert {r.name for r in trace.regions.values() if "scale" in r.name} == {

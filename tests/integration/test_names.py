@@ -21,7 +21,7 @@ def local(prefix: str, suffix: str = ".z") -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "executable, prefix",
+    ("executable", "prefix"),
     [("a.out", "a"), ("sample.out", "sample"), ("sample.exe", "sample"), ("sample", "sample"), ("heat.v2", "heat.v2")],
 )
 def test_prefix_rule(build: Builder, tmp_path: Path, executable: str, prefix: str) -> None:

@@ -82,7 +82,7 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how, code",
+    ("how", "code"),
     [
         ("_exit", 0),
         ("quick_exit", 0),

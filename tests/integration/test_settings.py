@@ -29,7 +29,7 @@ def kept(trace: Trace, location: int = 0) -> int:
 
 
 @pytest.mark.parametrize(
-    "size, chunks",
+    ("size", "chunks"),
     [
         ("100K", 2),  # 70 % of it, in whole chunks, at least 2
         ("1", 2),  # less than 100 KB is 100 KB
@@ -93,7 +93,7 @@ def test_thread_buffer_size(build: Builder, tmp_path: Path) -> None:
     assert 4 * IN_CHUNK < kept(trace, 1) <= 5 * IN_CHUNK + 4
 
 
-@pytest.mark.parametrize("level, lines", [("0", 0), (None, 1), ("1", 1)])
+@pytest.mark.parametrize(("level", "lines"), [("0", 0), (None, 1), ("1", 1)])
 def test_what_is_said(many: Path, tmp_path: Path, level: str | None, lines: int) -> None:
     done = run(many, tmp_path, env={"VT_VERBOSE": level} if level else {})
     said = done.stderr.splitlines()
@@ -128,7 +128,7 @@ def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, value",
+    ("name", "value"),
     [
         ("VT_BUFFER_SIZE", "abc"),
         ("VT_BUFFER_SIZE", "-1"),

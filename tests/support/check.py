@@ -43,7 +43,8 @@ def _check_definitions(trace: Trace) -> None:
     for location in trace.locations.values():
         assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
         assert location.kind == "CPU_THREAD"
-        assert location.group and location.host
+        assert location.group
+        assert location.host
         groups[location.group].append(location.name)
     for group, names in groups.items():
         assert names[0] == "Master thread", f"{group}: {names}"
@@ -137,7 +138,7 @@ def _check_messages(trace: Trace, complete: bool) -> None:
     sent: dict[_Key, list[int]] = defaultdict(list)
     received: dict[_Key, list[int]] = defaultdict(list)
     for event in trace.events:
-        if event.kind == "MpiSend" or event.kind == "MpiIsend" and _request(trace, event) not in cancelled:
+        if event.kind == "MpiSend" or (event.kind == "MpiIsend" and _request(trace, event) not in cancelled):
             sent[_message(trace, event)].append(event.time)
         elif event.kind in ("MpiRecv", "MpiIrecv"):
             received[_message(trace, event)].append(event.time)

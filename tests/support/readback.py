@@ -51,7 +51,7 @@ class Comm:
 
 @dataclass(frozen=True)
 class Event:
-    """kind is OTF2's name (Enter, MpiSend, ...); in attrs definitions stand as their ids, enumerations as names (OFF, BCAST)."""
+    """kind is OTF2's name (Enter, MpiSend, ...); attrs has ids for definitions, names for enumerations (OFF, BCAST)."""
 
     location: int
     time: int
@@ -165,7 +165,8 @@ def _read_python(anchor: Path) -> Trace:
 
     with otf2.reader.open(str(anchor)) as reader:
         clock = reader.definitions.clock_properties
-        trace = Trace(anchor.parent, clock.global_offset, clock.trace_length, clock.timer_resolution, clock.realtime_timestamp)
+        times = (clock.global_offset, clock.trace_length, clock.timer_resolution, clock.realtime_timestamp)
+        trace = Trace(anchor.parent, *times)
         _read_definitions(reader.definitions, trace)
         for location, event in reader.events:
             attrs = {k: _plain(v) for k, v in vars(event).items() if k not in ("time", "attributes")}
@@ -189,9 +190,8 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
         host = x.group.system_tree_parent.name
         trace.locations[x._ref] = Location(x._ref, x.name, x.group.name, host, _plain(x.type), x.number_of_events)
     for x in definitions.regions:
-        trace.regions[x._ref] = Region(
-            x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, _plain(x.region_role), _plain(x.paradigm)
-        )
+        kind = (_plain(x.region_role), _plain(x.paradigm))
+        trace.regions[x._ref] = Region(x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, *kind)
     for x in definitions.comms:
         alone = _plain(x.group.group_type) == "COMM_SELF"
         members = None if alone else tuple(member._ref for member in x.group.members)

@@ -75,7 +75,9 @@ class Done:
     stderr: str
 
     def __str__(self) -> str:
-        return f"{' '.join(self.words)}\nexit code {self.returncode}\n-- stdout\n{self.stdout}\n-- stderr\n{self.stderr}"
+        return (
+            f"{' '.join(self.words)}\nexit code {self.returncode}\n-- stdout\n{self.stdout}\n-- stderr\n{self.stderr}"
+        )
 
 
 def call(
