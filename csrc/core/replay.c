@@ -8,59 +8,81 @@ static const uint16_t classes[128] = {
 #undef KIND_CLASS
 };
 
-static void enter(struct vt_location *l, uint64_t what)
+/* The state of the walk, apart from the location so that it stays in registers. */
+struct walk {
+    uint32_t depth, found;
+    uint64_t *open;
+    uint32_t *filter;
+};
+
+static inline void enter(struct walk *k, uint64_t what)
 {
-    if (l->depth < VT_OPEN_MAX) l->open[l->nopen++] = what;
-    l->depth++;
+    if (VT_LIKELY(k->depth < VT_OPEN_MAX)) k->open[k->depth] = what;
+    k->depth++;
 }
 
 /* A leave ends the regions above its own too: longjmp and exceptions pass them by. Below the regions that are known by
    name, depth counts alone.                                                                                         */
-static void leave(struct vt_location *l, uint64_t what)
+static inline void leave(struct walk *k, uint64_t what)
 {
-    if (l->depth > VT_OPEN_MAX) {
-        l->depth--;
+    if (VT_LIKELY(k->depth && k->depth <= VT_OPEN_MAX && k->open[k->depth - 1] == what)) {
+        k->depth--;
         return;
     }
-    for (uint32_t i = l->nopen; i > 0; i--)
-        if (l->open[i - 1] == what) {
-            l->depth = l->nopen = i - 1;
+    if (k->depth > VT_OPEN_MAX) {
+        k->depth--;
+        return;
+    }
+    for (uint32_t i = k->depth; i > 0; i--)
+        if (k->open[i - 1] == what) {
+            k->depth = i - 1;
             return;
         }
 }
 
-/* Whether the location has probably not met this function before. */
-static uint32_t is_new(struct vt_location *l, uint32_t offset)
+/* Notes whether the location has probably not met this function before. */
+static inline void meet(struct walk *k, uint32_t offset)
 {
-    uint32_t *slot = &l->filter[(offset * 0x9e3779b1u) >> 21];
-    if (*slot == offset) return 0;
+    uint32_t *slot = &k->filter[(offset * 0x9e3779b1u) >> 21];
+    if (VT_LIKELY(*slot == offset)) return;
     *slot = offset;
-    return VT_CLASS_NEW_CODE;
+    k->found |= VT_CLASS_NEW_CODE;
+}
+
+static void other(struct walk *k, uint32_t what, uint64_t payload)
+{
+    uint32_t kind = VT_KIND(what);
+    k->found |= classes[kind];
+    if (kind == VT_K_ENTER) enter(k, what);
+    else if (kind == VT_K_LEAVE) leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
+    else if (kind == VT_K_ENTER_ADDRESS) enter(k, payload | VT_OPEN_ADDRESS);
+    else if (kind == VT_K_LEAVE_ADDRESS) leave(k, payload | VT_OPEN_ADDRESS);
+    else if (kind == VT_K_THREAD) k->depth = 0;
 }
 
 void vt_replay(struct vt_location *l, struct vt_chunk *c)
 {
-    uint32_t n = vt_chunk_used(c) / 8, found = 0, records = 0;
+    struct walk k = {l->depth, 0, l->open, l->filter};
+    uint32_t n = vt_chunk_used(c) / 8, records = 0;
     const uint64_t *w = vt_chunk_words(c);
     for (uint32_t i = 0; i < n; records++) {
         uint32_t what = (uint32_t)w[i];
-        if (what & VT_FUNCTION) {
-            found |= VT_CLASS_FUNCTION | is_new(l, what & VT_CODE_MASK);
-            if (what & VT_FUNCTION_LEAVE) leave(l, what & ~VT_FUNCTION_LEAVE);
-            else enter(l, what);
+        if (VT_LIKELY(what & VT_FUNCTION)) {
+            if (what & VT_FUNCTION_LEAVE) leave(&k, what & ~VT_FUNCTION_LEAVE);
+            else {
+                meet(&k, what & VT_CODE_MASK);
+                enter(&k, what);
+            }
+            k.found |= VT_CLASS_FUNCTION;
             i++;
             continue;
         }
-        uint32_t kind = VT_KIND(what);
-        found |= classes[kind];
-        if (kind == VT_K_ENTER) enter(l, what);
-        else if (kind == VT_K_LEAVE) leave(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-        else if (kind == VT_K_ENTER_ADDRESS) enter(l, w[i + 1] | VT_OPEN_ADDRESS);
-        else if (kind == VT_K_LEAVE_ADDRESS) leave(l, w[i + 1] | VT_OPEN_ADDRESS);
-        else if (kind == VT_K_THREAD) l->depth = l->nopen = 0;
+        other(&k, what, VT_WORDS(what) ? w[i + 1] : 0);
         i += 1 + VT_WORDS(what);
     }
+    l->depth = k.depth;
+    l->nopen = k.depth < VT_OPEN_MAX ? k.depth : VT_OPEN_MAX;
     c->records = records;
-    c->classes = found;
+    c->classes = k.found;
     l->records += records;
 }
