@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The first pass over a location: which functions, regions and communicators its records name. */
+#include <stdlib.h>
+#include "transcode.h"
+
+struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
+    uint64_t *slots, count, size;
+};
+
+struct finder {
+    struct set functions, addresses, regions, comms;
+    uint64_t ticks;
+};
+
+static inline uint64_t slot_of(uint64_t key, uint64_t size) { return key * 0x9e3779b97f4a7c15u >> 20 & (size - 1); }
+
+static int grow(struct set *s)
+{
+    struct set larger = {NULL, s->count, s->size ? s->size * 4 : 1024};
+    larger.slots = calloc(larger.size, sizeof *larger.slots);
+    if (!larger.slots) return 0;
+    for (uint64_t i = 0; i < s->size; i++) {
+        if (!s->slots[i]) continue;
+        uint64_t at = slot_of(s->slots[i], larger.size);
+        while (larger.slots[at]) at = (at + 1) & (larger.size - 1);
+        larger.slots[at] = s->slots[i];
+    }
+    free(s->slots);
+    *s = larger;
+    return 1;
+}
+
+static inline int add(struct set *s, uint64_t number)
+{
+    uint64_t key = number + 1;
+    if (!key) return 1; /* no address; it stays unmapped */
+    if (s->count * 2 >= s->size && !grow(s)) return 0;
+    uint64_t at = slot_of(key, s->size);
+    for (; s->slots[at]; at = (at + 1) & (s->size - 1))
+        if (s->slots[at] == key) return 1;
+    s->slots[at] = key;
+    s->count++;
+    return 1;
+}
+
+static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
+{
+    switch (VT_KIND(what)) {
+    case VT_K_TIME: f->ticks += words[1]; break;
+    case VT_K_ENTER:
+    case VT_K_LEAVE: return add(&f->regions, VT_ID(what));
+    case VT_K_ENTER_ADDRESS:
+    case VT_K_LEAVE_ADDRESS: return add(&f->addresses, words[1]);
+    case VT_K_SEND:
+    case VT_K_RECV:
+    case VT_K_ISEND:
+    case VT_K_IRECV:
+    case VT_K_COLL_END:
+    case VT_K_COLL_COMPLETE:
+    case VT_K_COMM_CREATE:
+    case VT_K_COMM_DESTROY: return add(&f->comms, VT_ID(what));
+    default: break;
+    }
+    return 1;
+}
+
+static int add_records(struct finder *f, const uint64_t *words, uint32_t n, struct vt_error *error)
+{
+    for (uint32_t at = 0; at < n;) {
+        uint32_t what = (uint32_t)words[at];
+        f->ticks += words[at] >> 32;
+        if (what & VT_FUNCTION) {
+            if (!add(&f->functions, what & VT_CODE_MASK)) return VT_NO_MEMORY;
+            at++;
+            continue;
+        }
+        uint32_t size = vt_record(words, at, n, error);
+        if (!size) return VT_BAD_DATA;
+        if (!add_record(f, words + at, what)) return VT_NO_MEMORY;
+        at += size;
+    }
+    return VT_OK;
+}
+
+/* Regions that are open after a hole are entered again there: they count as used. */
+static int add_open(struct finder *f, const struct vt_decoder *d)
+{
+    for (uint32_t i = 0; i < d->nopen; i++) {
+        uint64_t open = d->open[i];
+        int good = 1;
+        if (open & VT_OPEN_ADDRESS) good = add(&f->addresses, open & ~VT_OPEN_ADDRESS);
+        else if (open & VT_FUNCTION) good = add(&f->functions, open & VT_CODE_MASK);
+        else good = add(&f->regions, VT_ID((uint32_t)open));
+        if (!good) return VT_NO_MEMORY;
+    }
+    return VT_OK;
+}
+
+static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count,
+                     uint32_t wanted, struct vt_scan *found, struct vt_error *error)
+{
+    int hole = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vt_row *row = &rows[i];
+        int here = row->sequence != (i ? rows[i - 1].sequence + 1 : 0);
+        uint32_t classes = row->classes;
+        hole |= here;
+        /* A hole may have swallowed the block where a function was new. */
+        if (hole && classes & VT_CLASS_FUNCTION) classes |= VT_CLASS_NEW_CODE;
+        if (!here && !(classes & wanted)) {
+            if (row->end_ticks > found->last_ticks) found->last_ticks = row->end_ticks;
+            continue;
+        }
+        error->row = i;
+        int code = vt_decode(d, row, error);
+        if (code) return code;
+        f->ticks = row->ticks;
+        if (here) code = add_open(f, d);
+        if (!code) code = add_records(f, d->words, row->raw_bytes / 8, error);
+        if (code) return code;
+        if (f->ticks > found->last_ticks) found->last_ticks = f->ticks;
+        vt_release(d, row);
+    }
+    return VT_OK;
+}
+
+static int compare64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static uint64_t *members(const struct set *s, uint64_t *count)
+{
+    uint64_t *list = malloc((s->count + 1) * sizeof *list), n = 0;
+    *count = s->count;
+    if (!list) return NULL;
+    for (uint64_t i = 0; i < s->size; i++)
+        if (s->slots[i]) list[n++] = s->slots[i] - 1;
+    qsort(list, n, sizeof *list, compare64);
+    return list;
+}
+
+static int collect(const struct finder *f, struct vt_scan *found)
+{
+    found->functions = members(&f->functions, &found->nfunctions);
+    found->addresses = members(&f->addresses, &found->naddresses);
+    found->regions = members(&f->regions, &found->nregions);
+    found->comms = members(&f->comms, &found->ncomms);
+    return found->functions && found->addresses && found->regions && found->comms ? VT_OK : VT_NO_MEMORY;
+}
+
+VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found)
+{
+    free(found->functions);
+    free(found->addresses);
+    free(found->regions);
+    free(found->comms);
+    memset(found, 0, sizeof *found);
+}
+
+VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
+                             struct vt_error *error)
+{
+    struct finder f = {.ticks = 0};
+    struct vt_decoder *d = vt_decoder_new();
+    memset(found, 0, sizeof *found);
+    if (!d) return VT_NO_MEMORY;
+    if (count) found->first_ticks = found->last_ticks = rows[0].ticks;
+    int code = scan_rows(&f, d, rows, count, classes, found, error);
+    if (!code) code = collect(&f, found);
+    if (code) vt_kernel_scan_free(found);
+    free(f.functions.slots);
+    free(f.addresses.slots);
+    free(f.regions.slots);
+    free(f.comms.slots);
+    vt_decoder_free(d);
+    return code;
+}

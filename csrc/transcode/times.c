@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "times.h"
+
+int vt_times_begin(struct vt_times *c, const struct vt_maps *maps)
+{
+    *c = (struct vt_times){.ticks = maps->knot_ticks, .ns = maps->knot_ns, .n = maps->nknots};
+    if (c->n < 2) return 0;
+    for (uint64_t i = 1; i < c->n; i++) {
+        if (c->ticks[i] <= c->ticks[i - 1] || c->ns[i] < c->ns[i - 1]) return 0;
+        if (c->ticks[i] - c->ticks[i - 1] > INT64_MAX || c->ns[i] > VT_NS_MAX) return 0;
+    }
+    return 1;
+}
+
+/* The last segment that begins at or before ticks, the first one for earlier ticks. */
+static uint64_t segment(const struct vt_times *c, uint64_t ticks)
+{
+    uint64_t low = 0, high = c->n - 1;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (c->ticks[middle] <= ticks) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
+{
+    uint64_t i = segment(c, ticks);
+    c->begin = c->ticks[i];
+    c->base = c->ns[i];
+    c->run = c->ticks[i + 1] - c->begin;
+    c->rise = c->ns[i + 1] - c->base;
+    unsigned __int128 factor = ((unsigned __int128)c->rise << 63) / c->run;
+    for (c->shift = 63; factor > UINT64_MAX; c->shift--) factor >>= 1;
+    c->factor = (uint64_t)factor;
+    /* Half of what the rounding allows: then d * factor >> shift stays below 2^63 too. */
+    c->reach = c->shift ? (uint64_t)1 << (c->shift - 1) : 0;
+    if (i + 2 < c->n && c->reach > c->run) c->reach = c->run;
+
+    __int128 product = ((__int128)ticks - c->begin) * c->rise;
+    __int128 ns = product / c->run + c->base - (product < 0 && product % c->run != 0);
+    if (ns < 0) {
+        *early = 1;
+        return 0;
+    }
+    return ns > (__int128)VT_NS_MAX ? VT_NS_MAX : (uint64_t)ns;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The second pass over a location: its records become OTF2 events, with global ids and corrected times. */
+#include <stdlib.h>
+#include "times.h"
+#include "transcode.h"
+
+#define DEPTH_MAX (1u << 24)
+/* Looking in vain for the enter of a stray leave may cost this much in total; then only the top is searched. */
+#define SEARCH_CREDIT (1u << 28)
+#define SEARCH_MIN 1024u
+#define ROOT_SPECIAL 0xfffffffdu /* OTF2's roots without a rank: this group, self, none */
+#define OPERATIONS 23u           /* OTF2_CollectiveOp */
+enum { MEASUREMENT_ON = 1, MEASUREMENT_OFF = 2 };
+
+/* What was entered: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
+#define ENTER_KEY (1ull << 32)
+#define ADDRESS_KEY VT_OPEN_ADDRESS
+
+struct frame {
+    uint64_t key;
+    uint32_t region;
+};
+
+struct pass {
+    void *writer;
+    const struct vt_maps *maps;
+    struct vt_transcoded *result;
+    struct vt_error *error;
+    struct vt_times times;
+    uint64_t ticks, last; /* last: time of the newest event */
+    struct frame *frames;
+    uint32_t depth, capacity;
+    uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
+    unsigned shift;
+    int off, started;
+    uint64_t off_since, credit;
+};
+
+static inline int done(struct pass *p, enum vt_event event, int32_t code)
+{
+    if (__builtin_expect(code == 0, 1)) {
+        if (__builtin_expect(!p->started, 0)) p->result->first_ns = p->last;
+        p->started = 1;
+        p->result->counts[event]++;
+        return VT_OK;
+    }
+    p->error->otf2 = code;
+    return vt_fail(p->error, VT_BAD_OTF2, "%s", vt_otf2_complaint());
+}
+
+/* The time of an event at ticks: never before the one before it. */
+static inline uint64_t time_at(struct pass *p, uint64_t ticks)
+{
+    int early = 0;
+    uint64_t t = vt_times_ns(&p->times, ticks, &early);
+    if (__builtin_expect(t < p->last || early, 0)) {
+        p->result->clamped++;
+        return p->last;
+    }
+    return p->last = t;
+}
+
+/* ---- Regions ---- */
+
+static inline uint64_t slot_of(const struct pass *p, uint32_t offset)
+{
+    return (offset * 0x9e3779b97f4a7c15u) >> p->shift;
+}
+
+static int map_functions(struct pass *p)
+{
+    unsigned bits = 6;
+    while ((1ull << bits) < p->maps->nfunctions * 2) bits++;
+    p->mask = (1ull << bits) - 1;
+    p->shift = 64 - bits;
+    p->functions = malloc(sizeof *p->functions << bits);
+    if (!p->functions) return 0;
+    memset(p->functions, 0xff, sizeof *p->functions << bits);
+    for (uint64_t i = 0; i < p->maps->nfunctions; i++) {
+        uint32_t offset = p->maps->function_offsets[i];
+        uint64_t at = slot_of(p, offset);
+        while (p->functions[at] != UINT64_MAX) at = (at + 1) & p->mask;
+        p->functions[at] = (uint64_t)offset << 32 | p->maps->function_regions[i];
+    }
+    return 1;
+}
+
+static inline uint32_t function_region(const struct pass *p, uint32_t offset)
+{
+    for (uint64_t at = slot_of(p, offset);; at = (at + 1) & p->mask) {
+        uint64_t entry = p->functions[at];
+        if (entry >> 32 == offset) return (uint32_t)entry;
+        if (entry == UINT64_MAX) return VT_UNMAPPED;
+    }
+}
+
+static uint32_t address_region(const struct pass *p, uint64_t address)
+{
+    const uint64_t *list = p->maps->addresses;
+    uint64_t low = 0, high = p->maps->naddresses;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (list[middle] < address) low = middle + 1;
+        else high = middle;
+    }
+    return low < p->maps->naddresses && list[low] == address ? p->maps->address_regions[low] : VT_UNMAPPED;
+}
+
+static uint32_t region_of(const struct pass *p, uint64_t key)
+{
+    if (key & ADDRESS_KEY) return address_region(p, key & ~ADDRESS_KEY);
+    if (!(key & ENTER_KEY)) return function_region(p, (uint32_t)key & VT_CODE_MASK);
+    uint32_t id = (uint32_t)key;
+    return id < p->maps->nregions ? p->maps->regions[id] : VT_UNMAPPED;
+}
+
+static int grow(struct pass *p)
+{
+    if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
+    uint32_t capacity = p->capacity ? p->capacity * 2 : 256;
+    struct frame *frames = realloc(p->frames, capacity * sizeof *frames);
+    if (!frames) return VT_NO_MEMORY;
+    p->frames = frames;
+    p->capacity = capacity;
+    return VT_OK;
+}
+
+static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t region)
+{
+    if (__builtin_expect(p->depth == p->capacity, 0)) {
+        int code = grow(p);
+        if (code) return code;
+    }
+    if (__builtin_expect(region == VT_UNMAPPED, 0)) {
+        region = p->maps->unknown_region;
+        p->result->unmapped++;
+    }
+    p->frames[p->depth++] = (struct frame){key, region};
+    return done(p, VT_N_EvtWriter_Enter, vt_otf2.EvtWriter_Enter(p->writer, NULL, t, region));
+}
+
+static inline int pop(struct pass *p, uint64_t t)
+{
+    uint32_t region = p->frames[--p->depth].region;
+    return done(p, VT_N_EvtWriter_Leave, vt_otf2.EvtWriter_Leave(p->writer, NULL, t, region));
+}
+
+/* A leave that does not match the top: a longjmp or an exception has left the regions above its enter, too. */
+static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uint64_t key)
+{
+    uint32_t limit = p->credit ? p->depth : SEARCH_MIN, steps = 0;
+    while (steps < p->depth && steps < limit && p->frames[p->depth - 1 - steps].key != key) steps++;
+    if (steps == p->depth || steps == limit) {
+        p->credit -= steps < p->credit ? steps : p->credit;
+        p->result->stray_leaves++;
+        return VT_OK;
+    }
+    int code = VT_OK;
+    for (uint32_t i = 0; !code && i <= steps; i++) code = pop(p, t);
+    return code;
+}
+
+static inline int leave(struct pass *p, uint64_t t, uint64_t key)
+{
+    if (__builtin_expect(p->depth && p->frames[p->depth - 1].key == key, 1)) return pop(p, t);
+    return leave_below(p, t, key);
+}
+
+static int close_all(struct pass *p, uint64_t t)
+{
+    int code = VT_OK;
+    p->result->closed += p->depth;
+    while (!code && p->depth) code = pop(p, t);
+    return code;
+}
+
+/* After a hole nobody knows what was left in it: the stack starts again from what the block says is open. */
+static int reopen(struct pass *p, const struct vt_decoder *d)
+{
+    int code = close_all(p, p->last);
+    uint64_t t = d->nopen ? time_at(p, p->ticks) : 0;
+    for (uint32_t i = 0; !code && i < d->nopen; i++) {
+        uint64_t open = d->open[i], key = open;
+        uint32_t what = (uint32_t)open;
+        if (!(open & VT_OPEN_ADDRESS)) key = what & VT_FUNCTION ? what : ENTER_KEY | VT_ID(what);
+        code = enter(p, t, key, region_of(p, key));
+    }
+    return code;
+}
+
+/* ---- Everything but regions ---- */
+
+static inline uint32_t comm_of(struct pass *p, uint32_t what)
+{
+    uint32_t id = VT_ID(what), comm = id < p->maps->ncomms ? p->maps->comms[id] : VT_UNMAPPED;
+    p->result->unmapped += comm == VT_UNMAPPED;
+    return comm;
+}
+
+static inline uint32_t peer_of(const struct pass *p, uint32_t what, uint32_t peer)
+{
+    return peer < ROOT_SPECIAL ? peer + p->maps->comm_peer_offset[VT_ID(what)] : peer;
+}
+
+static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    uint32_t comm = comm_of(p, what);
+    if (comm == VT_UNMAPPED) return VT_OK; /* counted; a reader could not stand it */
+    uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32);
+    void *o = p->writer;
+    switch (VT_KIND(what)) {
+    case VT_K_SEND:
+        return done(p, VT_N_EvtWriter_MpiSend, vt_otf2.EvtWriter_MpiSend(o, NULL, t, peer, comm, tag, w[1]));
+    case VT_K_RECV:
+        return done(p, VT_N_EvtWriter_MpiRecv, vt_otf2.EvtWriter_MpiRecv(o, NULL, t, peer, comm, tag, w[1]));
+    case VT_K_ISEND:
+        return done(p, VT_N_EvtWriter_MpiIsend, vt_otf2.EvtWriter_MpiIsend(o, NULL, t, peer, comm, tag, w[1], w[2]));
+    default:
+        return done(p, VT_N_EvtWriter_MpiIrecv, vt_otf2.EvtWriter_MpiIrecv(o, NULL, t, peer, comm, tag, w[1], w[2]));
+    }
+}
+
+static int request(struct pass *p, uint64_t t, uint32_t what, uint64_t id)
+{
+    void *o = p->writer;
+    switch (VT_KIND(what)) {
+    case VT_K_ISEND_COMPLETE:
+        return done(p, VT_N_EvtWriter_MpiIsendComplete, vt_otf2.EvtWriter_MpiIsendComplete(o, NULL, t, id));
+    case VT_K_IRECV_REQUEST:
+        return done(p, VT_N_EvtWriter_MpiIrecvRequest, vt_otf2.EvtWriter_MpiIrecvRequest(o, NULL, t, id));
+    case VT_K_REQUEST_TEST:
+        return done(p, VT_N_EvtWriter_MpiRequestTest, vt_otf2.EvtWriter_MpiRequestTest(o, NULL, t, id));
+    case VT_K_REQUEST_CANCELLED:
+        return done(p, VT_N_EvtWriter_MpiRequestCancelled, vt_otf2.EvtWriter_MpiRequestCancelled(o, NULL, t, id));
+    default:
+        return done(p, VT_N_EvtWriter_NonBlockingCollectiveRequest,
+                    vt_otf2.EvtWriter_NonBlockingCollectiveRequest(o, NULL, t, id));
+    }
+}
+
+static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    void *o = p->writer;
+    if (VT_KIND(what) == VT_K_COLL_BEGIN)
+        return done(p, VT_N_EvtWriter_MpiCollectiveBegin, vt_otf2.EvtWriter_MpiCollectiveBegin(o, NULL, t));
+    uint32_t comm = comm_of(p, what);
+    if (comm == VT_UNMAPPED) return VT_OK;
+    if (VT_KIND(what) == VT_K_COMM_CREATE)
+        return done(p, VT_N_EvtWriter_CommCreate, vt_otf2.EvtWriter_CommCreate(o, NULL, t, comm));
+    if (VT_KIND(what) == VT_K_COMM_DESTROY)
+        return done(p, VT_N_EvtWriter_CommDestroy, vt_otf2.EvtWriter_CommDestroy(o, NULL, t, comm));
+    uint32_t op = (uint32_t)w[0], root = peer_of(p, what, (uint32_t)(w[0] >> 32));
+    if (op >= OPERATIONS) return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
+    if (VT_KIND(what) == VT_K_COLL_END)
+        return done(p, VT_N_EvtWriter_MpiCollectiveEnd,
+                    vt_otf2.EvtWriter_MpiCollectiveEnd(o, NULL, t, (uint8_t)op, comm, root, w[1], w[2]));
+    return done(p, VT_N_EvtWriter_NonBlockingCollectiveComplete,
+                vt_otf2.EvtWriter_NonBlockingCollectiveComplete(o, NULL, t, (uint8_t)op, comm, root, w[1], w[2], w[3]));
+}
+
+static int metric(struct pass *p, uint64_t t, uint32_t what, const uint64_t *value)
+{
+    uint32_t id = VT_ID(what), global = id < p->maps->nmetrics ? p->maps->metrics[id] : VT_UNMAPPED;
+    if (global == VT_UNMAPPED) {
+        p->result->unmapped++;
+        return VT_OK;
+    }
+    const uint8_t *type = &p->maps->metric_types[id];
+    return done(p, VT_N_EvtWriter_Metric, vt_otf2.EvtWriter_Metric(p->writer, NULL, t, global, 1, type, value));
+}
+
+static int flush(struct pass *p, uint64_t t, uint64_t ticks)
+{
+    int early = 0;
+    uint64_t end = p->ticks + ticks < p->ticks ? UINT64_MAX : p->ticks + ticks;
+    uint64_t stop = vt_times_ns(&p->times, end, &early);
+    if (stop < t) stop = t;
+    p->result->flush_ns += stop - t;
+    p->result->flushes++;
+    int code = done(p, VT_N_EvtWriter_BufferFlush, vt_otf2.EvtWriter_BufferFlush(p->writer, NULL, t, stop));
+    p->last = stop; /* readers want no event within a flush */
+    return code;
+}
+
+static int on_off(struct pass *p, uint64_t t, uint32_t kind)
+{
+    if (kind == VT_K_LIMIT && !p->result->limited) {
+        p->result->limited = 1;
+        p->result->limit_ns = t;
+    }
+    if (kind == VT_K_OFF && !p->off) p->off_since = t;
+    if (kind == VT_K_ON && p->off) p->result->off_ns += t - p->off_since;
+    if (kind != VT_K_LIMIT) p->off = kind == VT_K_OFF;
+    uint8_t mode = kind == VT_K_ON ? MEASUREMENT_ON : MEASUREMENT_OFF;
+    return done(p, VT_N_EvtWriter_MeasurementOnOff, vt_otf2.EvtWriter_MeasurementOnOff(p->writer, NULL, t, mode));
+}
+
+/* w: the payload. */
+static int other(struct pass *p, uint32_t what, const uint64_t *w)
+{
+    uint32_t kind = VT_KIND(what);
+    if (kind == VT_K_TIME) {
+        p->ticks += w[0];
+        return VT_OK;
+    }
+    if (kind == VT_K_LOST) {
+        p->result->lost += w[0];
+        return VT_OK;
+    }
+    uint64_t t = time_at(p, p->ticks);
+    switch (kind) {
+    case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
+    case VT_K_LEAVE: return leave(p, t, ENTER_KEY | VT_ID(what));
+    case VT_K_ENTER_ADDRESS: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
+    case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
+    case VT_K_OFF:
+    case VT_K_ON:
+    case VT_K_LIMIT: return on_off(p, t, kind);
+    case VT_K_FLUSH: return flush(p, t, w[0]);
+    case VT_K_THREAD: return close_all(p, t);
+    case VT_K_SEND:
+    case VT_K_RECV:
+    case VT_K_ISEND:
+    case VT_K_IRECV: return message(p, t, what, w);
+    case VT_K_ISEND_COMPLETE:
+    case VT_K_IRECV_REQUEST:
+    case VT_K_REQUEST_TEST:
+    case VT_K_REQUEST_CANCELLED:
+    case VT_K_COLL_REQUEST: return request(p, t, what, w[0]);
+    case VT_K_COLL_BEGIN:
+    case VT_K_COLL_END:
+    case VT_K_COLL_COMPLETE:
+    case VT_K_COMM_CREATE:
+    case VT_K_COMM_DESTROY: return collective(p, t, what, w);
+    case VT_K_METRIC: return metric(p, t, what, w);
+    default: return VT_OK; /* vt_record lets no other kind pass */
+    }
+}
+
+/* ---- The pass ---- */
+
+static int convert(struct pass *p, const uint64_t *words, uint32_t n)
+{
+    for (uint32_t at = 0; at < n;) {
+        uint32_t what = (uint32_t)words[at], size = 1;
+        int code;
+        p->ticks += words[at] >> 32;
+        if (__builtin_expect(what & VT_FUNCTION, 1)) {
+            uint64_t key = what & ~VT_FUNCTION_LEAVE, t = time_at(p, p->ticks);
+            code = what & VT_FUNCTION_LEAVE ? leave(p, t, key) : enter(p, t, key, function_region(p, key & VT_CODE_MASK));
+        } else {
+            size = vt_record(words, at, n, p->error);
+            if (!size) return VT_BAD_DATA;
+            code = other(p, what, words + at + 1);
+        }
+        if (code) {
+            p->error->offset = at * 8;
+            return code;
+        }
+        at += size;
+    }
+    return VT_OK;
+}
+
+static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_row *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        p->error->row = i;
+        int code = vt_decode(d, &rows[i], p->error);
+        if (code) return code;
+        p->ticks = rows[i].ticks;
+        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d);
+        if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
+        if (code) return code;
+        vt_release(d, &rows[i]);
+    }
+    int code = close_all(p, p->last);
+    if (p->off) p->result->off_ns += p->last - p->off_since;
+    return code;
+}
+
+VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                  struct vt_transcoded *result, struct vt_error *error)
+{
+    struct pass p = {.writer = writer, .maps = maps, .result = result, .error = error, .credit = SEARCH_CREDIT};
+    memset(result, 0, sizeof *result);
+    if (!vt_times_begin(&p.times, maps))
+        return vt_fail(error, VT_BAD_ARGUMENT, "knots: at least two, ticks ascending, ns not descending");
+    vt_otf2_forget();
+    struct vt_decoder *d = vt_decoder_new();
+    int code = VT_NO_MEMORY;
+    if (d && map_functions(&p)) code = convert_rows(&p, d, rows, count);
+    for (unsigned i = 0; i < VT_EVENT_KINDS; i++) result->events += result->counts[i];
+    result->last_ns = p.last;
+    free(p.functions);
+    free(p.frames);
+    vt_decoder_free(d);
+    return code;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What Python sees of the kernel through ctypes (src/vtrace/io/kernel.py has the twins of these structures).
+   Nothing here trusts the bytes of a file; of the caller it expects rows that point into mapped files.      */
+#ifndef VT_TRANSCODE_H
+#define VT_TRANSCODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "../core/format.h"
+#include "otf2.h"
+
+#define VT_EXPORT __attribute__((visibility("default")))
+
+#define VT_RAW_MAX (VT_CHUNK_SIZE - VT_CHUNK_DATA)
+#define VT_WORDS_MAX (VT_RAW_MAX / 8)
+#define VT_UNMAPPED 0xffffffffu
+
+enum vt_result { VT_OK, VT_BAD_LIBRARY, VT_BAD_DATA, VT_BAD_OTF2, VT_NO_MEMORY, VT_BAD_ARGUMENT };
+
+/* One block or chunk: a row of local.py's INDEX. */
+struct vt_row {
+    uint64_t address; /* of its head */
+    uint8_t form;     /* 0 block, 1 chunk of a buffer */
+    uint8_t content, codec, unused;
+    uint32_t location, sequence, thread, records, classes, depth;
+    uint32_t raw_bytes, stored_bytes, unused2;
+    uint64_t ticks, end_ticks, lost;
+    struct vt_clock_pair pair;
+};
+
+/* What went wrong, where: row, and byte of its records. */
+struct vt_error {
+    int32_t otf2; /* OTF2_ErrorCode of VT_BAD_OTF2 */
+    uint32_t row;
+    uint64_t offset;
+    char text[256];
+};
+
+/* Sorted arrays of what was found; vt_kernel_scan_free gives them back. */
+struct vt_scan {
+    uint64_t *functions, *addresses, *regions, *comms;
+    uint64_t nfunctions, naddresses, nregions, ncomms;
+    uint64_t first_ticks, last_ticks;
+};
+
+/* Ids and times of one location. Where there is no OTF2 id the value is VT_UNMAPPED. */
+struct vt_maps {
+    const uint32_t *function_offsets, *function_regions; /* code offsets, ascending */
+    const uint64_t *addresses;                           /* ascending */
+    const uint32_t *address_regions;
+    const uint32_t *regions;                    /* by local id */
+    const uint32_t *comms, *comm_peer_offset;   /* by local id; the offset is added to peer and root */
+    const uint32_t *metrics;                    /* by local id */
+    const uint8_t *metric_types;                /* OTF2_Type */
+    const uint64_t *knot_ticks, *knot_ns;       /* at least two, ticks ascending, ns not descending */
+    uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nknots;
+    uint32_t unknown_region, unused;
+};
+
+struct vt_transcoded {
+    uint64_t counts[VT_EVENT_KINDS]; /* first, so that the rest has fixed places behind it */
+    uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
+    uint64_t flush_ns, off_ns, limit_ns, limited, flushes;
+};
+
+/* Decompresses a whole zstd frame into dst, which holds capacity bytes; returns their number, or more than
+   capacity for an error. Used where libzstd.so.1 is missing.                                              */
+typedef size_t vt_decompress(void *dst, size_t capacity, const void *src, size_t bytes);
+
+VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
+VT_EXPORT int vt_kernel_zstd(vt_decompress *instead); /* NULL: libzstd.so.1; returns 1 when there is one */
+VT_EXPORT const char *vt_kernel_event(uint32_t number);
+VT_EXPORT int32_t vt_kernel_prepare(void *archive);
+VT_EXPORT int vt_kernel_complaint(char *text, size_t size);
+VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
+VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
+                             struct vt_error *error);
+VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
+VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                  struct vt_transcoded *result, struct vt_error *error);
+
+/* ---- decode.c: from a row to its records ---- */
+
+/* Working memory of one location's pass over its rows. */
+struct vt_decoder {
+    void *context; /* ZSTD_DCtx */
+    uint64_t open[VT_OPEN_MAX];
+    uint32_t nopen;
+    uint64_t released, seen; /* file pages in memory that are done with */
+    uint64_t words[VT_WORDS_MAX]; /* the records; definitions use it as bytes */
+    uint8_t planes[VT_RAW_MAX];
+};
+
+struct vt_decoder *vt_decoder_new(void);
+void vt_decoder_free(struct vt_decoder *d);
+/* Checks and unpacks a row into words and open. Returns VT_OK or VT_BAD_DATA with a text. */
+int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
+/* Tells the system that the row's pages are not needed any more: memory use stays flat for any length. */
+void vt_release(struct vt_decoder *d, const struct vt_row *row);
+/* Formats an error's text; returns code. */
+int vt_fail(struct vt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- What both passes know of a record ---- */
+
+/* 1 + payload words of each kind, 0 where there is no such kind. */
+static const uint8_t vt_record_words[128] = {
+#define VT_KIND_WORDS(name, number, words, class) [number] = 1 + (words),
+    VT_KINDS(VT_KIND_WORDS)
+#undef VT_KIND_WORDS
+};
+
+/* Words of the record at words[at] of n that is no function's, with its payload; 0 and a text for a bad one. */
+static inline uint32_t vt_record(const uint64_t *words, uint32_t at, uint32_t n, struct vt_error *error)
+{
+    uint32_t what = (uint32_t)words[at], expected = vt_record_words[VT_KIND(what)];
+    if (expected && VT_WORDS(what) + 1 == expected && expected <= n - at) return expected;
+    error->offset = at * 8;
+    if (!expected) vt_fail(error, VT_BAD_DATA, "unknown kind of record %u", VT_KIND(what));
+    else if (VT_WORDS(what) + 1 != expected) vt_fail(error, VT_BAD_DATA, "record of a wrong size");
+    else vt_fail(error, VT_BAD_DATA, "cut record");
+    return 0;
+}
+
+#endif

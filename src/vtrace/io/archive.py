@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Creating an OTF2 archive: its files through libotf2, the events of a location through the kernel."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import _otf2
+
+from vtrace.errors import VtraceError
+from vtrace.io import kernel
+from vtrace.io.definitions import (
+    Comm,
+    Definitions,
+    Group,
+    Location,
+    LocationGroup,
+    Marker,
+    Metric,
+    Region,
+    SystemNode,
+    chunk_bytes,
+    plain_text,
+    write_definitions,
+)
+
+__all__ = [
+    "Archive", "Comm", "Definitions", "Group", "Location", "LocationGroup", "Marker", "Metric", "Region", "SystemNode",
+]  # fmt: skip
+
+NAME = "traces"
+EVENT_CHUNK = 1024 * 1024
+
+
+class Archive:
+    """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
+
+    Several threads may write events of different locations at once.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
+        if directory.exists():
+            raise VtraceError(f"{directory} exists already")
+        self.directory = directory
+        self.events: dict[int, int] = {}
+        """Events written so far, by location id."""
+        self._lock = Lock()
+        with self._errors("create the archive"):
+            # The size of definition chunks is set in finish(): it depends on the largest group.
+            self._archive = _otf2.Archive_Open(
+                str(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+                _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
+            )  # fmt: skip
+            kernel.prepare_archive(ctypes.cast(self._archive, ctypes.c_void_p).value or 0)
+            _otf2.Archive_SetSerialCollectiveCallbacks(self._archive)
+            _otf2.Archive_OpenEvtFiles(self._archive)
+
+    @contextmanager
+    def event_writer(self, location: int) -> Iterator[int]:
+        """The OTF2_EvtWriter of a location, as an address for the kernel; closed, and so written, at the end.
+
+        Every location of the archive must be opened once, also one without events.
+        """
+        with self._errors("open the events", location):
+            writer = _otf2.Archive_GetEvtWriter(self._archive, location)
+            if not writer:
+                raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
+        try:
+            yield ctypes.cast(writer, ctypes.c_void_p).value or 0
+        finally:
+            with self._errors("write the events", location):
+                count = ctypes.c_uint64()
+                _otf2.EvtWriter_GetNumberOfEvents(writer, count)
+                _otf2.Archive_CloseEvtWriter(self._archive, writer)
+            with self._lock:
+                self.events[location] = count.value
+
+    def finish(self, definitions: Definitions, markers: Sequence[Marker] = ()) -> None:
+        """Writes the definitions and the markers, and closes the archive: from then on it can be read.
+
+        Raises VtraceError, for example when the disk is full; the archive is then aborted.
+        """
+        try:
+            self._finish(definitions, markers)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _finish(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
+        try:
+            size = chunk_bytes(definitions)
+        except ValueError as error:
+            raise VtraceError(f"{self.directory}: {error}") from error
+        for number, location in enumerate(definitions.locations):
+            if number not in self.events:
+                raise ValueError(f"location {number} has no events file")
+            location.events = location.events or self.events[number]
+        with self._errors("write the definitions"):
+            _otf2.Archive_CloseEvtFiles(self._archive)
+            _otf2.Archive_SetDefChunkSize(self._archive, size)
+            _otf2.Archive_OpenDefFiles(self._archive)
+            for number in range(len(definitions.locations)):
+                writer = _otf2.Archive_GetDefWriter(self._archive, number)
+                _otf2.Archive_CloseDefWriter(self._archive, writer)
+            _otf2.Archive_CloseDefFiles(self._archive)
+            writer = _otf2.Archive_GetGlobalDefWriter(self._archive)
+            write_definitions(writer, definitions)
+            _otf2.Archive_CloseGlobalDefWriter(self._archive, writer)
+        if markers:
+            with self._errors("write the markers"):
+                self._write_markers(markers)
+        with self._errors("write the anchor file"):
+            _otf2.Archive_SetCreator(self._archive, plain_text(definitions.creator))
+            _otf2.Archive_SetMachineName(self._archive, plain_text(definitions.machine))
+            _otf2.Archive_SetDescription(self._archive, plain_text(definitions.description))
+            for name, value in definitions.properties.items():
+                _otf2.Archive_SetProperty(self._archive, name, plain_text(value), True)
+            self._close()
+
+    def _write_markers(self, markers: Sequence[Marker]) -> None:
+        writer = _otf2.Archive_GetMarkerWriter(self._archive)
+        numbers: dict[str, int] = {}
+        for marker in markers:
+            if marker.category not in numbers:
+                number = numbers[marker.category] = len(numbers)
+                severity = _otf2.SEVERITY_MEDIUM
+                _otf2.MarkerWriter_WriteDefMarker(writer, number, "vtrace", plain_text(marker.category), severity)
+        for marker in markers:
+            one = marker.location is not None
+            scope = _otf2.MARKER_SCOPE_LOCATION if one else _otf2.MARKER_SCOPE_GLOBAL
+            reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
+            number = numbers[marker.category]
+            _otf2.MarkerWriter_WriteMarker(writer, marker.time, 0, number, scope, reference, plain_text(marker.text))
+        _otf2.Archive_CloseMarkerWriter(self._archive, writer)
+
+    def abort(self) -> None:
+        """Closes the archive so that no reader takes it for a whole one: without its anchor file."""
+        if self._archive is None:
+            return
+        try:
+            self._close()
+        except _otf2.Error:
+            pass  # whatever could not be written is given up anyway
+        (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        archive, self._archive = self._archive, None
+        _otf2.Archive_Close(archive)
+
+    def _path(self, location: int | None) -> Path:
+        return self.directory if location is None else self.directory / NAME / f"{location}.evt"
+
+    @contextmanager
+    def _errors(self, action: str, location: int | None = None) -> Iterator[None]:
+        try:
+            yield
+        except _otf2.Error as error:
+            raise kernel.otf2_error(self._path(location), action, error.code.value) from error

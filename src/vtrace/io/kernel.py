@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel (libvtrace-transcode.so): unpacks local records and writes them as OTF2 events, tens of millions a second."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import _otf2
+import msgpack
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io import records
+from vtrace.io.kernel_abi import Error, Found, MapPointers, Result, load
+from vtrace.io.local import Stream
+
+UNMAPPED = 0xFFFFFFFF
+"""In a map: there is no OTF2 id for this one."""
+
+_OK, _BAD_LIBRARY, _BAD_DATA, _BAD_OTF2, _NO_MEMORY, _BAD_ARGUMENT = range(6)
+U4 = np.ndarray[Any, np.dtype[np.uint32]]
+U8 = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def _empty4() -> U4:
+    return np.empty(0, np.uint32)
+
+
+def _empty8() -> U8:
+    return np.empty(0, np.uint64)
+
+
+@dataclass
+class Scan:
+    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
+
+    functions: U4
+    """Offsets in the code space."""
+    addresses: U8
+    """Of functions without a place in the code space."""
+    regions: U4
+    """Local ids, as of comms."""
+    comms: U4
+    first_ticks: int
+    last_ticks: int
+
+
+@dataclass
+class Maps:
+    """From one location's ids and ticks to the archive's. UNMAPPED stands for "no such id in the archive"."""
+
+    knot_ticks: U8
+    """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Linear in
+    between and beyond both ends, rounded down."""
+    knot_ns: U8
+    unknown_region: int
+    """Region of a function or region that is not mapped."""
+    function_offsets: U4 = field(default_factory=_empty4)
+    """Ascending; function_regions has their regions."""
+    function_regions: U4 = field(default_factory=_empty4)
+    addresses: U8 = field(default_factory=_empty8)
+    """Ascending; address_regions has their regions."""
+    address_regions: U4 = field(default_factory=_empty4)
+    regions: U4 = field(default_factory=_empty4)
+    """By local id."""
+    comms: U4 = field(default_factory=_empty4)
+    """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
+    comm_peer_offset: U4 = field(default_factory=_empty4)
+    """By local id: added to peer and root (inter-communicators); empty: 0."""
+    metrics: U4 = field(default_factory=_empty4)
+    """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
+    metric_types: np.ndarray[Any, np.dtype[np.uint8]] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+
+@dataclass
+class Transcoded:
+    """What was written for one location. Times in ns since the archive's zero."""
+
+    counts: dict[str, int]
+    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
+    first_ns: int
+    last_ns: int
+    events: int
+    lost: int
+    """Events that were never recorded (LOST records)."""
+    clamped: int
+    """Times that would have run backwards, set to the event before."""
+    unmapped: int
+    closed: int
+    """Regions that were still open at the end, at a hole, or when another thread took the location."""
+    stray_leaves: int
+    """Leaves without an enter, left out."""
+    flush_ns: int
+    off_ns: int
+    limit_ns: int | None
+    """When the location stopped recording for good (VT_MAX_FLUSHES)."""
+    flushes: int
+
+
+_Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
+
+
+@_Decompress
+def _zstandard(target: int, capacity: int, source: int, size: int) -> int:
+    """Decompression where libzstd.so.1 is missing: one call per block."""
+    import zstandard  # only then
+
+    try:
+        data = zstandard.ZstdDecompressor().decompress(ctypes.string_at(source, size), max_output_size=capacity)
+    except Exception:  # into C no exception may go: all of them mean a damaged block
+        return capacity + 1
+    if len(data) <= capacity:
+        ctypes.memmove(target, data, len(data))
+    return len(data)
+
+
+@cache
+def _library(zstd: bool = True) -> ctypes.CDLL:
+    library = load(_otf2.Config.lib_path())
+    if not zstd or not library.vt_kernel_zstd(_Decompress()):
+        library.vt_kernel_zstd(_zstandard)
+    return library
+
+
+def prepare_archive(archive: int) -> None:
+    """Gives an OTF2_Archive (its address) what it needs to be written by several threads. Raises VtraceError."""
+    code = _library().vt_kernel_prepare(archive)
+    if code:
+        raise otf2_error(None, "prepare the archive", code)
+
+
+def otf2_error(path: Path | None, action: str, code: int) -> VtraceError:
+    """The error for an OTF2_ErrorCode, with OTF2's own words."""
+    text = ctypes.create_string_buffer(256)
+    _library().vt_kernel_complaint(text, len(text))
+    return _otf2_error(path, action, code, text.value)
+
+
+def _otf2_error(path: Path | None, action: str, code: int, complaint: bytes) -> VtraceError:
+    description = _otf2.Error_GetDescription(_otf2.ErrorCode(code))
+    detail = complaint.decode("utf-8", "replace").strip()
+    where = f"{path}: " if path else ""
+    said = f"{description}: {detail}" if detail else description
+    return VtraceError(f"{where}OTF2 could not {action}: {said}", "is the disk full?")
+
+
+class Kernel:
+    """Unpacks, scans and transcodes streams. All methods may run in several threads at once."""
+
+    def __init__(self) -> None:
+        """Loads the kernel, and into it the libotf2 of the otf2 package. Raises VtraceError."""
+        self._library = _library()
+        self._names: list[str] = []
+        while name := self._library.vt_kernel_event(len(self._names)):
+            self._names.append(name.decode())
+
+    def definitions(self, stream: Stream) -> list[list[Any]]:
+        """All definitions of a stream, in order: lists that begin with the number of enum vt_definition.
+
+        Raises FormatError (path, offset of the block) for damage.
+        """
+        found: list[list[Any]] = []
+        raw = ctypes.create_string_buffer(records.RAW_MAX)
+        error = Error()
+        index = np.ascontiguousarray(stream.index)
+        for number, row in enumerate(index):
+            address = index.ctypes.data + number * index.itemsize
+            code = self._library.vt_kernel_decode(address, raw, ctypes.byref(error))
+            if code:
+                error.row = number
+                raise self._error(code, error, stream)
+            found += self._unpack(raw.raw[: int(row["raw_bytes"])], stream, number)
+        return found
+
+    def _unpack(self, data: bytes, stream: Stream, number: int) -> list[list[Any]]:
+        limit = len(data)
+        unpacker = msgpack.Unpacker(
+            None, max_buffer_size=records.CHUNK_SIZE, max_str_len=limit, max_bin_len=limit, max_array_len=limit,
+            max_map_len=0, max_ext_len=0, unicode_errors="surrogateescape",
+        )  # fmt: skip
+        unpacker.feed(data)
+        good: list[list[Any]] = []
+        try:
+            for item in unpacker:
+                if not isinstance(item, list) or not item or not isinstance(item[0], int):
+                    raise ValueError("not a definition")
+                good.append(item)
+            if unpacker.tell() != limit:
+                raise ValueError("cut")
+        except Exception as error:  # msgpack raises whatever it likes for damaged bytes
+            path, offset = stream.where(number)
+            raise FormatError(f"{path}: damaged definitions in the block at byte {offset} ({error})") from error
+        return good
+
+    def scan(self, stream: Stream, classes: int = records.CLASS_ALL) -> Scan:
+        """What a stream's records name, and when they begin and end.
+
+        Only blocks that hold records of classes (CLASS_NEW_CODE: functions and addresses that are new) are read; what
+        belongs to other classes may be missing. Raises FormatError (path, offset of the block) for damage.
+        """
+        found, error = Found(), Error()
+        index = np.ascontiguousarray(stream.index)
+        call = self._library.vt_kernel_scan
+        code = call(index.ctypes.data, len(index), classes, ctypes.byref(found), ctypes.byref(error))
+        if code:
+            raise self._error(code, error, stream)
+        try:
+            lists = [
+                np.ctypeslib.as_array(pointer, (count,)).copy() if count else _empty8()
+                for pointer, count in (
+                    (found.functions, found.nfunctions),
+                    (found.addresses, found.naddresses),
+                    (found.regions, found.nregions),
+                    (found.comms, found.ncomms),
+                )
+            ]
+        finally:
+            self._library.vt_kernel_scan_free(ctypes.byref(found))
+        functions, addresses, regions, comms = lists
+        return Scan(
+            functions.astype(np.uint32), addresses, regions.astype(np.uint32), comms.astype(np.uint32),
+            int(found.first_ticks), int(found.last_ticks),
+        )  # fmt: skip
+
+    def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
+        """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
+
+        Raises FormatError (path, offset of the block) for damage, VtraceError when OTF2 cannot write.
+        """
+        pointers, error, result = MapPointers(), Error(), Result()
+        keep = pointers.fill(maps)
+        index = np.ascontiguousarray(stream.index)
+        code = self._library.vt_kernel_transcode(
+            evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers), ctypes.byref(result),
+            ctypes.byref(error),
+        )  # fmt: skip
+        del keep
+        if code:
+            raise self._error(code, error, stream)
+        counts = {name: count for name, count in zip(self._names, result.counts, strict=True) if count}
+        return Transcoded(
+            counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
+            clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
+            flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limited else None,
+            flushes=result.flushes,
+        )  # fmt: skip
+
+    def _error(self, code: int, error: Error, stream: Stream) -> Exception:
+        if code == _NO_MEMORY:
+            return VtraceError("not enough memory to unify")
+        text = error.text.decode("utf-8", "replace")
+        if code == _BAD_ARGUMENT:
+            return ValueError(text)
+        path, offset = stream.where(error.row)
+        if code == _BAD_OTF2:
+            return _otf2_error(None, f"write the events of {path}", error.otf2, error.text)
+        at = f", byte {error.offset} of its records" if error.offset else ""
+        form = "chunk" if stream.index[error.row]["form"] else "block"
+        return FormatError(f"{path}: {text} in the {form} at byte {offset}{at}")

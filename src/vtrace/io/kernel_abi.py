@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The structures of csrc/transcode/transcode.h for ctypes, and loading the library."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.errors import VtraceError
+from vtrace.paths import LIB
+
+if TYPE_CHECKING:
+    from vtrace.io.kernel import Maps
+
+_u8, _u32, _u64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64
+_pointer = ctypes.c_void_p
+_pu64 = ctypes.POINTER(ctypes.c_uint64)
+EVENT_KINDS = 19
+
+
+class Error(ctypes.Structure):
+    """struct vt_error"""
+
+    _fields_ = [("otf2", ctypes.c_int32), ("row", _u32), ("offset", _u64), ("text", ctypes.c_char * 256)]
+
+
+class Found(ctypes.Structure):
+    """struct vt_scan"""
+
+    _fields_ = [
+        ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64),
+        ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64),
+        ("first_ticks", _u64), ("last_ticks", _u64),
+    ]  # fmt: skip
+
+
+class Result(ctypes.Structure):
+    """struct vt_transcoded"""
+
+    _fields_ = [
+        ("counts", _u64 * EVENT_KINDS), ("first_ns", _u64), ("last_ns", _u64), ("events", _u64), ("lost", _u64),
+        ("clamped", _u64), ("unmapped", _u64), ("closed", _u64), ("stray_leaves", _u64), ("flush_ns", _u64),
+        ("off_ns", _u64), ("limit_ns", _u64), ("limited", _u64), ("flushes", _u64),
+    ]  # fmt: skip
+
+
+class MapPointers(ctypes.Structure):
+    """struct vt_maps"""
+
+    _fields_ = [
+        ("function_offsets", _pointer), ("function_regions", _pointer), ("addresses", _pointer),
+        ("address_regions", _pointer), ("regions", _pointer), ("comms", _pointer), ("comm_peer_offset", _pointer),
+        ("metrics", _pointer), ("metric_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
+        ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
+        ("nknots", _u64), ("unknown_region", _u32), ("unused", _u32),
+    ]  # fmt: skip
+
+    def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
+        """Points at the arrays of maps; returns what must stay alive meanwhile. Raises ValueError for bad lengths."""
+        offsets = maps.comm_peer_offset if len(maps.comm_peer_offset) else np.zeros(len(maps.comms), np.uint32)
+        pairs: list[tuple[str, Any, str, str, Any]] = [
+            ("function_offsets", maps.function_offsets, "nfunctions", "function_regions", maps.function_regions),
+            ("addresses", maps.addresses, "naddresses", "address_regions", maps.address_regions),
+            ("comms", maps.comms, "ncomms", "comm_peer_offset", offsets),
+            ("metrics", maps.metrics, "nmetrics", "metric_types", maps.metric_types),
+            ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
+            ("regions", maps.regions, "nregions", "", None),
+        ]
+        types = {"addresses": np.uint64, "knot_ticks": np.uint64, "knot_ns": np.uint64, "metric_types": np.uint8}
+        keep = []
+        for first, values, count, second, others in pairs:
+            setattr(self, count, len(values))
+            for name, array in ((first, values), (second, others)):
+                if not name:
+                    continue
+                if len(array) != len(values):
+                    raise ValueError(f"{name} has {len(array)} entries, {first} {len(values)}")
+                keep.append(np.ascontiguousarray(array, types.get(name, np.uint32)))
+                setattr(self, name, keep[-1].ctypes.data)
+        self.unknown_region = maps.unknown_region
+        return keep
+
+
+def load(otf2: str) -> ctypes.CDLL:
+    """The kernel library, with the prototypes of its functions; otf2: path of the libotf2 that it is to call.
+
+    Raises VtraceError when one of the two cannot be loaded.
+    """
+    path = LIB / "libvtrace-transcode.so"
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise VtraceError(f"cannot load {path}: {error}", "reinstall vtrace") from error
+    library.vt_kernel_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    library.vt_kernel_zstd.argtypes = [_pointer]
+    library.vt_kernel_event.argtypes = [_u32]
+    library.vt_kernel_event.restype = ctypes.c_char_p
+    library.vt_kernel_prepare.argtypes = [_pointer]
+    library.vt_kernel_complaint.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    library.vt_kernel_decode.argtypes = [_pointer, ctypes.c_char_p, _pointer]
+    library.vt_kernel_scan.argtypes = [_pointer, _u32, _u32, _pointer, _pointer]
+    library.vt_kernel_scan_free.argtypes = [_pointer]
+    library.vt_kernel_scan_free.restype = None
+    library.vt_kernel_transcode.argtypes = [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]
+    text = ctypes.create_string_buffer(256)
+    if library.vt_kernel_open(otf2.encode(), text, len(text)):
+        raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
+    return library
