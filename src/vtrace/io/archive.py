@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -73,13 +73,15 @@ class Archive:
                 raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
         try:
             yield ctypes.cast(writer, ctypes.c_void_p).value or 0
-        finally:
-            with self._errors("write the events", location):
-                count = ctypes.c_uint64()
-                _otf2.EvtWriter_GetNumberOfEvents(writer, count)
+        except BaseException:
+            with suppress(_otf2.Error):  # the first error is the one to tell
                 _otf2.Archive_CloseEvtWriter(self._archive, writer)
-            with self._lock:
-                self.events[location] = count.value
+            raise
+        with self._errors("write the events", location):
+            count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
+            _otf2.Archive_CloseEvtWriter(self._archive, writer)
+        with self._lock:
+            self.events[location] = count
 
     def finish(self, definitions: Definitions, markers: Sequence[Marker] = ()) -> None:
         """Writes the definitions and the markers, and closes the archive: from then on it can be read.
@@ -143,10 +145,8 @@ class Archive:
         """Closes the archive so that no reader takes it for a whole one: without its anchor file."""
         if self._archive is None:
             return
-        try:
+        with suppress(_otf2.Error):  # whatever could not be written is given up anyway
             self._close()
-        except _otf2.Error:
-            pass  # whatever could not be written is given up anyway
         (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
 
     def _close(self) -> None:

@@ -220,13 +220,13 @@ class Kernel:
                     (found.comms, found.ncomms),
                 )
             ]
+            first, last = int(found.first_ticks), int(found.last_ticks)
         finally:
             self._library.vt_kernel_scan_free(ctypes.byref(found))
         functions, addresses, regions, comms = lists
         return Scan(
-            functions.astype(np.uint32), addresses, regions.astype(np.uint32), comms.astype(np.uint32),
-            int(found.first_ticks), int(found.last_ticks),
-        )  # fmt: skip
+            functions.astype(np.uint32), addresses, regions.astype(np.uint32), comms.astype(np.uint32), first, last
+        )
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
