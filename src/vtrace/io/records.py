@@ -134,9 +134,9 @@ def checksum(seed: int, data: bytes) -> int:
 
 
 def head_checksum(head: bytes) -> int:
-    """The checksum that belongs into a file head of FILE_HEAD bytes."""
+    """The checksum that belongs into a file head (its first FILE.itemsize bytes)."""
     at = int(FILE.fields["checksum"][1])  # type: ignore[index]
-    return checksum(0, head[:at] + bytes(8) + head[at + 8 : FILE_HEAD])
+    return checksum(0, head[:at] + bytes(8) + head[at + 8 : FILE.itemsize])
 
 
 def block_checksum(head: bytes, stored: bytes) -> int:
