@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from vtrace import paths
 from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers.line import Line
 from vtrace.wrappers.options import Language, Options
 
 # gcc compares these as parts of a source file's path: C library, compiler and C++ library, wherever installed.
@@ -23,7 +24,7 @@ def choose(options: Options, language: Language) -> list[str]:
     """The words of the compiler's command: named by the user, else of MPI unless the mode says without, else plain."""
     if options.compiler:
         return options.compiler
-    if options.mode not in ("seq", "mt"):
+    if options.mode not in ("seq", "mt") and not _is_static_without_mpi(options.args):
         beside = os.path.dirname(sys.executable)
         for place in (None, beside):
             for name in language.mpi_compilers:
@@ -31,6 +32,21 @@ def choose(options: Options, language: Language) -> list[str]:
                 if found:
                     return [found]
     return [language.compiler]
+
+
+def _is_static_without_mpi(args: list[str]) -> bool:
+    """A compiler of MPI adds -lmpi, which most installations do not have for static links: only MPI programs get it."""
+    line = Line(args)
+    return bool(line.untraced or "-r" in line.words) and not any(map(_mentions_mpi, line.inputs))
+
+
+def _mentions_mpi(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    return b"MPI_" in content or b"mpi.h" in content
 
 
 def check(compiler: list[str], language: Language) -> None:
