@@ -106,7 +106,7 @@ class Definitions:
     """All that the global definition file says.
 
     resolution: ticks a second of the archive's times; offset: at or before the first; length: of the whole trace in
-    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS come before those with COMM_GROUP.
+    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS stand before COMM_GROUPs.
     """
 
     resolution: int = 10**9

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel (libvtrace-transcode.so): unpacks local records and writes them as OTF2 events, tens of millions a second."""
+"""The kernel (libvtrace-transcode.so): unpacks local records and writes them as OTF2 events."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import _otf2
@@ -106,8 +104,7 @@ class Transcoded:
 _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
 
 
-@_Decompress
-def _zstandard(target: int, capacity: int, source: int, size: int) -> int:
+def _unzstd(target: int, capacity: int, source: int, size: int) -> int:
     """Decompression where libzstd.so.1 is missing: one call per block."""
     import zstandard  # only then
 
@@ -120,10 +117,13 @@ def _zstandard(target: int, capacity: int, source: int, size: int) -> int:
     return len(data)
 
 
+_zstandard = _Decompress(_unzstd)
+
+
 @cache
-def _library(zstd: bool = True) -> ctypes.CDLL:
+def _library() -> ctypes.CDLL:
     library = load(_otf2.Config.lib_path())
-    if not zstd or not library.vt_kernel_zstd(_Decompress()):
+    if not library.vt_kernel_zstd(None):
         library.vt_kernel_zstd(_zstandard)
     return library
 

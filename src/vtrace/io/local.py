@@ -63,7 +63,7 @@ class LocalFile:
 
 
 def open_local(path: Path) -> LocalFile:
-    """Maps a def, events or buffer file and indexes its blocks (of a buffer: the chunks in use, up to what is published).
+    """Maps a def, events or buffer file and indexes its blocks (of a buffer: its chunks, as far as published).
 
     Raises FormatError for a bad head and VtraceError when the file cannot be read. A file that is cut or damaged
     further behind gives what stands before, and says so in cut.
