@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* core SCENARIO: drives the recording core from inside, for what no program can bring about at will. Linked with
+   csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files that each scenario leaves.                  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "../../csrc/core/record.h"
+
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+
+#define CHECK(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1)))
+
+static uint32_t region(const char *name)
+{
+    uint32_t id = vt_define_region(name, VT_PARADIGM_USER, VT_ROLE_FUNCTION, "here.c", 7);
+    CHECK(id);
+    return id;
+}
+
+/* A gap that 32 bits do not hold, and a clock that steps back. */
+static void gap(void)
+{
+    uint32_t r = region("gap");
+    vt_enter(r);
+    vt_here->last -= 5ull << 32;
+    vt_leave(r);
+    vt_enter(r);
+    vt_here->last += 1ull << 40;
+    vt_leave(r);
+}
+
+/* Code that no module holds. */
+static void address(void)
+{
+    void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    __cyg_profile_func_enter(code, NULL);
+    __cyg_profile_func_exit(code, NULL);
+    printf("%llu\n", (unsigned long long)(uintptr_t)code);
+}
+
+static uint32_t in_handler;
+static sigjmp_buf back;
+
+static void on_signal(int number)
+{
+    if (number == SIGUSR1) vt_enter(in_handler);
+    else siglongjmp(back, 1);
+}
+
+static void interrupted(int on_other_stack)
+{
+    static char stack[65536];
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = on_other_stack ? SA_ONSTACK : 0};
+    if (on_other_stack) CHECK(!sigaltstack(&other, NULL));
+    sigaction(SIGUSR1, &act, NULL);
+    sigaction(SIGUSR2, &act, NULL);
+    in_handler = region("handler");
+    vt_enter(in_handler);
+    for (int i = 0; i < 3; i++) { /* the handler's event comes while this thread is recording */
+        vt_busy_begin(vt_here);
+        raise(SIGUSR1);
+        vt_busy_end(vt_here);
+    }
+    vt_leave(in_handler);
+}
+
+static __attribute__((noinline)) void leave_while_busy(void)
+{
+    char deep[4096];
+    __asm__ volatile("" : : "r"(deep) : "memory"); /* no compiler may shorten the frame */
+    vt_busy_begin(vt_here);
+    raise(SIGUSR2);
+    __asm__ volatile("" : : "r"(deep) : "memory");
+}
+
+/* siglongjmp leaves a recording for good: the next event finds the busy word stale and records. */
+static void stale(void)
+{
+    interrupted(0);
+    if (!sigsetjmp(back, 1)) leave_while_busy();
+    CHECK(vt_here->busy);
+    vt_enter(in_handler);
+    CHECK(!vt_here->busy);
+    vt_leave(in_handler);
+}
+
+/* Three chunks; the first ends with 40 regions open. */
+static void chunks(void)
+{
+    uint32_t r[40], leaf = region("leaf");
+    char name[16];
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "r%d", i);
+        r[i] = region(name);
+        vt_enter(r[i]);
+    }
+    for (int i = 0; i < 10000; i++) {
+        vt_enter(leaf);
+        vt_leave(leaf);
+    }
+    for (int i = 39; i >= 0; i--) vt_leave(r[i]);
+}
+
+static void abi(void)
+{
+    struct vt_shim s = {sizeof s, VT_ABI + 1, VT_SHIM_MPI, 0, "Some MPI 9.0", "9.9"};
+    CHECK(!vt_attach(&s));
+    CHECK(!vt_attach(&s));
+    s.abi = VT_ABI;
+    printf("%d\n", vt_attach(&s));
+}
+
+static void ids(void)
+{
+    atomic_store(&vt_process.ids[VT_ID_REGION], VT_ID_MAX - 1);
+    CHECK(vt_define_region("last", VT_PARADIGM_USER, VT_ROLE_FUNCTION, NULL, 0) == VT_ID_MAX);
+    CHECK(!vt_define_region("none", VT_PARADIGM_USER, VT_ROLE_FUNCTION, NULL, 0));
+    CHECK(!vt_define_region("none", VT_PARADIGM_USER, VT_ROLE_FUNCTION, NULL, 0));
+    CHECK(vt_new_id(VT_ID_REQUEST) == 1);
+}
+
+static void world(const char *rank)
+{
+    struct vt_world w = {.size = sizeof w, .rank = (uint32_t)atol(rank), .world_size = 1000000, .world = 77};
+    memset(w.run, 0xab, sizeof w.run);
+    uint32_t r = region("before");
+    vt_enter(r);
+    vt_complete(); /* files under the name of a process without a rank, which follow */
+    vt_set_world(&w);
+    vt_leave(r);
+}
+
+static void *one_event(void *r)
+{
+    vt_enter((uint32_t)(uintptr_t)r);
+    return NULL;
+}
+
+/* Threads one after the other, each leaving a region open. */
+static void reuse(void)
+{
+    pthread_t t;
+    uint32_t r = region("thread");
+    for (int i = 0; i < 5; i++) {
+        pthread_create(&t, NULL, one_event, (void *)(uintptr_t)r);
+        pthread_join(t, NULL);
+    }
+}
+
+static void errors(void)
+{
+    errno = 1234;
+    uint32_t r = region("errno");
+    vt_enter(r);
+    for (int i = 0; i < 100000; i++) __cyg_profile_func_enter((void *)(uintptr_t)errors, NULL);
+    vt_leave(r);
+    vt_complete();
+    CHECK(errno == 1234);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "gap")) gap();
+    else if (!strcmp(what, "address")) address();
+    else if (!strcmp(what, "handler")) interrupted(0);
+    else if (!strcmp(what, "handler-other-stack")) interrupted(1);
+    else if (!strcmp(what, "stale")) stale();
+    else if (!strcmp(what, "chunks")) chunks();
+    else if (!strcmp(what, "abi")) abi();
+    else if (!strcmp(what, "ids")) ids();
+    else if (!strcmp(what, "world")) world(argv[2]);
+    else if (!strcmp(what, "reuse")) reuse();
+    else if (!strcmp(what, "errno")) errors();
+    else return 2;
+    return 0;
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The recording core, driven from inside (tests/c/core.c) under ASan and UBSan, and the files it leaves."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support import tools, words
+from vtrace.io import records
+from vtrace.io.local import open_local, read_head
+
+NONE = 0xFFFFFFFF
+
+
+@pytest.fixture(scope="module", params=["gcc", "clang"])
+def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, with the core compiled in: by gcc with its sanitizers, whose library clang may lack."""
+    compiler = tools.need(request.param)
+    program = tmp_path_factory.mktemp("core") / "core"
+    csrc = tools.ROOT / "csrc"
+    sources = [tools.ROOT / "tests/c/core.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
+    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if request.param == "gcc" else []
+    subprocess.run(
+        [compiler, *flags, *checks, *map(str, sources), "-o", str(program), "-lpthread", "-ldl"], check=True
+    )
+    return program
+
+
+def run(core: Path, where: Path, *scenario: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = tools.environment({"VT_FILE_PREFIX": "t", "VT_COMPRESSION": "no", **settings})
+    done = subprocess.run([core, *scenario], cwd=where, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_gap(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "gap")
+    found = words.events(tmp_path / "t.1.events")
+    assert [r.kind for r in found] == ["ENTER", "TIME", "LEAVE", "ENTER", "LEAVE"]
+    assert found[1].payload[0] >= 5 << 32
+    assert found[2].ticks - found[0].ticks == found[1].payload[0]
+    assert found[4].ticks == found[3].ticks, "a clock that steps back is held"
+    summary = next(d for d in words.definitions(tmp_path / "t.1.def") if d[0] == records.DEFINITIONS["SUMMARY"])
+    assert summary[7] == 1
+
+
+def test_address(core: Path, tmp_path: Path) -> None:
+    address = int(run(core, tmp_path, "address").stdout)
+    found = words.events(tmp_path / "t.1.events")
+    assert [(r.kind, r.payload) for r in found] == [("ENTER_ADDRESS", [address]), ("LEAVE_ADDRESS", [address])]
+
+
+@pytest.mark.parametrize("scenario", ["handler", "handler-other-stack"])
+def test_lost_in_handler(core: Path, tmp_path: Path, scenario: str) -> None:
+    done = run(core, tmp_path, scenario)
+    assert "3 events" in done.stderr
+    found = words.events(tmp_path / "t.1.events")
+    assert [r.kind for r in found] == ["ENTER", "LOST", "LEAVE"]
+    assert (found[1].id, found[1].payload) == (1, [3])
+
+
+def test_stale_busy_word(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "stale")
+    assert Counter(r.kind for r in words.events(tmp_path / "t.1.events")) == {"ENTER": 2, "LEAVE": 2, "LOST": 1}
+
+
+def test_chunk(core: Path, tmp_path: Path) -> None:
+    """Sequence, open regions, counts and classes in the heads, as the runtime leaves them in the buffer."""
+    run(core, tmp_path, "chunks", VT_CLEAN="no", VT_MAX_FLUSHES="0")
+    found = words.events(tmp_path / "t.1.events")
+    assert Counter(r.kind for r in found) == {"ENTER": 10040, "LEAVE": 10040}
+    buffer = next(tmp_path.glob("t.*.buffer"))
+    assert read_head(buffer).content == records.BUFFER
+
+
+def test_block(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "chunks")
+    with open_local(tmp_path / "t.1.events") as file:
+        heads = [head for head, _ in words.blocks(file)]
+    assert [int(h["sequence"]) for h in heads] == [0, 1, 2]
+    assert sum(int(h["records"]) for h in heads) == 20080
+    assert [int(h["depth"]) for h in heads] == [0, 40, 40]
+    assert [int(h["nopen"]) for h in heads] == [0, 32, 32]
+    enter = records.KINDS["ENTER"][0] << 24
+    assert [int(w) for w in heads[1]["open"]] == [enter | i for i in range(2, 34)], "outermost first; id 1 is the leaf"
+    assert {int(h["classes"]) for h in heads} == {records.CLASS_REGION}
+    assert all(int(a["end_ticks"]) == int(b["ticks"]) for a, b in zip(heads, heads[1:], strict=False))
+
+
+def test_abi(core: Path, tmp_path: Path) -> None:
+    done = run(core, tmp_path, "abi")
+    assert done.stdout == "1\n"
+    assert done.stderr.count("built with vtrace 9.9") == 1
+    assert run(core, tmp_path, "abi", VT_MPITRACE="no").stdout == "0\n"
+    number = records.DEFINITIONS["PROPERTY"]
+    properties = {d[1]: d[2] for d in words.definitions(tmp_path / "t.1.def") if d[0] == number}
+    assert properties["shim.mpi"] == "Some MPI 9.0"
+
+
+def test_ids_run_out(core: Path, tmp_path: Path) -> None:
+    assert run(core, tmp_path, "ids").stderr.count("more than 2097151 named regions") == 1
+
+
+@pytest.mark.parametrize(("rank", "name"), [(0, "1"), (3, "4"), (65534, "ffff"), (65535, "100000000"), (99999, "186a00000")])
+def test_names_of_ranks(core: Path, tmp_path: Path, rank: int, name: str) -> None:
+    """Files written before the rank is known take its name and identity."""
+    run(core, tmp_path, "world", str(rank))
+    files = {p.name for p in tmp_path.iterdir()} - {"t.uctl"}
+    assert files == {f"t.{name}.def", f"t.{name}.events"}
+    for file in files:
+        head = read_head(tmp_path / file)
+        assert (head.rank, head.world_size, head.world, head.run) == (rank, 1000000, 77, b"\xab" * 16)
+    assert [r.kind for r in words.events(tmp_path / f"t.{name}.events")] == ["ENTER", "FLUSH", "LEAVE"]
+
+
+def test_reuse(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "reuse")
+    found = words.events(tmp_path / "t.10001.events")
+    assert [r.kind for r in found] == ["ENTER"] + ["THREAD", "ENTER"] * 4
+    assert not (tmp_path / "t.10002.events").exists()
+
+
+def test_errno_stays(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "errno", VT_BUFFER_SIZE="100K", VT_MAX_FLUSHES="0")
