@@ -1,1 +1,237 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Wait and Test: entries are taken before the call, and completed, put back or dropped after it. */
+#include "mpiwrap.h"
+
+/* ---- Memory for calls with many requests: per thread, given back when the outermost such call ends (a callback of
+   MPI may wait as well)                                                                                            */
+static __thread struct {
+    char *at;
+    size_t bytes, used;
+    unsigned depth;
+} vt_arena;
+
+static void *vt_arena_take(size_t bytes)
+{
+    bytes = (bytes + 63) & ~(size_t)63;
+    if (vt_arena.bytes - vt_arena.used < bytes) {
+        const size_t more = 2 * (vt_arena.bytes + bytes);
+        char *at = vt_pages(more);
+        if (!at) return NULL;
+        vt_arena.at = at;
+        vt_arena.bytes = more;
+        vt_arena.used = 0;
+    }
+    vt_arena.used += bytes;
+    vt_arena.depth++;
+    return vt_arena.at + vt_arena.used - bytes;
+}
+
+static void vt_arena_drop(void)
+{
+    if (--vt_arena.depth == 0) vt_arena.used = 0;
+}
+
+/* ---- One request ---- */
+
+static struct vt_mpi_request *vt_take_active(MPI_Request request)
+{
+    if (request == MPI_REQUEST_NULL) return NULL;
+    struct vt_mpi_request *r = vt_mpi_take(&vt_mpi_requests, VT_HANDLE(request));
+    if (!r || r->active) return r;
+    vt_mpi_put_back(r);
+    return NULL;
+}
+
+/* A request that is over: gone, or waiting for its next start. */
+static void vt_end(struct vt_mpi_request *r)
+{
+    r->active = false;
+    if (r->persistent) vt_mpi_put_back(r);
+    else vt_mpi_drop(r);
+}
+
+static void vt_completed(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+{
+    int cancelled = 0;
+    if (r->cancelled) PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
+    if (!cancelled && r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
+        uint64_t *w = vt_mpi_add(batch, 4);
+        w[0] = VT_HEAD(VT_K_IRECV, 3, r->comm);
+        w[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+        w[2] = vt_mpi_received(status);
+        w[3] = r->id;
+    } else if (cancelled || r->kind == VT_REQUEST_SEND) {
+        uint64_t *w = vt_mpi_add(batch, 2);
+        w[0] = cancelled ? VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0) : VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
+        w[1] = r->id;
+    }
+    vt_end(r);
+}
+
+static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
+{
+    uint64_t *w = vt_mpi_add(batch, 2);
+    w[0] = VT_HEAD(VT_K_REQUEST_TEST, 1, 0);
+    w[1] = r->id;
+    vt_mpi_put_back(r);
+}
+
+/* After an error without a status: MPI took the handle back, or the operation is as it was. A persistent one keeps its
+   handle: taken as ended, for a completion that did not happen would be wrong.                                       */
+static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
+{
+    if (now == MPI_REQUEST_NULL || r->persistent) vt_end(r);
+    else vt_mpi_put_back(r);
+}
+
+/* ---- Calls ---- */
+
+/* Takes the entries and returns the statuses that the call shall fill: the user's, or our own where the user ignores
+   them and a receive needs its source, tag and length.                                                              */
+MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
+                              MPI_Status *statuses, const MPI_Status *ignore)
+{
+    vt_enter(region);
+    bool curious = false;
+    wait->n = n > 0 ? n : 0;
+    wait->given = wait->statuses = statuses;
+    wait->ignore = ignore;
+    wait->requests = wait->few;
+    wait->in_arena = n > VT_FEW;
+    MPI_Status *own = wait->few_statuses;
+    if (wait->in_arena) {
+        own = vt_arena_take((size_t)n * (sizeof(MPI_Status) + sizeof(struct vt_mpi_request *)) + 64);
+        if (!own) {
+            vt_warn("no memory to follow %d requests: their completion is not recorded", n);
+            wait->n = wait->in_arena = 0;
+            return statuses;
+        }
+        wait->requests = (struct vt_mpi_request **)(((uintptr_t)(own + n) + 63) & ~(uintptr_t)63);
+    }
+    for (int i = 0; i < wait->n; i++) {
+        struct vt_mpi_request *r = wait->requests[i] = vt_take_active(requests[i]);
+        if (r) curious |= r->kind == VT_REQUEST_RECV || r->cancelled;
+    }
+    if (curious && statuses == ignore) wait->statuses = own;
+    return wait->statuses;
+}
+
+static void vt_wait_leave(struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, uint32_t region)
+{
+    vt_mpi_leave(batch, region);
+    if (wait->in_arena) vt_arena_drop();
+}
+
+static bool vt_in_status(int result)
+{
+    int class = MPI_SUCCESS;
+    if (result == MPI_SUCCESS) return false;
+    PMPI_Error_class(result, &class);
+    return class == MPI_ERR_IN_STATUS;
+}
+
+/* One request of a call that failed for some: its own status says how it is. */
+static void vt_by_status(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+{
+    if (status->MPI_ERROR == MPI_SUCCESS) vt_completed(batch, r, status);
+    else if (status->MPI_ERROR == MPI_ERR_PENDING) vt_mpi_put_back(r);
+    else vt_end(r);
+}
+
+/* Without statuses a Waitall that meets an error still waits for all (MPICH), or returns the error itself (Open MPI);
+   with statuses it gives up at the first error and returns MPI_ERR_IN_STATUS. Where the statuses are ours, the user
+   gets the former.                                                                                                  */
+static int vt_as_ignored(struct vt_mpi_wait *wait, MPI_Request *requests, int result)
+{
+    int first = result;
+    for (int i = 0; i < wait->n; i++) {
+        MPI_Status *status = &wait->statuses[i];
+        if (status->MPI_ERROR == MPI_ERR_PENDING) status->MPI_ERROR = PMPI_Wait(&requests[i], status);
+        if (first == result && status->MPI_ERROR != MPI_SUCCESS) first = status->MPI_ERROR;
+    }
+#ifdef OPEN_MPI
+    return first;
+#else
+    return result;
+#endif
+}
+
+/* Wait, Waitall, and with a flag Test, Testall. Returns what the call shall return. */
+int vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    const bool own = wait->statuses != wait->given, in_status = vt_in_status(result);
+    if (in_status && own && !flag) result = vt_as_ignored(wait, requests, result);
+    for (int i = 0; i < wait->n; i++) {
+        struct vt_mpi_request *r = wait->requests[i];
+        if (!r) continue;
+        if (in_status && (own || wait->given != wait->ignore)) vt_by_status(&batch, r, &wait->statuses[i]);
+        else if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
+        else if (flag && !*flag) vt_tested(&batch, r);
+        else vt_completed(&batch, r, &wait->statuses[i]);
+    }
+    vt_wait_leave(wait, &batch, region);
+    return result;
+}
+
+/* Waitany, and with a flag Testany. */
+void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
+                    const int *flag, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    for (int i = 0; i < wait->n; i++) {
+        struct vt_mpi_request *r = wait->requests[i];
+        if (!r) continue;
+        if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
+        else if (flag && !*flag) vt_tested(&batch, r);
+        else if (i == *index) vt_completed(&batch, r, wait->statuses);
+        else vt_mpi_put_back(r);
+    }
+    vt_wait_leave(wait, &batch, region);
+}
+
+/* Waitsome and Testsome: status j belongs to request indices[j]. */
+void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
+                     const int *indices, bool test, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    const bool in_status = vt_in_status(result), told = wait->statuses != wait->ignore;
+    const int n = (result == MPI_SUCCESS || in_status) && *done != MPI_UNDEFINED ? *done : 0;
+    for (int j = 0; j < n; j++) {
+        struct vt_mpi_request *r = indices[j] < wait->n ? wait->requests[indices[j]] : NULL;
+        if (!r) continue;
+        wait->requests[indices[j]] = NULL;
+        if (!in_status) vt_completed(&batch, r, &wait->statuses[j]);
+        else if (told) vt_by_status(&batch, r, &wait->statuses[j]);
+        else vt_unsure(r, requests[indices[j]]);
+    }
+    for (int i = 0; i < wait->n; i++) {
+        struct vt_mpi_request *r = wait->requests[i];
+        if (!r) continue;
+        if (result != MPI_SUCCESS && !in_status) vt_unsure(r, requests[i]);
+        else if (test) vt_tested(&batch, r);
+        else vt_mpi_put_back(r);
+    }
+    vt_wait_leave(wait, &batch, region);
+}
+
+/* ---- Cancel and free ---- */
+
+void vt_mpi_cancel(const MPI_Request *request)
+{
+    struct vt_mpi_request *r = request ? vt_mpi_find(&vt_mpi_requests, VT_HANDLE(*request)) : NULL;
+    if (r) r->cancelled = true;
+}
+
+struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request)
+{
+    return request && *request != MPI_REQUEST_NULL ? vt_mpi_take(&vt_mpi_requests, VT_HANDLE(*request)) : NULL;
+}
+
+/* The operation goes on, but nobody learns when it ends. */
+void vt_mpi_freed(struct vt_mpi_request *request, int result)
+{
+    if (!request) return;
+    if (result == MPI_SUCCESS) vt_mpi_drop(request);
+    else vt_mpi_put_back(request);
+}

@@ -76,6 +76,10 @@ static void vt_mpi_world(void)
     world.world = agreed.world;
     memcpy(world.run, agreed.run, sizeof world.run);
     vt_set_world(&world);
+    vt_mpi_world_id = agreed.world;
+    if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
+    vt_mpi_learn_types();
+    vt_mpi_define_world();
 }
 
 static int vt_own_init(int *argc, char ***argv)

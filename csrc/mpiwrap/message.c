@@ -1,1 +1,260 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Point-to-point calls that start or finish a message. A peer out of range, MPI_PROC_NULL among them, has no record. */
+#include "mpiwrap.h"
+
+/* ---- Bytes ---- */
+
+#define VT_TYPES 128u
+static struct {
+    uint64_t handle, size;
+} vt_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
+
+static unsigned vt_type_place(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 57); }
+
+void vt_mpi_learn_types(void)
+{
+    const MPI_Datatype types[] = {
+        MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
+        MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
+        MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT,
+#if MPI_VERSION > 2 || (MPI_VERSION == 2 && MPI_SUBVERSION >= 2)
+        MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T,
+        MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET,
+#endif
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        int size = 0;
+        if (types[i] == MPI_DATATYPE_NULL || PMPI_Type_size(types[i], &size) != MPI_SUCCESS || size < 0) continue;
+        unsigned place = vt_type_place(VT_HANDLE(types[i]));
+        while (vt_types[place].handle) place = (place + 1) % VT_TYPES;
+        vt_types[place].size = (uint64_t)size;
+        vt_types[place].handle = VT_HANDLE(types[i]);
+    }
+}
+
+uint64_t vt_mpi_type_size(MPI_Datatype type)
+{
+    const uint64_t handle = VT_HANDLE(type);
+    for (unsigned place = vt_type_place(handle); vt_types[place].handle; place = (place + 1) % VT_TYPES)
+        if (vt_types[place].handle == handle) return vt_types[place].size;
+    if (type == MPI_DATATYPE_NULL) return 0;
+#ifdef VT_HAVE_MPI_Type_size_x
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+#else
+    int size = 0;
+    PMPI_Type_size(type, &size);
+#endif
+    return size > 0 ? (uint64_t)size : 0;
+}
+
+uint64_t vt_mpi_received(const MPI_Status *status)
+{
+    int few = 0;
+    if (PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &few) == MPI_SUCCESS && few >= 0) return (uint64_t)few;
+#ifdef VT_HAVE_MPI_Get_elements_x
+    MPI_Count many = 0; /* more than an int holds */
+    if (PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &many) == MPI_SUCCESS && many > 0) return (uint64_t)many;
+#endif
+    return 0;
+}
+
+/* ---- Blocking ---- */
+
+/* NULL where there is nothing to record. */
+static const struct vt_mpi_comm *vt_comm_of_peer(MPI_Comm comm, int peer)
+{
+    if (peer == MPI_PROC_NULL) return NULL;
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    return c && (uint32_t)peer < vt_mpi_peers(c) ? c : NULL;
+}
+
+static void vt_put_send(uint64_t *words, uint32_t comm, int dest, int tag, uint64_t bytes)
+{
+    words[0] = VT_HEAD(VT_K_SEND, 2, comm);
+    words[1] = vt_mpi_pair((uint32_t)dest, (uint32_t)tag);
+    words[2] = bytes;
+}
+
+void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
+{
+    const struct vt_mpi_comm *c = vt_comm_of_peer(comm, dest);
+    if (!c) {
+        vt_enter(region);
+        return;
+    }
+    uint64_t words[4] = {VT_HEAD(VT_K_ENTER, 0, region)};
+    vt_put_send(words + 1, c->id, dest, tag, bytes);
+    vt_write(words, 4);
+}
+
+static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *status)
+{
+    uint64_t words[] = {VT_HEAD(VT_K_RECV, 2, comm),
+                        vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG), vt_mpi_received(status),
+                        VT_HEAD(VT_K_LEAVE, 0, region)};
+    vt_write(words, 4);
+}
+
+void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
+    if (c) vt_recv_leave(region, c->id, status);
+    else vt_leave(region);
+}
+
+/* ---- Non-blocking ---- */
+
+uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
+{
+    const struct vt_mpi_comm *c = vt_comm_of_peer(comm, dest);
+    if (!c) {
+        vt_enter(region);
+        return 0;
+    }
+    const uint64_t id = vt_new_id(VT_ID_REQUEST);
+    uint64_t words[5] = {VT_HEAD(VT_K_ENTER, 0, region)};
+    vt_put_send(words + 1, c->id, dest, tag, bytes);
+    words[1] = VT_HEAD(VT_K_ISEND, 3, c->id);
+    words[4] = id;
+    vt_write(words, 5);
+    return id;
+}
+
+/* Puts a new operation into the table; NULL when it is already complete: MPI libraries let all sends that need no
+   waiting share one handle. Any other entry found by this handle is a request that ended out of our sight.        */
+static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, uint32_t comm, const MPI_Request *request)
+{
+    struct vt_mpi_request *r = vt_mpi_take(&vt_mpi_requests, VT_HANDLE(*request));
+    if (r && r->kind == VT_REQUEST_SEND && kind == VT_REQUEST_SEND && r->active && !r->persistent) {
+        vt_mpi_put_back(r);
+        return NULL;
+    }
+    if (r) vt_mpi_drop(r);
+    r = vt_mpi_put(&vt_mpi_requests, VT_HANDLE(*request));
+    if (!r) return NULL;
+    r->kind = (uint8_t)kind;
+    r->comm = comm;
+    return r;
+}
+
+void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result)
+{
+    if (id && result == MPI_SUCCESS) {
+        struct vt_mpi_request *r = vt_post(VT_REQUEST_SEND, 0, request);
+        if (!r) {
+            uint64_t words[] = {VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region)};
+            vt_write(words, 3);
+            return;
+        }
+        r->id = id;
+        r->active = true;
+        vt_mpi_put_back(r);
+    }
+    vt_leave(region);
+}
+
+static void vt_irecv_leave(uint32_t region, uint32_t comm, const MPI_Request *request)
+{
+    struct vt_mpi_request *r = vt_post(VT_REQUEST_RECV, comm, request);
+    if (!r) {
+        vt_leave(region);
+        return;
+    }
+    r->id = vt_new_id(VT_ID_REQUEST);
+    r->active = true;
+    uint64_t words[] = {VT_HEAD(VT_K_IRECV_REQUEST, 1, 0), r->id, VT_HEAD(VT_K_LEAVE, 0, region)};
+    vt_mpi_put_back(r);
+    vt_write(words, 3);
+}
+
+void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS && source != MPI_PROC_NULL ? vt_mpi_comm(comm) : NULL;
+    if (c) vt_irecv_leave(region, c->id, request);
+    else vt_leave(region);
+}
+
+/* ---- Persistent ---- */
+
+void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
+                       const MPI_Request *request)
+{
+    const struct vt_mpi_comm *c = peer == MPI_PROC_NULL ? NULL : vt_mpi_comm(comm);
+    struct vt_mpi_request *r = c ? vt_post(kind, c->id, request) : NULL;
+    if (!r) return;
+    r->persistent = true;
+    r->peer = (uint32_t)peer;
+    r->tag = (uint32_t)tag;
+    r->bytes = bytes;
+    vt_mpi_put_back(r);
+}
+
+void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
+    for (int i = 0; i < n; i++) {
+        struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
+        if (!r || !r->persistent || r->kind != VT_REQUEST_SEND) continue;
+        r->id = vt_new_id(VT_ID_REQUEST);
+        r->cancelled = false;
+        r->active = true;
+        uint64_t *w = vt_mpi_add(&batch, 4);
+        vt_put_send(w, r->comm, (int)r->peer, (int)r->tag, r->bytes);
+        w[0] = VT_HEAD(VT_K_ISEND, 3, r->comm);
+        w[3] = r->id;
+    }
+    vt_write(batch.words, batch.n);
+}
+
+void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    for (int i = 0; i < n; i++) {
+        struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
+        if (!r || !r->persistent) continue;
+        if (result != MPI_SUCCESS) r->active = false;
+        else if (r->kind == VT_REQUEST_RECV) {
+            r->id = vt_new_id(VT_ID_REQUEST);
+            r->cancelled = false;
+            r->active = true;
+            uint64_t *w = vt_mpi_add(&batch, 2);
+            w[0] = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
+            w[1] = r->id;
+        }
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+/* ---- Matched probe: the message handle stands for the communicator ---- */
+
+void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message)
+{
+    if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC) return;
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message)) : NULL;
+    if (!r) return;
+    r->kind = VT_REQUEST_MESSAGE;
+    r->comm = c->id;
+    vt_mpi_put_back(r);
+}
+
+struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message)
+{
+    return message ? vt_mpi_take(&vt_mpi_messages, VT_HANDLE(*message)) : NULL;
+}
+
+void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result)
+{
+    if (message && result == MPI_SUCCESS) vt_recv_leave(region, message->comm, status);
+    else vt_leave(region);
+    if (message) vt_mpi_drop(message);
+}
+
+void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
+{
+    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->comm, request);
+    else vt_leave(region);
+    if (message) vt_mpi_drop(message);
+}

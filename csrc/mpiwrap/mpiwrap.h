@@ -39,4 +39,182 @@ static inline uint32_t vt_mpi_begin(unsigned function)
     return VT_LIKELY(region) ? region : vt_mpi_first_call(function);
 }
 
+/* ---- Records ---- */
+
+static inline uint64_t vt_mpi_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* Records that go out together. */
+struct vt_mpi_batch {
+    unsigned n;
+    uint64_t words[64];
+};
+
+static inline uint64_t *vt_mpi_add(struct vt_mpi_batch *batch, unsigned words)
+{
+    if (batch->n + words > 64) {
+        vt_write(batch->words, batch->n);
+        batch->n = 0;
+    }
+    batch->n += words;
+    return &batch->words[batch->n - words];
+}
+
+static inline void vt_mpi_leave(struct vt_mpi_batch *batch, uint32_t region)
+{
+    *vt_mpi_add(batch, 1) = VT_HEAD(VT_K_LEAVE, 0, region);
+    vt_write(batch->words, batch->n);
+}
+
+/* ---- comm.c: communicators ---- */
+
+/* Handles are int (MPICH) or pointers (Open MPI, MPI-5). */
+#define VT_HANDLE(x) ((uint64_t)(uintptr_t)(x))
+
+struct vt_mpi_comm {
+    _Atomic(uint64_t) handle;
+    _Atomic(struct vt_mpi_comm *) next;
+    uint32_t id;              /* never 0 in the table */
+    uint32_t rank, size;
+    uint32_t remote;          /* size of the remote group, 0: not an inter-communicator */
+    _Atomic(uint32_t) created; /* calls so far that made communicators from it */
+};
+
+#define VT_COMM_BUCKETS 512u
+extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
+
+static inline unsigned vt_mpi_bucket(uint64_t handle)
+{
+    return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55);
+}
+
+struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
+
+/* NULL for MPI_COMM_NULL, and where no communicator can be defined any more. */
+static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+{
+    const uint64_t handle = VT_HANDLE(comm);
+    struct vt_mpi_comm *c = atomic_load_explicit(&vt_mpi_comms[vt_mpi_bucket(handle)], memory_order_acquire);
+    while (c && atomic_load_explicit(&c->handle, memory_order_relaxed) != handle)
+        c = atomic_load_explicit(&c->next, memory_order_acquire);
+    return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm);
+}
+
+/* The number of processes that a rank argument counts. */
+static inline uint32_t vt_mpi_peers(const struct vt_mpi_comm *c) { return c->remote ? c->remote : c->size; }
+
+extern uint64_t vt_mpi_world_id;
+void vt_mpi_define_world(void);
+
+struct vt_mpi_creation {
+    struct vt_mpi_comm *parent;
+    enum vt_comm_kind kind;
+    uint32_t count;
+};
+
+struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind);
+void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int tag, int result, const MPI_Comm *made);
+struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
+void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, int result);
+void vt_mpi_name(MPI_Comm comm, const char *name);
+
+/* ---- coll.c: collective operations ---- */
+
+/* OTF2's numbers (OTF2_CollectiveOp). */
+enum vt_mpi_op {
+    VT_OP_BARRIER, VT_OP_BCAST, VT_OP_GATHER, VT_OP_GATHERV, VT_OP_SCATTER, VT_OP_SCATTERV, VT_OP_ALLGATHER,
+    VT_OP_ALLGATHERV, VT_OP_ALLTOALL, VT_OP_ALLTOALLV, VT_OP_ALLTOALLW, VT_OP_ALLREDUCE, VT_OP_REDUCE,
+    VT_OP_REDUCE_SCATTER, VT_OP_SCAN, VT_OP_EXSCAN, VT_OP_REDUCE_SCATTER_BLOCK, VT_OP_CREATE_HANDLE,
+    VT_OP_DESTROY_HANDLE,
+};
+
+struct vt_mpi_coll {
+    const struct vt_mpi_comm *comm; /* NULL: no record */
+    uint32_t n, me;                 /* processes that a count argument has entries for; own rank */
+    enum vt_mpi_op op;
+    uint32_t root;
+    bool is_root, is_leaf;          /* with a root: has the root's part; has the others' (in an intra-communicator all) */
+    uint64_t sent, received;
+};
+
+struct vt_mpi_coll vt_mpi_coll_begin(uint32_t region, MPI_Comm comm);
+void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root);
+void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result);
+
+/* ---- request.c: requests and matched messages that are under way ---- */
+
+enum vt_mpi_request_kind { VT_REQUEST_SEND = 1, VT_REQUEST_RECV, VT_REQUEST_MESSAGE };
+
+struct vt_mpi_request {
+    _Atomic(uint64_t) *key; /* its place in the table */
+    uint64_t id;            /* of the operation under way */
+    uint64_t bytes;
+    uint32_t comm, peer, tag;
+    uint8_t kind;
+    bool persistent, active, cancelled;
+};
+
+#define VT_TABLE_LEVELS 8
+
+struct vt_mpi_table {
+    struct vt_mpi_level *_Atomic levels[VT_TABLE_LEVELS];
+};
+
+extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
+
+struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
+struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
+struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle);
+void vt_mpi_put_back(struct vt_mpi_request *request);
+void vt_mpi_drop(struct vt_mpi_request *request);
+
+/* ---- complete.c: Wait and Test ---- */
+
+#define VT_FEW 32
+
+struct vt_mpi_wait {
+    int n;
+    bool in_arena;
+    MPI_Status *statuses;             /* what the call is given */
+    const MPI_Status *given, *ignore; /* what the user gave; what that is to ignore them */
+    struct vt_mpi_request **requests; /* NULL where we know of no operation under way */
+    struct vt_mpi_request *few[VT_FEW];
+    MPI_Status few_statuses[VT_FEW];
+};
+
+MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
+                              MPI_Status *statuses, const MPI_Status *ignore);
+int vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result);
+void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
+                    const int *flag, int result);
+void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
+                     const int *indices, bool test, int result);
+void vt_mpi_cancel(const MPI_Request *request);
+struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request);
+void vt_mpi_freed(struct vt_mpi_request *request, int result);
+
+/* ---- message.c: point to point ---- */
+
+uint64_t vt_mpi_type_size(MPI_Datatype type);
+void vt_mpi_learn_types(void);
+
+static inline uint64_t vt_mpi_bytes(int64_t count, MPI_Datatype type)
+{
+    return count > 0 ? (uint64_t)count * vt_mpi_type_size(type) : 0;
+}
+
+uint64_t vt_mpi_received(const MPI_Status *status);
+void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result);
+uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result);
+void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result);
+void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
+                       const MPI_Request *request);
+void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests);
+void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int result);
+void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message);
+struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message);
+void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result);
+void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
+
 #endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collective operations. Bytes are those of this rank, what it sends to and receives from itself included, as
+   Score-P counts them. n is the number of ranks (of the other group in an inter-communicator), r the own rank,
+   s and t the bytes of one send and one receive count, S and T their sums over all ranks, s[r] the own part.
+
+       operation               sent                        received                in place (sent, received)
+       Barrier                 0                           0
+       Bcast                   root: n s                   s
+       Gather, Gatherv         s                           root: n t, T            root: 0, less its own part
+       Scatter, Scatterv       root: n s, S                t                       root: less its own part, 0
+       Allgather               n s                         n t                     (n-1) t, (n-1) t
+       Allgatherv              n s                         T                       (n-1) t[r], T - t[r]
+       Alltoall                n s                         n t                     (n-1) t, (n-1) t
+       Alltoallv, Alltoallw    S                           T                       T - t[r], T - t[r]
+       Reduce                  s                           root: n s               root: 0, (n-1) s
+       Allreduce               n s                         n s                     (n-1) s, (n-1) s
+       Reduce_scatter_block    n t                         n t                     (n-1) t, (n-1) t
+       Reduce_scatter          T                           n t[r]                  T - t[r], (n-1) t[r]
+       Scan                    (n-r) s                     (r+1) s                 (n-r-1) s, r s
+       Exscan                  (n-r-1) s                   r s                     the same
+
+   In an inter-communicator only the root counts the root's part and only the other group the others'.          */
+
+//// frame collective
+$FUNCTION
+{
+    $BEGIN
+    struct vt_mpi_coll vt = vt_mpi_coll_begin(vt_region, $IN_COMM);
+    if (vt.comm) {
+$BODY
+    }
+    $RESULT vt_result = $CALL;
+    vt_mpi_coll_end(&vt, vt_region, vt_result);
+    return vt_result;
+}
+
+//// MPI_Barrier : collective
+        vt.op = VT_OP_BARRIER;
+
+//// MPI_Bcast : collective
+        const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+        vt_mpi_coll_root(&vt, VT_OP_BCAST, $root);
+        if (vt.is_root) vt.sent = vt.n * vt_bytes;
+        if (vt.is_leaf) vt.received = vt_bytes;
+
+//// MPI_Gather : collective
+        vt_mpi_coll_root(&vt, VT_OP_GATHER, $root);
+        const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
+        if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
+        if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
+
+//// MPI_Gatherv : collective
+        vt_mpi_coll_root(&vt, VT_OP_GATHERV, $root);
+        const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
+        if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
+        if (vt.is_root) {
+            int64_t vt_counts = 0;
+            for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $recvcounts[vt_i];
+            vt.received = vt_mpi_bytes(vt_counts - (vt_in_place ? $recvcounts[vt.me] : 0), $recvtype);
+        }
+
+//// MPI_Scatter : collective
+        vt_mpi_coll_root(&vt, VT_OP_SCATTER, $root);
+        const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
+        if (vt.is_root) vt.sent = (vt.n - vt_in_place) * vt_mpi_bytes($sendcount, $sendtype);
+        if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
+
+//// MPI_Scatterv : collective
+        vt_mpi_coll_root(&vt, VT_OP_SCATTERV, $root);
+        const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
+        if (vt.is_root) {
+            int64_t vt_counts = 0;
+            for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $sendcounts[vt_i];
+            vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place ? $sendcounts[vt.me] : 0), $sendtype);
+        }
+        if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
+
+//// MPI_Allgather : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        vt.op = VT_OP_ALLGATHER;
+        vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
+        vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
+
+//// MPI_Allgatherv : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        int64_t vt_counts = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0;
+        for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $recvcounts[vt_i];
+        vt.op = VT_OP_ALLGATHERV;
+        vt.received = vt_mpi_bytes(vt_counts, $recvtype);
+        vt.sent = vt_in_place ? (vt.n - 1) * vt_mpi_bytes($recvcounts[vt.me], $recvtype)
+                              : vt.n * vt_mpi_bytes($sendcount, $sendtype);
+
+//// MPI_Alltoall : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        vt.op = VT_OP_ALLTOALL;
+        vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
+        vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
+
+//// MPI_Alltoallv : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        int64_t vt_in = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0, vt_out = 0;
+        for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) {
+            vt_in += $recvcounts[vt_i];
+            if (!vt_in_place) vt_out += $sendcounts[vt_i];
+        }
+        vt.op = VT_OP_ALLTOALLV;
+        vt.received = vt_mpi_bytes(vt_in, $recvtype);
+        vt.sent = vt_in_place ? vt.received : vt_mpi_bytes(vt_out, $sendtype);
+
+//// MPI_Alltoallw : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        vt.op = VT_OP_ALLTOALLW;
+        for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) {
+            if (vt_in_place && vt_i == vt.me) continue;
+            vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]);
+            if (!vt_in_place) vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtypes[vt_i]);
+        }
+        if (vt_in_place) vt.sent = vt.received;
+
+//// MPI_Reduce : collective
+        const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+        vt_mpi_coll_root(&vt, VT_OP_REDUCE, $root);
+        const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
+        if (vt.is_leaf && !vt_in_place) vt.sent = vt_bytes;
+        if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_bytes;
+
+//// MPI_Allreduce : collective
+        vt.op = VT_OP_ALLREDUCE;
+        vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($count, $datatype);
+
+//// MPI_Reduce_scatter_block : collective
+        vt.op = VT_OP_REDUCE_SCATTER_BLOCK;
+        vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($recvcount, $datatype);
+
+//// MPI_Reduce_scatter : collective
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        int64_t vt_counts = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0;
+        for (uint32_t vt_i = 0; vt_i < vt.comm->size; vt_i++) vt_counts += $recvcounts[vt_i];
+        vt.op = VT_OP_REDUCE_SCATTER;
+        vt.sent = vt_mpi_bytes(vt_counts, $datatype);
+        vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcounts[vt.me], $datatype);
+
+//// MPI_Scan : collective
+        const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+        const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
+        vt.op = VT_OP_SCAN;
+        vt.sent = (vt.n - vt.me - vt_in_place) * vt_bytes;
+        vt.received = (vt.me + 1 - vt_in_place) * vt_bytes;
+
+//// MPI_Exscan : collective
+        const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+        vt.op = VT_OP_EXSCAN;
+        vt.sent = (vt.n - vt.me - 1) * vt_bytes;
+        vt.received = vt.me * vt_bytes;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that make, name and free communicators. */
+
+//// frame create
+$FUNCTION
+{
+    $BEGIN
+    const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $IN_COMM, $BODY);
+    $RESULT vt_result = $CALL;
+    vt_mpi_create_end(vt_region, vt_creation, 0, vt_result, $OUT_COMM);
+    return vt_result;
+}
+
+//// frame create_with_tag
+$FUNCTION
+{
+    $BEGIN
+    const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $IN_COMM, $BODY);
+    $RESULT vt_result = $CALL;
+    vt_mpi_create_end(vt_region, vt_creation, $tag, vt_result, $OUT_COMM);
+    return vt_result;
+}
+
+//// MPI_Comm_dup MPI_Comm_dup_with_info : create
+VT_COMM_DUP
+
+//// MPI_Comm_split MPI_Comm_split_type : create
+VT_COMM_SPLIT
+
+//// MPI_Comm_create : create
+VT_COMM_CREATE
+
+//// MPI_Comm_create_group : create_with_tag
+VT_COMM_CREATE_GROUP
+
+//// MPI_Cart_create : create
+VT_COMM_CART
+
+//// MPI_Cart_sub : create
+VT_COMM_CART_SUB
+
+//// MPI_Graph_create MPI_Dist_graph_create MPI_Dist_graph_create_adjacent : create
+VT_COMM_GRAPH
+
+//// MPI_Intercomm_create : create_with_tag
+VT_COMM_INTER_CREATE
+
+//// MPI_Intercomm_merge : create
+VT_COMM_INTER_MERGE
+
+//// MPI_Comm_free MPI_Comm_disconnect
+$FUNCTION
+{
+    $BEGIN
+    struct vt_mpi_comm *vt_comm = vt_mpi_free_begin(vt_region, $comm);
+    $RESULT vt_result = $CALL;
+    vt_mpi_free_end(vt_region, vt_comm, vt_result);
+    return vt_result;
+}
+
+//// MPI_Comm_set_name
+$FUNCTION
+{
+    $BEGIN
+    vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_result == MPI_SUCCESS) vt_mpi_name($comm, $comm_name);
+    vt_leave(vt_region);
+    return vt_result;
+}
