@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
-SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
+SOURCES := pyproject.toml CMakeLists.txt README.md \
+  $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## Say what there is to make (default)
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile

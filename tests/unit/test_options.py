@@ -23,7 +23,9 @@ def test_nothing_said() -> None:
 
 @pytest.mark.parametrize("dashes", ["-vt:", "--vt:"])
 def test_options_leave_the_compilers_arguments(dashes: str) -> None:
-    found = parse("-c", f"{dashes}cc", "ccache gcc", f"{dashes}hyb", "-DVTRACE", f"{dashes}inst", "manual", "a.c", f"{dashes}show")
+    found = parse(
+        "-c", f"{dashes}cc", "ccache gcc", f"{dashes}hyb", "-DVTRACE", f"{dashes}inst", "manual", "a.c", f"{dashes}show"
+    )
     assert found.args == ["-c", "-DVTRACE", "a.c"]
     assert (found.compiler, found.mode, found.instrument, found.action) == (["ccache", "gcc"], "hyb", False, "show")
 
@@ -155,7 +157,7 @@ def test_response_files_are_read_as_the_compiler_does(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.write_text("-c\n\"a b.c\" 'c.c'\n")
     outer = tmp_path / "outer"
-    outer.write_text(f"-O2 @{inner} -DX=\\\"y\\\"")
+    outer.write_text(f'-O2 @{inner} -DX=\\"y\\"')
     assert expand([f"@{outer}", "d.o"]) == ["-O2", "-c", "a b.c", "c.c", '-DX="y"', "d.o"]
     assert Line([f"@{outer}"]).sources == ["a b.c", "c.c"]
     assert expand(["@missing"]) == ["@missing"]

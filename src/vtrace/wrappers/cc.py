@@ -138,7 +138,7 @@ def _shim(compiler: list[str], options: Options, line: Line) -> list[str]:
 
     mpi = _find(compiler, line.words)
     brought = mpi.link_flags if _brings_mpi(compiler, options, line) else ()
-    return [str(shim_archive(mpi)), *brought]
+    return [*toolchain.by_name(str(shim_archive(mpi))), *brought]
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:

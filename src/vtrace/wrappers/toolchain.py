@@ -88,15 +88,15 @@ def library_directory(environ: Mapping[str, str] = os.environ) -> str:
 
 def link_flags(directory: str) -> list[str]:
     """Links libvtrace.so.1 whatever the user's flags say about static and unneeded libraries."""
-    return [
-        "-Wl,--push-state,-Bdynamic,--no-as-needed",
-        os.path.join(directory, "libvtrace.so.1"),
-        "-Wl,--pop-state",
-        "-Xlinker",
-        "-rpath",
-        "-Xlinker",
-        directory,
-    ]
+    library = by_name(os.path.join(directory, "libvtrace.so.1"))
+    rpath = ["-Xlinker", "-rpath", "-Xlinker", directory]
+    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", *library, "-Wl,--pop-state", *rpath]
+
+
+def by_name(library: str) -> list[str]:
+    """Flags for a library's path: as a plain word it would be a source file to compile behind -x c."""
+    directory, name = os.path.split(library)
+    return [f"-L{directory}", f"-l:{name}"]
 
 
 def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # noqa: B006

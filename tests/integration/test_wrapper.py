@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace-cc, vtrace-cxx and vtrace-fc as compilers: everything a compiler takes, with its exit codes and messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.run import names, run
+from support.tools import call, command, need
+from support.wrap import fake_compiler, is_instrumented, is_linked, seq, wrap, write_sources
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A directory with main.c, twice.c and mpi.c."""
+    return write_sources(tmp_path)
+
+
+# ---- What the user reads and gets back ----
+
+
+def test_messages_and_exit_code_are_the_compilers(here: Path) -> None:
+    (here / "bad.c").write_text("int main(void) { return x; }\n")
+    own = call([need("gcc"), "-c", "bad.c"], here, check=False)
+    done = seq(here, "-c", "bad.c", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (own.returncode, own.stdout, own.stderr)
+    assert "bad.c:1" in done.stderr
+    assert wrap(here, "-vt:cc", fake_compiler(here, code=77), "-c", "main.c", check=False).returncode == 77
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "code", "part"),
+    [
+        (["-vt:cc", "no-such-cc", "-c", "main.c"], {}, 1, "no-such-cc: no such compiler"),
+        (["-c", "main.c"], {"VT_CC": "no-such-cc"}, 1, "no-such-cc: no such compiler"),
+        (["-vt:no", "main.c"], {}, 2, "-vt:no: no such option"),
+        (["-vt:inst", "some", "main.c"], {}, 2, "-vt:inst some"),
+        (["-vt:seq", "-c", "main.c"], {"VT_INST": "some"}, 2, "VT_INST=some"),
+        (["-vt:seq", "main.c"], {"VT_PREFIX": "/no/such/place"}, 2, "VT_PREFIX=/no/such/place"),
+        (["-vt:seq", "main.c"], {"VT_WRAPPER": "perhaps"}, 2, "VT_WRAPPER=perhaps"),
+    ],
+)
+def test_mistakes_are_one_line(here: Path, args: list[str], env: dict[str, str], code: int, part: str) -> None:
+    before = names(here)
+    done = wrap(here, *args, check=False, **env)
+    assert done.returncode == code
+    assert done.stderr.startswith("vtrace-cc: ")
+    assert part in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (done.stdout, names(here)) == ("", before)
+
+
+def test_a_compiler_that_cannot_be_executed(here: Path) -> None:
+    broken = here / "broken"
+    broken.write_text("no program\n")
+    broken.chmod(0o755)
+    done = wrap(here, "-vt:cc", broken, "-c", "main.c", check=False)
+    assert done.returncode == 1
+    assert "broken: cannot be run" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_version_and_help(here: Path) -> None:
+    for wrapper in ("vtrace-cc", "vtrace-cxx", "vtrace-fc"):
+        assert wrap(here, "-vt:version", wrapper=wrapper).stdout.startswith(f"{wrapper} (vtrace) ")
+        assert wrap(here, "--vt:help", wrapper=wrapper).stdout.startswith(f"usage: {wrapper} ")
+
+
+# ---- What a compiler is asked for ----
+
+
+def test_compiling_and_linking_apart(here: Path) -> None:
+    seq(here, "-O2", "-c", "main.c")
+    seq(here, "-O2", "-c", "twice.c", "-o", "other.o")
+    assert is_instrumented(here / "main.o")
+    assert is_instrumented(here / "other.o")
+    seq(here, "main.o", "other.o", "-o", "program")
+    assert is_linked(here / "program")
+    run(here / "program", here)
+    assert {"program.1.def.z", "program.1.events.z", "program.uctl"} <= names(here)
+
+
+def test_several_sources_at_once_and_the_default_name(here: Path) -> None:
+    seq(here, "main.c", "twice.c")
+    run(here / "a.out", here)
+    assert {"a.1.def.z", "a.1.events.z", "a.uctl"} <= names(here)
+
+
+@pytest.mark.parametrize("option", ["-E", "-M", "-MM", "-fsyntax-only"])
+def test_what_needs_no_code_is_the_compilers_own(here: Path, option: str) -> None:
+    own = call([need("gcc"), option, "mpi.c" if option == "-MM" else "main.c"], here, check=False)
+    done = seq(here, option, "mpi.c" if option == "-MM" else "main.c", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (own.returncode, own.stdout, own.stderr)
+
+
+def test_assembler_and_dependences(here: Path) -> None:
+    seq(here, "-S", "-MD", "-MF", "main.d", "main.c")
+    assert "__cyg_profile_func_enter" in (here / "main.s").read_text()
+    assert "main.c" in (here / "main.d").read_text()
+    seq(here, "-c", "main.s", "-o", "main.o")
+    assert is_instrumented(here / "main.o")
+
+
+@pytest.mark.parametrize("question", ["--version", "-dumpmachine", "-print-search-dirs", "-v", "-dumpversion"])
+def test_questions_to_the_compiler(here: Path, question: str) -> None:
+    own = call([need("gcc"), question], here)
+    done = seq(here, question, VT_CFLAGS="-O3")
+    assert (done.stdout, done.stderr) == (own.stdout, own.stderr)
+
+
+def test_no_arguments_at_all(here: Path) -> None:
+    own = call([need("gcc")], here, check=False)
+    done = seq(here, check=False)
+    assert (done.returncode, done.stderr) == (own.returncode, own.stderr)
+
+
+def test_response_files(here: Path) -> None:
+    (here / "what").write_text('-c "main.c"\n-o response.o')
+    seq(here, "@what")
+    assert is_instrumented(here / "response.o")
+    (here / "link").write_text("response.o twice.c -o program")
+    seq(here, "@link")
+    assert is_linked(here / "program")
+    run(here / "program", here)
+
+
+def test_shared_libraries(here: Path) -> None:
+    seq(here, "-shared", "-fPIC", "twice.c", "-o", "libtwice.so")
+    assert is_linked(here / "libtwice.so")
+    seq(here, "main.c", "-L.", "-ltwice", f"-Wl,-rpath,{here}", "-o", "program")
+    run(here / "program", here)
+    assert "program.1.events.z" in names(here)
+
+
+@pytest.mark.parametrize("linker", ["bfd", "gold"])
+def test_linkers_and_their_flags(here: Path, linker: str) -> None:
+    need(f"ld.{linker}")
+    seq(here, f"-fuse-ld={linker}", "-Wl,--as-needed", "-Wl,--gc-sections", "main.c", "twice.c", "-o", "program")
+    assert is_linked(here / "program")
+    run(here / "program", here)
+    assert "program.1.events.z" in names(here)
+
+
+def test_relocatable_objects(here: Path) -> None:
+    seq(here, "-r", "main.c", "twice.c", "-o", "both.o")
+    assert is_instrumented(here / "both.o")
+    wrap(here, "-r", "both.o", "-o", "again.o")
+    seq(here, "again.o", "-o", "program")
+    run(here / "program", here)
+
+
+def test_source_from_standard_input(here: Path) -> None:
+    words = [*command("vtrace-cc"), "-vt:cc", need("gcc"), "-vt:seq", "-x", "c", "-", "-o", "program"]
+    call(words, here, stdin="int main(void) { return 0; }\n")
+    run(here / "program", here)
+    assert "program.1.events.z" in names(here)
+
+
+@pytest.mark.parametrize("option", ["-static", "-static-pie"])
+def test_static_programs_are_not_traced(here: Path, option: str) -> None:
+    seq(here, "-c", "twice.c")
+    done = wrap(here, option, "main.c", "twice.o", "-o", "program")
+    assert done.stderr == f"vtrace-cc: {option}: links without vtrace, the program will not be traced\n"
+    before = names(here)
+    run(here / "program", here)
+    assert names(here) == before
+
+
+def test_spaces_in_names(here: Path) -> None:
+    place = here / "my programs"
+    place.mkdir()
+    (place / "a b.c").write_text("#include \"c d/x.h\"\nint main(void) { return X[0] != 'y'; }\n")
+    (place / "inc lude" / "c d").mkdir(parents=True)
+    (place / "inc lude" / "c d" / "x.h").write_text("/* nothing */\n")
+    wrap(place, "-I", "inc lude", '-DX="y z"', "a b.c", "-o", "the program")
+    run(place / "the program", place)
+    assert "the program.1.events.z" in names(place)
+
+
+# ---- Instrumentation ----
+
+
+def test_manual_instrumentation_adds_nothing(here: Path) -> None:
+    for args, env in ((["-vt:inst", "manual"], {}), ([], {"VT_INST": "manual"})):
+        seq(here, *args, "-c", "main.c", check=True, **env)
+        assert not is_instrumented(here / "main.o")
+        assert ".debug_info" not in call([need("readelf"), "-SW", "main.o"], here).stdout
+    seq(here, "-vt:inst", "compinst", "-c", "main.c", VT_INST="manual")
+    assert is_instrumented(here / "main.o")
+    assert ".debug_info" in call([need("readelf"), "-SW", "main.o"], here).stdout
+
+
+def test_the_users_flags_win(here: Path) -> None:
+    seq(here, "-g0", "-fno-instrument-functions", "-c", "main.c")
+    assert not is_instrumented(here / "main.o")
+    assert ".debug_info" not in call([need("readelf"), "-SW", "main.o"], here).stdout
+
+
+@pytest.mark.parametrize(("compiler", "flags"), [("g++", "-O0"), ("g++", "-O2"), ("clang++", "-O2")])
+def test_system_headers_are_left_out(here: Path, compiler: str, flags: str) -> None:
+    (here / "sort.cc").write_text(
+        "#include <algorithm>\n#include <iostream>\n#include <map>\n#include <vector>\n"
+        "int main() { std::vector<int> v{3, 1, 2}; std::sort(v.begin(), v.end()); std::map<int, int> m; m[v[0]] = 1;\n"
+        "  std::cout << m.size() << std::endl; }\n"
+    )
+    wrap(here, "-vt:cxx", need(compiler), "-vt:seq", flags, "-S", "sort.cc", wrapper="vtrace-cxx")
+    calls = [line for line in (here / "sort.s").read_text().splitlines() if "call" in line and "func_enter" in line]
+    # main, and with gcc the static constructors of the file: what belongs to this source only. clang instruments after
+    # inlining, where a handful of large functions of the library are left.
+    assert 1 <= len(calls) <= (3 if compiler == "g++" else 12)
+
+
+def test_clang(here: Path) -> None:
+    wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "main.c")
+    wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "twice.c")
+    assert is_instrumented(here / "twice.o")
+    # Nothing to compile: a flag for the compiler would be one that it warns about.
+    done = wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "main.o", "twice.o", "-o", "program")
+    assert done.stderr == ""
+    run(here / "program", here)
+    assert "program.1.events.z" in names(here)
+
+
+def test_cxx(here: Path) -> None:
+    (here / "hello.cc").write_text("#include <string>\nint main() { return std::string(2, 'x').size() != 2; }\n")
+    wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")
+    run(here / "hello", here)
+    assert "hello.1.events.z" in names(here)
+
+
+def test_fortran(here: Path) -> None:
+    need("gfortran")
+    (here / "hello.f90").write_text("program hello\n  call greet()\ncontains\n  subroutine greet()\n  end\nend\n")
+    wrap(here, "-O1", "hello.f90", "-o", "hello", wrapper="vtrace-fc")
+    run(here / "hello", here)
+    assert "hello.1.events.z" in names(here)
+    for args in (["-vt:mpi"], ["-vt:hyb"], ["-vt:f90", fake_compiler(here, "mpif90")]):
+        done = wrap(here, *args, "hello.f90", wrapper="vtrace-fc", check=False)
+        assert done.returncode == 2
+        assert "does not record MPI in Fortran yet" in done.stderr
+        assert done.stderr.count("\n") == 1
