@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtunify: the local files of a run become one OTF2 archive."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from vtrace import __version__
+from vtrace import console as talk
+from vtrace.console import Console
+
+_HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
+
+PREFIX is the program's name without .out or .exe, or VT_FILE_PREFIX, with the directory of the files
+if it is not this one. The archive is the directory PREFIX.trace; the local files are removed once it is complete."""
+
+_EXAMPLES = """\b
+Examples:
+  mpiexec -n 4 ./heat && vtunify heat       writes heat.trace/traces.otf2
+  vtunify results/heat                      for files in results/
+  vtunify -k -o first heat                  writes first.trace, keeps the local files
+  vtunify --salvage heat                    after a crash that damaged files"""
+
+
+def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from vtrace.errors import VtraceError
+    from vtrace.unify.find import prefixes
+
+    directory, slash, start = incomplete.rpartition("/")
+    try:
+        names = prefixes(Path(directory + slash or "."))
+    except VtraceError:
+        return []
+    return [CompletionItem(directory + slash + name) for name in names if name.startswith(start)]
+
+
+@click.command(help=_HELP, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("prefix", shell_complete=_complete)
+@click.option("-o", "name", metavar="NAME", help="Write NAME.trace, beside the local files unless NAME has a directory.")
+@click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
+@click.option("-p", "--progress", is_flag=True, help="Show the progress.")
+@click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only.")
+@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv names every file.")
+@click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), help="Threads to use [default: cores, up to 8].")
+@click.option("--force", is_flag=True, help="Replace an archive that exists.")
+@click.option("--salvage", is_flag=True, help="Use what comes before damage, and what is there of an incomplete run.")
+@click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
+@click.version_option(__version__, "-V", "--version", prog_name="vtunify", message="%(prog)s (vtrace) %(version)s")
+def command(
+    prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
+    salvage: bool, nocompress: bool,
+) -> None:  # fmt: skip
+    from vtrace.unify.find import resolve_prefix
+    from vtrace.unify.run import Request, unify
+
+    console = Console("vtunify", level(levels, talk.environment_level("vtunify")), progress)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's end leaves nothing half-written either
+    path = resolve_prefix(prefix)
+    if path != Path(prefix):
+        console.note(f"the prefix of {prefix} is {path}")
+    written = unify(Request(path, name, keep, force, salvage, jobs or 0), console)
+    world = _count(written.ranks, "rank") if written.ranks else _count(written.processes, "process", "processes")
+    console.result(
+        f"{written.archive}: {world}, {_count(written.locations, 'location')}, {_count(written.events, 'event')}, "
+        f"{_count(written.messages, 'message')}, {_count(written.collectives, 'collective call')}, {written.seconds:.6g} s"
+    )
+    target = written.archive if name or keep else path
+    console.result(f"next: vtrace info {shlex.quote(str(target))}")
+
+
+def level(words: tuple[str, ...], start: int) -> int:
+    """The level of talk after -q and -v in this order, the last one over the other."""
+    now = start
+    before = ""
+    for word in words:
+        now = talk.QUIET if word == "q" else min(now + 1, talk.DEBUG) if before == "v" else talk.VERBOSE
+        before = word
+    return now
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def main() -> int:
+    """Entry point of vtunify."""
+    return talk.run(command, "vtunify")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was recorded and what was not: counts and coverage for the archive's properties, markers, and warnings."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vtrace import __version__
+from vtrace.io.archive import Definitions, Marker
+from vtrace.io.kernel import Transcoded
+from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.unify.find import Run, ranges
+from vtrace.unify.process import Process
+
+PROPERTY = "VTRACE::"
+_TEXT_MAX = 16_384
+"""Longest property: OTF2 reads an anchor file of 256 KiB at most."""
+_CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one location. Seconds: from its first to its last event, and parts of these."""
+
+    id: int
+    """The OTF2 location."""
+    process: Process
+    number: int
+    result: Transcoded | None = None
+
+    @property
+    def lost(self) -> int:
+        """Events that happened and were not recorded."""
+        summary = self.process.definitions.summaries.get(self.number)
+        return max(self.result.lost if self.result else 0, summary.lost if summary else 0)
+
+    @property
+    def clamped(self) -> int:
+        """Times that would have gone backwards, when recording and when unifying."""
+        summary = self.process.definitions.summaries.get(self.number)
+        return (self.result.clamped if self.result else 0) + (summary.clamped if summary else 0)
+
+    def coverage(self) -> dict[str, Any]:
+        """What `vtrace info` shows of the location."""
+        r = self.result
+        return {
+            "seconds": (r.last_ns - r.first_ns) / 1e9 if r else 0.0,
+            "flushed": r.flush_ns / 1e9 if r else 0.0,
+            "off": r.off_ns / 1e9 if r else 0.0,
+            "lost": self.lost,
+            "clamped": self.clamped,
+            "limit": r is not None and r.limit_ns is not None,
+        }
+
+
+def counts(rows: Sequence[Row]) -> Counter[str]:
+    """How many events of each kind the archive has."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        if row.result:
+            total.update(row.result.counts)
+    return Counter({kind: n for kind, n in sorted(total.items()) if n})
+
+
+def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
+    """Archive properties: who, what with, when, and the sums over all locations."""
+    first = next(process for process in run.processes if not process.absent)
+    known = first.definitions.properties
+    about = {
+        "command": _short(known.get("command", [])),
+        "executable": known.get("executable", ""),
+        "directory": known.get("directory", ""),
+        "user": known.get("user", ""),
+        "run": run.id.hex(),
+        "prefix": run.prefix.name,
+        "recorded_by": first.head.tool,
+        "unified_by": f"vtrace {__version__}",
+        "unified_on": platform.node(),
+        "clock": _CLOCKS.get(first.head.clock, "unknown"),
+        "start": first.head.start,
+        "ranks": run.ranks if first.world else 0,
+        "processes": len(run.processes),
+        "missing_ranks": ranges(run.missing),
+    }
+    about |= {key: value for key, value in known.items() if key.startswith("shim.")}
+    settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
+    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": _sums(rows)}
+    return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
+
+
+def _short(words: Sequence[str]) -> list[str]:
+    kept, size = [], 0
+    for word in words:
+        size += len(word) + 4
+        if size > _TEXT_MAX:
+            return [*kept, "..."]
+        kept.append(word)
+    return kept
+
+
+def _sums(rows: Sequence[Row]) -> dict[str, Any]:
+    each = [row.coverage() for row in rows]
+    seconds = {key: round(sum(c[key] for c in each), 9) for key in ("seconds", "flushed", "off")}
+    return seconds | {key: sum(c[key] for c in each) for key in ("lost", "clamped", "limit")}
+
+
+def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
+    """Remarks for viewers: where recording stopped before the program did."""
+    found = []
+    for row in rows:
+        if row.result and row.result.limit_ns is not None:
+            text = f"vtrace: recording stopped, VT_MAX_FLUSHES={_max_flushes(row.process)} reached: {row.lost} events missing"
+            found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
+        if row.number == 0 and row.process.died and row.result:
+            text = f"{row.process.label} ended without completing its files"
+            found.append(Marker(row.result.last_ns, "process ended early", text, row.id))
+    return sorted(found, key=lambda marker: (marker.time, marker.location))
+
+
+def _max_flushes(process: Process) -> str:
+    return str(process.definitions.properties.get("setting.VT_MAX_FLUSHES", "?"))
+
+
+def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
+    """One line for each kind of thing that is not as it should be."""
+    results = [row.result for row in rows if row.result]
+    limited = [row for row in rows if row.result and row.result.limit_ns is not None]
+    if limited:
+        lost = sum(row.lost for row in limited)
+        yield (
+            f"recording stopped on {_locations(limited)} at VT_MAX_FLUSHES={_max_flushes(limited[0].process)}: {lost} events "
+            "are missing (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)"
+        )
+    died = [row.process for row in rows if row.number == 0 and row.process.died]
+    if died:
+        names = ", ".join(process.label for process in died[:8]) + (f" and {len(died) - 8} more" if len(died) > 8 else "")
+        yield f"{names} ended without completing the files: what was recorded up to then is in the archive"
+    lost = sum(row.lost for row in rows if row not in limited)
+    if lost:
+        yield f"{lost} events were not recorded on {_locations([r for r in rows if r.lost and r not in limited])}"
+    clamped = sum(row.clamped for row in rows)
+    if clamped:
+        yield f"{clamped} times would have gone backwards and were moved up to the one before"
+    unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
+    if unmapped:
+        yield f"{unmapped} events refer to something that is not defined: they stand as UNKNOWN or were left out"
+    if stray:
+        yield f"{stray} leaves without an enter were left out"
+
+
+def _locations(rows: Sequence[Row]) -> str:
+    if len(rows) == 1:
+        return rows[0].process.label + (f" thread {rows[0].number}" if rows[0].number else "")
+    return f"{len(rows)} locations"
+
+
+def used_regions(definitions: Definitions, rows: Sequence[Row]) -> None:
+    """Takes the region for unknown things, the last one, out again when nothing refers to it."""
+    if not any(row.result.unmapped for row in rows if row.result):
+        definitions.regions.pop()

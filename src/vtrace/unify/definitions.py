@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The definitions of one process: the arrays of its definition chunks, checked and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from vtrace.errors import FormatError
+from vtrace.io.records import DEFINITIONS
+
+
+class Region(NamedTuple):
+    """A region with a name of its own (not a function address). paradigm and role have OTF2's numbers."""
+
+    name: str
+    paradigm: int
+    role: int
+    file: str | None
+    line: int
+
+
+class Module(NamedTuple):
+    """An executable or library: slot is its place in the code space, bias what its addresses were moved by."""
+
+    slot: int
+    start: int
+    size: int
+    bias: int
+    path: str
+    build_id: bytes
+    ticks: int
+
+
+class Comm(NamedTuple):
+    """A communicator as one member saw it come. remote: size of the other group, 0 if there is none."""
+
+    kind: int
+    parent: int | None
+    tag: int | str
+    hash: int
+    count: int
+    size: int
+    rank: int
+    remote: int
+
+
+class Members(NamedTuple):
+    """A piece of a communicator's list of members: ranks of one world (u32 bytes), from index first on."""
+
+    first: int
+    world: int
+    ranks: bytes
+
+
+class Metric(NamedTuple):
+    """A counter. type: u, i or f; mode: a (accumulated) or p (point)."""
+
+    name: str
+    unit: str
+    type: str
+    mode: str
+    per_process: bool
+
+
+class Summary(NamedTuple):
+    """What a location's runtime counted until it completed its files; times are ticks."""
+
+    records: int
+    lost: int
+    flushes: int
+    flush_ticks: int
+    off_ticks: int
+    clamped: int
+    last: int
+    limit: bool
+
+
+@dataclass
+class ProcessDefinitions:
+    """All definitions of one process; dictionaries are keyed by the process's own ids."""
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
+    modules: list[Module] = field(default_factory=list)
+    comms: dict[int, Comm] = field(default_factory=dict)
+    members: dict[tuple[int, int], list[Members]] = field(default_factory=dict)
+    comm_names: dict[int, str] = field(default_factory=dict)
+    locations: dict[int, str | None] = field(default_factory=dict)
+    metrics: dict[int, Metric] = field(default_factory=dict)
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    summaries: dict[int, Summary] = field(default_factory=dict)
+
+
+_SHAPES: dict[int, tuple[Any, ...]] = {
+    DEFINITIONS["PROPERTY"]: (str, (str, int, list)),
+    DEFINITIONS["REGION"]: (int, str, int, int, (str, type(None)), int),
+    DEFINITIONS["MODULE"]: (int, int, int, int, str, bytes, int),
+    DEFINITIONS["MODULE_END"]: (int, int),
+    DEFINITIONS["COMM"]: (int, int, (int, type(None)), (int, str), int, int, int, int, int),
+    DEFINITIONS["COMM_MEMBERS"]: (int, int, int, int, bytes),
+    DEFINITIONS["COMM_NAME"]: (int, str),
+    DEFINITIONS["LOCATION"]: (int, int, (str, type(None)), int),
+    DEFINITIONS["METRIC"]: (int, str, str, str, str, bool),
+    DEFINITIONS["CLOCK"]: (int, int, int),
+    DEFINITIONS["SUMMARY"]: (int, int, int, int, int, int, int, int, bool),
+}
+_NAMES = {number: name for name, number in DEFINITIONS.items()}
+
+
+def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
+    """Puts decoded definition arrays in order.
+
+    Raises FormatError, naming origin, for an array that is no definition of this format.
+    """
+    found = ProcessDefinitions()
+    for array in arrays:
+        number, *values = array
+        shape = _SHAPES.get(number)
+        if shape is None or len(values) != len(shape) or not all(map(isinstance, values, shape)):
+            kind = _NAMES.get(number, "unknown number")
+            raise FormatError(f"{origin}: a definition ({kind}) has a wrong shape", "the file is damaged")
+        _add(found, _NAMES[number], values)
+    return found
+
+
+def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+    match kind:
+        case "PROPERTY":
+            found.properties[values[0]] = values[1]
+        case "REGION":
+            found.regions[values[0]] = Region(*values[1:])
+        case "MODULE":
+            found.modules.append(Module(*values))
+        case "COMM":
+            found.comms[values[0]] = Comm(*values[1:])
+        case "COMM_MEMBERS":
+            found.members.setdefault((values[0], values[1]), []).append(Members(*values[2:]))
+        case "COMM_NAME":
+            found.comm_names[values[0]] = values[1]
+        case "LOCATION":
+            found.locations[values[0]] = values[2] or found.locations.get(values[0])
+        case "METRIC":
+            found.metrics[values[0]] = Metric(*values[1:])
+        case "CLOCK":
+            found.pairs.append((values[0], values[1], values[2]))
+        case "SUMMARY":
+            found.summaries[values[0]] = Summary(*values[1:])
+
+
+def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
+    """Adds to a forked child's definitions those of its parent that it does not have itself.
+
+    fork_ticks is the child's first moment: what the parent loaded later is not the child's.
+    """
+    child.properties = parent.properties | child.properties
+    child.regions = parent.regions | child.regions
+    child.comms = parent.comms | child.comms
+    child.members = parent.members | child.members
+    child.comm_names = parent.comm_names | child.comm_names
+    child.metrics = parent.metrics | child.metrics
+    own = {module.slot for module in child.modules}
+    child.modules += [m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own]

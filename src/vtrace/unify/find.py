@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which local files belong to the newest run under a prefix, and what should be there but is not."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vtrace.errors import FormatError, UsageError, VtraceError
+from vtrace.io.local import FileHead, Uctl, read_head, read_uctl
+from vtrace.io.records import BUFFER, DEFINITION_DATA
+from vtrace.unify.process import Process
+
+_ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
+_LOCAL = re.compile(rf"(?P<prefix>.+)\.{_ID}\.(?:(?:def|events)(?:\.z)?|buffer)|(?P<control>.+)\.uctl")
+_NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
+_SHOWN = 4
+Warn = Callable[[str], None]
+
+
+@dataclass
+class Run:
+    """The newest run under prefix. processes: in the archive's order; missing: ranks of which there is nothing."""
+
+    prefix: Path
+    id: bytes
+    processes: list[Process]
+    missing: list[int]
+    ranks: int
+    uctl: Path | None
+    others: list[Path] = field(default_factory=list)
+
+    @property
+    def running(self) -> list[Process]:
+        """Processes that still record on this machine."""
+        return [process for process in self.processes if process.buffer and alive(process.head)]
+
+    def local_files(self) -> list[Path]:
+        """All that the run left, in the order in which it may be deleted."""
+        paths = [path for process in self.processes for path in process.all_files()]
+        return paths + ([self.uctl] if self.uctl else [])
+
+
+def resolve_prefix(operand: str) -> Path:
+    """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
+    path = Path(operand)
+    if not path.name or operand.endswith("/.."):
+        raise UsageError(f"{operand} is not a prefix of local files", "for example: vtunify heat")
+    if _candidates(path):
+        return path
+    if path.suffix in _NOT_A_PREFIX and path.stem and _candidates(path.with_suffix("")):
+        return path.with_suffix("")
+    match = _LOCAL.fullmatch(path.name)
+    if match and path.exists():
+        return path.with_name(match["prefix"] or match["control"])
+    return path
+
+
+def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
+    """Finds the local files of the newest run.
+
+    Raises VtraceError when there are none, and FormatError for a file with a bad head, which salvage leaves out with
+    a warning instead.
+    """
+    paths = _candidates(prefix)
+    heads = [head for head in _heads(paths, salvage, warn) if head.prefix == prefix.name]
+    if not heads:
+        raise _nothing(prefix)
+    uctl, path = _uctl(prefix, warn)
+    newest = max(heads, key=lambda h: (h.start, uctl is not None and h.run == uctl.run)).run
+    own = [head for head in heads if head.run == newest]
+    uctl = uctl if uctl is not None and uctl.run == newest else None
+    processes = _processes(own)
+    ranks = max([p.head.world_size for p in processes if p.main] + [uctl.ranks if uctl else 0])
+    missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
+    others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
+    return Run(prefix, newest, processes, missing, ranks, path if uctl else None, others)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as people write them: 0, 2-5, 9."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def several(paths: Iterable[Path]) -> str:
+    """A few names, and how many more there are."""
+    names = sorted(path.name for path in paths)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def prefixes(directory: Path) -> list[str]:
+    """All prefixes of local files in a directory."""
+    return sorted({m["prefix"] or m["control"] for m in map(_LOCAL.fullmatch, _names(directory)) if m})
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError as error:
+        raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
+
+
+def _candidates(prefix: Path) -> list[Path]:
+    """Files whose name may belong to the prefix; their heads tell whether they do."""
+    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.(?:(?:def|events)(?:\.z)?|buffer)")
+    return [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
+
+
+def _heads(paths: Iterable[Path], salvage: bool, warn: Warn) -> list[FileHead]:
+    heads = []
+    for path in paths:
+        try:
+            heads.append(read_head(path))
+        except FormatError as error:
+            if not salvage:
+                message = str(error.args[0])
+                raise FormatError(message, error.hint or "move it away, or use --salvage to go on without it") from error
+            warn(f"{error.args[0]}: left out")
+    return heads
+
+
+def _uctl(prefix: Path, warn: Warn) -> tuple[Uctl | None, Path | None]:
+    path = prefix.with_name(prefix.name + ".uctl")
+    if not path.exists():
+        return None, None
+    try:
+        return read_uctl(path), path
+    except FormatError as error:  # it holds nothing that the heads do not
+        warn(f"{error.args[0]}: left out")
+        return None, path
+
+
+def _nothing(prefix: Path) -> VtraceError:
+    where = prefix.parent.resolve()
+    archive = prefix if prefix.suffix == ".trace" else prefix.with_name(prefix.name + ".trace")
+    message = f"no local files {prefix.name}.*.def* or {prefix.name}.*.events* in {where}"
+    if archive.is_dir():
+        return VtraceError(message, f"{archive.name} is there already: vtrace info {archive}")
+    known = prefixes(prefix.parent)
+    near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
+    if near:
+        return VtraceError(message, f"there are files of {', '.join(near)}")
+    hint = "was the program compiled with vtrace-cc and run? with VT_PFORM_GDIR its files are there: vtunify DIR/PREFIX"
+    return VtraceError(message, hint)
+
+
+def _processes(heads: list[FileHead]) -> list[Process]:
+    """Joins files by the process that wrote them; ranks of the first world come first, then all others by start."""
+    found: dict[tuple[str, int, int], Process] = {}
+    for head in sorted(heads, key=lambda h: (h.content == BUFFER, h.content != DEFINITION_DATA, h.location, h.path.name)):
+        process = found.setdefault(head.process, Process(head))
+        if head.content == BUFFER:
+            process.buffer = head.path
+        else:
+            process.files.append(head)
+    for process in found.values():
+        process.buffer = process.buffer or _buffer_elsewhere(process)
+    ranked = sorted((p for p in found.values() if p.head.rank is not None), key=lambda p: p.head.start)
+    taken: set[tuple[int, int]] = set()
+    for process in ranked:
+        rank, world = process.head.rank, process.head.world
+        if rank is not None and (world, rank) not in taken:
+            taken.add((world, rank))
+            process.rank, process.main = rank, world == ranked[0].head.world
+    return sorted(found.values(), key=lambda p: (not p.main, (p.main and p.rank) or 0, p.head.start, p.head.process))
+
+
+def _buffer_elsewhere(process: Process) -> Path | None:
+    """The left-over buffer that the process's head names, if it is visible here."""
+    if not process.head.buffer:
+        return None
+    path = Path(process.head.buffer)
+    try:
+        return path if read_head(path).process == process.head.process else None
+    except VtraceError:
+        return None
+
+
+def alive(head: FileHead) -> bool:
+    """Whether the process that wrote a file is still running on this machine."""
+    if head.host != platform.node():
+        return False
+    try:
+        status = Path(f"/proc/{head.pid}/stat").read_text()
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError):
+        return False
+    fields = status.rpartition(")")[2].split()
+    began = time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return fields[0] != "Z" and began <= head.start / 1e9 + 2  # another process may have got the number since

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The global lists of an archive: hosts, processes, locations and regions of all processes, each with its number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from vtrace.io.archive import Definitions, Location, LocationGroup, Metric, Region, SystemNode
+from vtrace.unify.process import Process
+from vtrace.unify.symbols import Place, Symbols, places
+
+UNDEFINED = 0xFFFFFFFF
+_FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
+"""Numbers of OTF2_RegionRole and OTF2_Paradigm."""
+Ids = npt.NDArray[np.uint32]
+
+
+def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
+    """Hosts, processes and threads; numbers each process's locations and gives MPI processes their index."""
+    hosts = list(dict.fromkeys(process.head.host for process in processes))
+    common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"
+    definitions.machine = common
+    definitions.nodes.append(SystemNode(common, "machine", None, "MACHINE"))
+    definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
+    nodes = {host: number for number, host in enumerate(hosts, 1)}
+    index = 0
+    for process in processes:
+        if process.world and process.rank is not None:
+            process.index = index
+            index += 1
+        node = nodes[process.head.host]
+        group = len(definitions.groups)
+        definitions.groups.append(LocationGroup(_process_name(process), node))
+        process.first = len(definitions.locations)
+        for number in process.locations:
+            name = process.definitions.locations.get(number) or (f"Thread {number}" if number else "Master thread")
+            definitions.locations.append(Location(name, group))
+
+
+def _process_name(process: Process) -> str:
+    if process.world and process.rank is not None:
+        return f"MPI Rank {process.rank}" if process.main else f"MPI Rank {process.rank} of world {process.world:x}"
+    return f"Process {process.head.host}:{process.head.pid}"
+
+
+@dataclass
+class RegionMaps:
+    """From one process's numbers to OTF2's: code offsets and addresses (both ascending), and region ids as index."""
+
+    offsets: Ids
+    offset_regions: Ids
+    addresses: npt.NDArray[np.uint64]
+    address_regions: Ids
+    regions: Ids
+
+
+@dataclass
+class Regions:
+    """All regions, each once, numbered in the order of processes and of their own numbers."""
+
+    regions: list[Region] = field(default_factory=list)
+    _numbers: dict[object, int] = field(default_factory=dict)
+
+    def number(self, key: object, region: Region) -> int:
+        """The OTF2 id of the region that key stands for."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.regions)
+            self.regions.append(region)
+        return self._numbers[key]
+
+
+def merge_regions(processes: Sequence[Process], symbols: Symbols) -> tuple[list[Region], list[RegionMaps]]:
+    """Merges named regions and functions of all processes. The last region is for what nothing is known of."""
+    used = []
+    for process in processes:
+        scans = process.scans.values()
+        offsets = _union([scan.functions for scan in scans], np.uint32)
+        addresses = _union([scan.addresses for scan in scans], np.uint64)
+        used.append((offsets, addresses, places(process.definitions.modules, offsets, addresses)))
+    symbols.resolve(place for _, _, found in used for place in found)
+    merged, maps = Regions(), []
+    for process, (offsets, addresses, found) in zip(processes, used, strict=True):
+        named = _named_regions(process, merged)
+        numbers = np.array([_function(merged, symbols, place) for place in found], np.uint32)
+        maps.append(RegionMaps(offsets, numbers[: len(offsets)], addresses, numbers[len(offsets) :], named))
+    merged.number(None, Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT))
+    return merged.regions, maps
+
+
+def _union(arrays: Sequence[npt.NDArray[np.generic]], kind: type[np.unsignedinteger]) -> npt.NDArray:  # type: ignore[type-arg]
+    return np.unique(np.concatenate(arrays)).astype(kind) if arrays else np.empty(0, kind)
+
+
+def _named_regions(process: Process, merged: Regions) -> Ids:
+    regions = process.definitions.regions
+    table = np.full(max(regions, default=0) + 1, UNDEFINED, np.uint32)
+    for local, region in sorted(regions.items()):
+        name, paradigm, role, file, line = region
+        table[local] = merged.number(region, Region(name, name, "", role, paradigm, file, line))
+    return table
+
+
+def _function(merged: Regions, symbols: Symbols, place: Place) -> int:
+    name, canonical, file, line = symbols.functions[place]
+    return merged.number(place, Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
+
+
+_TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
+
+
+def merge_metrics(processes: Sequence[Process]) -> tuple[list[Metric], list[tuple[Ids, npt.NDArray[np.uint8]]]]:
+    """Merges equal metrics of all processes; for each process the OTF2 ids and OTF2 types by its own ids."""
+    numbers: dict[object, int] = {}
+    merged: list[Metric] = []
+    maps = []
+    for process in processes:
+        own = process.definitions.metrics
+        size = max(own, default=-1) + 1
+        ids, types = np.full(size, UNDEFINED, np.uint32), np.zeros(size, np.uint8)
+        for local, metric in sorted(own.items()):
+            if metric not in numbers:
+                numbers[metric] = len(merged)
+                merged.append(Metric(metric.name, "", metric.unit, metric.type, metric.mode == "a"))
+            ids[local], types[local] = numbers[metric], _TYPES[metric.type]
+        maps.append((ids, types))
+    return merged, maps

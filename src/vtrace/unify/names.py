@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a linker's name of a function to the one that its author wrote."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+
+_CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm|specialized)(\.\d+)?)+$")
+_MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
+_CONTAINED = re.compile(r"\.\d+$")
+
+
+def readable(symbol: str, fortran: bool) -> str:
+    """The name to show: C++ demangled, Fortran without its compiler's decoration, clones as the function they are of.
+
+    fortran: the debug information says that the function is Fortran, where a trailing underscore is no part of a name.
+    """
+    plain = _CLONE.sub("", symbol)
+    if plain.startswith(("_Z", "__Z")):
+        return _demangled(plain) or plain
+    if match := _MODULE_PROCEDURE.fullmatch(_CONTAINED.sub("", plain)):
+        return f"{match[1]}::{match[2]}"
+    if fortran and plain != "MAIN__":
+        return _CONTAINED.sub("", plain).rstrip("_") or plain
+    return plain
+
+
+def _demangled(symbol: str) -> str | None:
+    function, free = _demangler()
+    if function is None or free is None:
+        return None
+    status = ctypes.c_int(-1)
+    text = function(symbol.encode(errors="replace"), None, None, ctypes.byref(status))
+    if not text:
+        return None
+    try:
+        return ctypes.string_at(text).decode(errors="replace") if status.value == 0 else None
+    finally:
+        free(text)
+
+
+@cache
+def _demangler() -> tuple[ctypes._NamedFuncPointer | None, ctypes._NamedFuncPointer | None]:
+    """__cxa_demangle of the C++ runtime that a machine with C++ programs has, and free."""
+    for name in ("libstdc++.so.6", "libc++abi.so.1"):
+        try:
+            function = ctypes.CDLL(name)["__cxa_demangle"]
+        except (OSError, AttributeError):
+            continue
+        function.restype = ctypes.c_void_p
+        function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        free = ctypes.CDLL(None)["free"]
+        free.restype = None
+        free.argtypes = [ctypes.c_void_p]
+        return function, free
+    return None, None

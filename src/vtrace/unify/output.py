@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the archive goes: built beside its place under another name, and put there in one step when complete."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+from types import TracebackType
+
+from vtrace.errors import VtraceError
+from vtrace.io.archive import Archive
+
+
+def archive_path(prefix: Path, name: str | None, keep: bool) -> Path:
+    """PREFIX.trace, u_PREFIX.trace with keep; a name wins, and lies beside the prefix if it names no directory."""
+    if name is None:
+        return prefix.with_name(f"{'u_' if keep else ''}{prefix.name}.trace")
+    chosen = Path(name if name.endswith(".trace") else f"{name}.trace")
+    return chosen if "/" in name else prefix.parent / chosen
+
+
+def check_free(output: Path, force: bool) -> None:
+    """Raises VtraceError when an archive must not or cannot be written to output."""
+    directory = output.parent
+    if os.path.lexists(output):
+        if not force:
+            raise VtraceError(f"{output} exists", "--force replaces it, -o NAME writes to another place")
+        if not (output / "traces.otf2").exists() and not _empty(output):
+            raise VtraceError(f"{output} exists and is not an archive of vtrace", "-o NAME writes to another place")
+    if not directory.is_dir():
+        raise VtraceError(f"{directory} is not a directory", "-o NAME takes one that exists")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise VtraceError(f"no permission to write into {directory}", "-o DIR/NAME writes to another place")
+
+
+def _empty(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+
+
+class Output:
+    """An archive in the making, as a context: leaving it without publish() leaves nothing behind."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output
+        self._mark = f"{platform.node()}-{os.getpid()}"
+        self._temporary = output.with_name(f".{output.name}.tmp-{self._mark}")
+
+    def __enter__(self) -> Output:
+        _remove_stale(self.path)
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self.archive = Archive(self._temporary)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None and issubclass(kind, Exception):  # at an interrupt the kernel may still be writing
+            self.archive.abort()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def publish(self) -> None:
+        """Puts the finished archive into its place; one that stands there goes, once this one is there."""
+        old = self.path.with_name(f".{self.path.name}.old-{self._mark}")
+        replaced = os.path.lexists(self.path)
+        try:
+            if replaced:
+                self.path.rename(old)
+            try:
+                self._temporary.rename(self.path)
+            except OSError:
+                if replaced:
+                    old.rename(self.path)
+                raise
+        except OSError as error:
+            raise VtraceError(f"{self.path} cannot be put into its place: {error.strerror}") from error
+        if replaced and not old.is_symlink():
+            shutil.rmtree(old, ignore_errors=True)
+        elif replaced:
+            old.unlink()
+
+
+def _remove_stale(output: Path) -> None:
+    """Removes what vtunify processes of this machine left that were killed."""
+    for path in output.parent.glob(f".{output.name}.tmp-{platform.node()}-*"):
+        pid = path.name.rpartition("-")[2]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One process of a run: its files, and what pass 1 learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.kernel import Kernel, Maps, Scan
+from vtrace.io.local import FileHead, Stream, open_local, streams
+from vtrace.io.records import CLASS_ALL, CLASS_NEW_CODE, DEFINITION_DATA, EVENTS
+from vtrace.unify.clocks import Curve, Pair, Source
+from vtrace.unify.definitions import ProcessDefinitions, read
+
+Streams = dict[tuple[int, int], Stream]
+
+
+@dataclass(eq=False)
+class Process:
+    """Files of a process, then what the phases add. rank is None for one that has no place of its own in a world."""
+
+    head: FileHead
+    files: list[FileHead] = field(default_factory=list)
+    buffer: Path | None = None
+    rank: int | None = None
+    main: bool = False
+    """Of the run's first world."""
+    absent: bool = False
+    """A rank of which there are no files: it gets a location without events."""
+
+    definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
+    scans: dict[int, Scan] = field(default_factory=dict)
+    stored: dict[int, int] = field(default_factory=dict)
+    """Bytes of events by location."""
+    usable: dict[int, int] = field(default_factory=dict)
+    """Blocks before the first damaged one, where there is one and salvage was asked for."""
+    pairs: list[Pair] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    index: int | None = None
+    """Place among all MPI processes."""
+    first: int = 0
+    """OTF2 location of the main thread; those of the other threads follow."""
+    curve: Curve | None = None
+    maps: Maps | None = None
+
+    @property
+    def world(self) -> int:
+        """Random number that names the process's MPI_COMM_WORLD, 0 without one."""
+        return self.head.world
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"rank {self.rank}" if self.main else f"process {self.head.host}:{self.head.pid}"
+
+    @property
+    def locations(self) -> list[int]:
+        """The numbers of its locations; there is always a main thread."""
+        return sorted({0} | self.scans.keys())
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end and said so."""
+        return 0 in self.definitions.summaries
+
+    @property
+    def died(self) -> bool:
+        """Whether it ended without completing its files."""
+        return not self.absent and self.buffer is not None and not self.complete
+
+    def all_files(self) -> list[Path]:
+        """Every file of the process, definitions last: without them the others are of no use."""
+        order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
+        return [head.path for head in order] + ([self.buffer] if self.buffer else [])
+
+    @contextmanager
+    def opened(self, location: int | None = None) -> Iterator[Streams]:
+        """All streams of the process; with location only what its events need."""
+        paths = [h.path for h in self.files if location is None or (h.content, h.location) == (EVENTS, location)]
+        with ExitStack() as stack:
+            files = [stack.enter_context(open_local(path)) for path in paths + ([self.buffer] if self.buffer else [])]
+            yield streams(files)
+
+    @contextmanager
+    def events(self, location: int) -> Iterator[Stream | None]:
+        """The events of one location as far as they may be used; None when it has none."""
+        with self.opened(location) as found:
+            stream = found.get((EVENTS, location))
+            limit = self.usable.get(location)
+            yield stream if stream is None or limit is None else replace(stream, index=stream.index[:limit])
+
+    def load(self, kernel: Kernel, salvage: bool) -> None:
+        """Pass 1: reads the definitions and what must be known of the events before any of them is written.
+
+        Raises FormatError for damage; salvage puts it into problems and takes what comes before it.
+        """
+        if self.absent:
+            return
+        with self.opened() as found:
+            arrays = [array for key, stream in found.items() if key[0] == DEFINITION_DATA
+                      for array in self._definitions(kernel, stream, salvage)]  # fmt: skip
+            self.definitions = read(arrays, self.head.path.name)
+            pairs = {Pair(*self.head.pair), *(Pair(*pair) for pair in self.definitions.pairs)}
+            for (content, location), stream in found.items():
+                if content == EVENTS:
+                    self.scans[location] = self._scan(kernel, stream, salvage)
+                    self.stored[location] = int(stream.index["stored_bytes"].sum())
+                pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}
+        self.pairs = sorted(pair for pair in pairs if pair.ticks)
+
+    def source(self) -> Source:
+        """What is known of the process's clock."""
+        spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
+        return Source(self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans))
+
+    def _span(self, spans: list[tuple[int, int]]) -> tuple[int, int]:
+        start = self.head.pair[0]
+        return min((s[0] for s in spans), default=start), max((s[1] for s in spans), default=start)
+
+    def _definitions(self, kernel: Kernel, stream: Stream, salvage: bool) -> list[list[object]]:
+        if not salvage:
+            self._refuse(stream)
+            return kernel.definitions(stream)
+        self.problems += stream.problems
+        arrays = []
+        for i in range(len(stream.index)):
+            try:
+                arrays += kernel.definitions(replace(stream, index=stream.index[i : i + 1]))
+            except FormatError as error:
+                self.problems.append(str(error.args[0]))
+                break
+        return arrays
+
+    def _scan(self, kernel: Kernel, stream: Stream, salvage: bool) -> Scan:
+        if not salvage:
+            self._refuse(stream)
+            return kernel.scan(stream, CLASS_NEW_CODE)
+        self.problems += stream.problems
+        for i in range(len(stream.index)):
+            try:
+                kernel.scan(replace(stream, index=stream.index[i : i + 1]), CLASS_ALL)
+            except FormatError as error:
+                self.problems.append(str(error.args[0]))
+                self.usable[stream.location] = i
+                stream = replace(stream, index=stream.index[:i])
+                break
+        return kernel.scan(stream, CLASS_NEW_CODE)
+
+    def _refuse(self, stream: Stream) -> None:
+        if stream.problems:
+            raise VtraceError(stream.problems[0], "--salvage takes what comes before it")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Addresses become functions: recorded modules lead to the files, their symbol tables to the names."""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
+
+from vtrace.unify.definitions import Module
+from vtrace.unify.lines import Position, positions
+from vtrace.unify.names import readable
+
+_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
+_FUNCTION_TYPES = (2, 10)
+_BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
+"""Of several names at one address the global one is shown, else the weak, else the local."""
+
+File = tuple[str, bytes]
+"""A module's path and build id."""
+
+
+class Function(NamedTuple):
+    """A function: name to show, name as the linker has it, where it begins (None, 0 if unknown)."""
+
+    name: str
+    canonical: str
+    file: str | None = None
+    line: int = 0
+
+
+class Place(NamedTuple):
+    """An address in a file (or in memory, where file is None)."""
+
+    file: File | None
+    address: int
+
+
+@dataclass
+class Symbols:
+    """Functions by place. Collect all places first, then resolve each file once."""
+
+    run_start: int
+    functions: dict[Place, Function] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def resolve(self, places: Iterable[Place]) -> None:
+        """Finds the function of each place. A file that is missing or has changed yields names like heat+0x1234.
+
+        run_start: ns since the epoch, what files without a build id are compared with.
+        """
+        files: dict[File, list[int]] = {}
+        for place in sorted(set(places) - self.functions.keys(), key=lambda p: p.address):
+            if place.file is None:
+                self.functions[place] = _nameless("", place.address)
+            else:
+                files.setdefault(place.file, []).append(place.address)
+        for file, addresses in sorted(files.items()):
+            for address, function in self._resolve_file(file, addresses).items():
+                self.functions[Place(file, address)] = function
+
+    def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
+        path, build_id = file
+        nameless = {a: _nameless(os.path.basename(path), a) for a in addresses}
+        try:
+            with Path(path).open("rb") as stream:
+                elf = ELFFile(stream)
+                if self._changed(elf, path, build_id):
+                    self.warnings.append(f"{path} has changed since the run: its functions stay without names")
+                    return nameless
+                return nameless | _functions(elf, addresses)
+        except OSError as error:
+            self.warnings.append(f"{path}: {error.strerror}: its functions stay without names")
+        except (ELFError, ConstructError, ValueError, KeyError, struct.error) as error:
+            self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
+        return nameless
+
+    def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
+        if build_id:
+            return build_id != _build_id(elf)
+        return os.stat(path).st_mtime_ns > self.run_start
+
+
+def places(modules: Sequence[Module], offsets: npt.NDArray[np.uint32], addresses: npt.NDArray[np.uint64]) -> list[Place]:
+    """Where the offsets in a process's code space lie, then where its plain addresses do."""
+    slots = sorted({module.slot: module for module in modules}.items())
+    starts = sorted({module.start: module for module in modules}.items())
+    found = []
+    for offset in offsets.tolist():
+        module = _holding(slots, offset)
+        address = 0 if module is None else module.start + offset - module.slot
+        found.append(_place(module, address) if module else Place(None, offset))
+    for address in addresses.tolist():
+        found.append(_place(_holding(starts, address), address))
+    return found
+
+
+def _holding(table: list[tuple[int, Module]], value: int) -> Module | None:
+    i = bisect_right(table, value, key=lambda entry: entry[0]) - 1
+    return table[i][1] if i >= 0 and value < table[i][0] + table[i][1].size else None
+
+
+def _place(module: Module | None, address: int) -> Place:
+    if module is None:
+        return Place(None, address)
+    return Place((module.path, module.build_id), address - module.bias)
+
+
+def _nameless(module: str, address: int) -> Function:
+    name = f"{module}+{address:#x}" if module else f"{address:#x}"
+    return Function(name, name)
+
+
+def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
+    names = _names(elf, np.array(addresses, np.int64).astype(np.uint64))
+    where = positions(elf, addresses)
+    found = {}
+    for address, symbol in names.items():
+        at = where.get(address, Position())
+        name = at.program if at.program and symbol == "MAIN__" else readable(symbol, at.fortran)
+        found[address] = Function(name, symbol, at.file, at.line)
+    return found
+
+
+def _names(elf: ELFFile, addresses: npt.NDArray[np.uint64]) -> dict[int, str]:
+    """Linker's names of the functions that hold these addresses."""
+    if elf.elfclass != 64 or not elf.little_endian:
+        return {}
+    section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+    if section is None:
+        return {}
+    table = np.frombuffer(section.data(), _SYMBOL)
+    strings = elf.get_section(section["sh_link"]).data()
+    table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
+    table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
+    values = np.unique(table["value"])
+    found = {}
+    for address, i in zip(addresses.tolist(), np.searchsorted(values, addresses, "right").tolist(), strict=True):
+        if i == 0:
+            continue
+        symbol = table[np.searchsorted(table["value"], values[i - 1])]
+        if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
+            start = int(symbol["name"])
+            found[address] = strings[start : strings.index(b"\0", start)].decode(errors="replace")
+    return found
+
+
+def _build_id(elf: ELFFile) -> bytes:
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return bytes.fromhex(note["n_desc"])
+    return b""
