@@ -199,7 +199,7 @@ def test_no_permission_to_write(local: Path) -> None:
     before = contents(local)
     done = call([*nobody, *command("vtunify"), "many"], local, check=False)
     local.chmod(0o755)
-    refused(done, str(local) if str(local) in done.stderr else "many")
+    refused(done, "permission")
     assert contents(local) == before
     assert not [path for path in local.iterdir() if path.is_dir()]
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import struct
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from support.build import Builder
 from support.check import check
 from support.run import names, run, unify
+
+HEAD_OF_BLOCK = 360  # bytes of struct vt_block
+SEQUENCE = 28  # where its sequence number stands
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +68,21 @@ def test_clean_end_has_no_marker(endings: Path, tmp_path: Path) -> None:
     assert check(tmp_path / "endings.trace").markers == []
 
 
-def test_buffer_replaces_a_cut_block(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path, "3000", env={"VT_CLEAN": "no"})
-    events = tmp_path / "many.1.events.z"
-    with events.open("r+b") as opened:
-        opened.truncate(events.stat().st_size - 9)
-    unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 3000}
-
-
-def test_buffer_replaces_a_missing_events_file(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path, "3000", env={"VT_CLEAN": "no"})
-    (tmp_path / "many.1.events.z").unlink()
-    unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 3000}
+@pytest.mark.parametrize("written", [40, HEAD_OF_BLOCK + 50])
+def test_buffer_replaces_a_cut_block(endings: Path, tmp_path: Path, written: int) -> None:
+    """Killed in the middle of writing a block: its chunk still stands in the buffer."""
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no"}
+    run(endings, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
+    (events,) = (name for name in names(tmp_path) if ".events" in name)
+    data = (tmp_path / events).read_bytes()
+    begin = data.rindex(b"VTB1")
+    block = bytearray(data[begin : begin + written])
+    (sequence,) = struct.unpack_from("<I", block, SEQUENCE)
+    struct.pack_into("<I", block, SEQUENCE, sequence + 1)
+    (tmp_path / events).write_bytes(data + block)
+    unify(tmp_path, "endings")
+    trace = check(tmp_path / "endings.trace", complete=False)
+    assert trace.edges() == {(None, "main"): 1, ("main", "work"): 20000}
 
 
 def test_buffer_that_cannot_be_seen_is_named(endings: Path, tmp_path: Path) -> None:
@@ -106,3 +111,24 @@ def test_rank_that_is_killed(build: Builder, tmp_path: Path) -> None:
     assert {location.group for location in trace.locations.values()} == {f"MPI Rank {rank}" for rank in range(3)}
     assert [trace.calls(rank)["work"] for rank in range(3)] == [20, 21, 22]
     assert trace.markers
+
+
+@pytest.mark.parametrize("file", ["many.1.events.z", "many.2.events.z"])
+def test_salvage_takes_what_comes_before_the_damage(build: Builder, tmp_path: Path, file: str) -> None:
+    """Without --salvage a damaged file is refused; with it the blocks before the damage are taken, and it is said."""
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    run(build("many.c"), tmp_path, "20000", env=env)
+    events = tmp_path / "many.1.events.z"
+    if file == events.name:
+        with events.open("r+b") as opened:
+            opened.truncate(events.stat().st_size - 9)
+    else:  # a file that is no trace at all among the others
+        (tmp_path / file).write_text("what is this?\n")
+    refused = unify(tmp_path, "many", check=False)
+    assert refused.returncode == 1
+    assert "--salvage" in refused.stderr
+    done = unify(tmp_path, "--salvage", "many")
+    assert file in done.stderr
+    calls = check(tmp_path / "many.trace", complete=False).calls()
+    assert 8000 < calls["work"] <= 20000
+    assert (calls["work"] == 20000) == (file != events.name)

@@ -79,7 +79,7 @@ def test_default_buffer_holds_this(many: Path, tmp_path: Path) -> None:
 def test_share_of_threads(build: Builder, tmp_path: Path) -> None:
     """Without VT_THREAD_BUFFER_SIZE a thread has 10 % of VT_BUFFER_SIZE, the main thread 70 %."""
     program = build("threads.c", flags=("-O1", "-pthread"))
-    trace = record(program, tmp_path, "together", "1", "14000", env={"VT_BUFFER_SIZE": "650K"})
+    trace = record(program, tmp_path, "together", "1", "34000", env={"VT_BUFFER_SIZE": "650K"})
     assert 7 * IN_CHUNK < kept(trace, 0) <= 8 * IN_CHUNK + 2  # 455 KiB: 8 chunks
     assert IN_CHUNK < kept(trace, 1) <= 2 * IN_CHUNK + 2 + 2  # 65 KiB: 2 chunks; body and work are closed
 

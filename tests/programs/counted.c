@@ -24,7 +24,7 @@ static QUIET void *body(void *arg)
     for (long i = 0; i < limit; i++) {
         work(i);
         atomic_store_explicit(count, i + 1, memory_order_release);
-        for (int k = 0; k < 300; k++)
+        for (int k = 0; k < 2000; k++)
             sink = k;
     }
     for (;;)

@@ -18,7 +18,11 @@ KEEP void step(int i)
 
 KEEP int fib(int n)
 {
-    return n < 2 ? n : fib(n - 1) + fib(n - 2);
+    if (n < 2)
+        return n;
+    int a = fib(n - 1), b = fib(n - 2);
+    sink = b; /* or the second call would become a loop */
+    return a + b;
 }
 
 int main(void)

@@ -43,8 +43,9 @@ class Builder:
         if key not in self._built:
             place = self._directory / f"{len(self._built):03d}"
             place.mkdir()
-            self._compile(sources, compiler, flags, place / name, mode, plain)
             self._built[key] = place / name
+            self._compile(sources, compiler, flags, place / name, mode, plain)
+        assert self._built[key].exists(), f"{name} could not be built, see the first test that wanted it"
         return self._built[key]
 
     def _compile(
@@ -64,4 +65,3 @@ class Builder:
         # Libraries come behind the sources that use them.
         paths = [PROGRAMS / source for source in sources]
         call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)
-        assert target.exists(), f"{target.name} was not made by {words}"

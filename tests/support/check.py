@@ -51,7 +51,8 @@ def _check_definitions(trace: Trace) -> None:
         assert all(re.fullmatch(r"Thread \d+(:.*)?", name) for name in names[1:]), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
     for region in trace.regions.values():
-        assert region.name and region.canonical, region
+        assert region.name, region
+        assert region.canonical, region
         assert region.line == 0 or region.file, region
     # The otf2 package refuses undefined ids itself, so looking them up here is enough for regions and communicators.
     for event in trace.events:

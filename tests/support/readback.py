@@ -138,13 +138,13 @@ class Trace:
 
 def short(name: str) -> str:
     """A demangled name without return type, template arguments and parameters: int a::f<int>(int) -> a::f."""
-    name = name.replace("(anonymous namespace)", "{anonymous}")
     if name.startswith("operator") or "{lambda" in name:
         return name
+    name = name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{call}")
     while True:
         bare = re.sub(r"<[^<>]*>|\([^()]*\)(?: const)?(?:\[[^\]]*\])?", "", name)
         if bare == name:
-            return bare.split(" ")[-1].strip("*&")
+            return bare.split(" ")[-1].strip("*&").replace("{call}", "()")
         name = bare
 
 
