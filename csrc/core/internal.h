@@ -25,6 +25,7 @@ struct vt_location {
     volatile uintptr_t busy;  /* the stack pointer of who is recording; keeps signal handlers out */
     uint64_t *cursor;         /* where the next record goes */
     uint64_t *volatile limit; /* end of the chunk; NULL sends the next event to the slow path */
+    volatile uint64_t vforked; /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
     uint64_t last;            /* ticks of the newest record */
     uintptr_t code_base[2];   /* the two modules seen last: address range and place in the code space */
     uint32_t code_size[2], code_slot[2];
@@ -123,6 +124,9 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
 /* define.c */
 int vt_define_at(struct vt_location *l, const void *bytes, size_t n); /* under busy or the lock of an ended location */
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
+
+/* vfork.c */
+int vt_is_vfork_child(struct vt_location *l);
 
 /* codec.c */
 struct vt_encoded { uint8_t codec; const void *data; uint32_t bytes; };

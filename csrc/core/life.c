@@ -26,6 +26,14 @@ static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"
 static pthread_key_t thread_end;
 static int has_thread_end;
 
+/* Where the kernel does not wipe pages for children (before Linux 4.14). */
+static void in_child(void)
+{
+    *alive = 0;
+    if (vt_here) vt_here->limit = NULL;
+    vt_here = NULL;
+}
+
 static void on_thread_end(void *location) { atomic_store(&((struct vt_location *)location)->ended, 1); }
 
 static void new_head(void)
@@ -89,6 +97,7 @@ static int start(void)
     *alive = 1;
     if (!again) {
         vt_codec_open();
+        pthread_atfork(NULL, NULL, in_child);
         has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
     }
     again = 1;
@@ -322,7 +331,10 @@ static void say_what_was_written(int all)
                   "VT_BUFFER_SIZE keeps them", (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
     if (lost)
         vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
-    if (!all)
+    if (!all && !vt_process.head.buffer[0])
+        vt_say(1, "the local files are not complete, and the rest is lost: nothing could be written to %s",
+               vt_process.set.gdir);
+    else if (!all)
         vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
            (unsigned long long)records, (unsigned long long)bytes, operand);

@@ -204,6 +204,7 @@ static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint6
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     uint64_t flushed = 0, lost;
+    if (VT_UNLIKELY(l->vforked) && vt_is_vfork_child(l)) return;
     if (!room(l, n + ROOM_BESIDE, &flushed)) {
         atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
         return;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* writer LIBRARY DIRECTORY EVENTS: the floor of unifying: Enter and Leave written by libotf2 itself, in a loop, with its
+   own prototypes as the kernel does. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2 archive", "event writer". */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef int (*enter_function)(void *writer, void *attributes, uint64_t time, uint32_t region);
+
+static uint8_t flush(void *user, uint8_t type, uint64_t location, void *caller, _Bool final)
+{
+    (void)user, (void)type, (void)location, (void)caller, (void)final;
+    return 1; /* OTF2_FLUSH */
+}
+
+static void *lib;
+
+static void *find(const char *name)
+{
+    void *p = dlsym(lib, name);
+    if (!p) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    return p;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4 || !(lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL))) return 2;
+    long events = atol(argv[3]);
+    struct { void *before, *after; } callbacks = {(void *)flush, NULL};
+    void *(*open)(const char *, const char *, uint8_t, uint64_t, uint64_t, uint8_t, uint8_t) = find("OTF2_Archive_Open");
+    int (*set_flush)(void *, const void *, void *) = find("OTF2_Archive_SetFlushCallbacks");
+    int (*serial)(void *) = find("OTF2_Archive_SetSerialCollectiveCallbacks"), (*open_events)(void *) = find("OTF2_Archive_OpenEvtFiles");
+    void *(*get)(void *, uint64_t) = find("OTF2_Archive_GetEvtWriter");
+    int (*close_writer)(void *, void *) = find("OTF2_Archive_CloseEvtWriter"), (*close)(void *) = find("OTF2_Archive_Close");
+    enter_function enter = (enter_function)find("OTF2_EvtWriter_Enter"), leave = (enter_function)find("OTF2_EvtWriter_Leave");
+    void *archive = open(argv[2], "traces", 0, 1 << 20, 256 << 10, 1, 1);
+    if (!archive || set_flush(archive, &callbacks, NULL) || serial(archive) || open_events(archive)) return 1;
+    void *writer = get(archive, 0);
+    double begin = now();
+    for (long i = 0; i < events; i += 2)
+        if (enter(writer, NULL, (uint64_t)i, 3) || leave(writer, NULL, (uint64_t)i + 1, 3)) return 1;
+    close_writer(archive, writer);
+    printf("%.3f\n", (now() - begin) / (double)events);
+    close(archive);
+    return 0;
+}
