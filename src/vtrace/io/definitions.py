@@ -39,12 +39,14 @@ class LocationGroup:
 
 @dataclass
 class Location:
-    """A thread of a location group. events: as many as were written; 0 takes what the archive itself has counted."""
+    """A thread of a location group. events: as many as were written; 0 takes what the archive itself has counted.
+    properties: whole numbers, at least 0, by name."""
 
     name: str
     group: int
     type: str = "CPU_THREAD"
     events: int = 0
+    properties: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -221,6 +223,9 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
         kind = getattr(_otf2, f"LOCATION_TYPE_{location.type}")
         name = strings[location.name]
         _otf2.GlobalDefWriter_WriteLocation(writer, number, name, kind, location.events, location.group)
+        for key, value in location.properties.items():
+            number_value = _otf2.AttributeValue(uint64=value)
+            _otf2.GlobalDefWriter_WriteLocationProperty(writer, number, strings[key], _otf2.TYPE_UINT64, number_value)
 
 
 def _write_metrics(writer: Any, strings: _Strings, d: Definitions) -> None:
