@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The example heat2d from its Makefile to the archive: every count follows from ranks, cells and steps."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.check import check, rank_in
+from support.readback import Trace
+from support.run import names, run, unify, vtrace
+from support.tools import ROOT, call, command, need
+
+CELLS, STEPS, REPORTS = 26, 50, 2
+MAKEFILE = ROOT / "examples" / "heat2d" / "Makefile"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with heat2d, made by the example's Makefile."""
+    need("mpicc")
+    place = tmp_path_factory.mktemp("heat2d")
+    wrapper = place / "cc"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(command("vtrace-cc"))} "$@"\n')
+    wrapper.chmod(0o755)
+    call([need("make"), "-f", MAKEFILE, f"CC={wrapper}"], place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def traced(built: Path) -> Trace:
+    """The archive of a run on 2 x 2 ranks."""
+    done = run(built / "heat2d", built, str(CELLS), str(STEPS), ranks=4)
+    assert done.stdout.splitlines()[-1].endswith(": ok")
+    local = {f"heat2d.{rank}.{kind}.z" for rank in range(1, 5) for kind in ("def", "events")} | {"heat2d.uctl"}
+    assert local <= names(built)
+    unify(built, "heat2d")
+    assert not local & names(built)
+    return check(built / "heat2d.trace")
+
+
+def test_one_location_for_each_rank(traced: Trace) -> None:
+    assert [location.group for location in traced.locations.values()] == [f"MPI Rank {rank}" for rank in range(4)]
+    assert {location.name for location in traced.locations.values()} == {"Master thread"}
+
+
+def test_messages_of_the_halo(traced: Trace) -> None:
+    """Each rank of a 2 x 2 grid has two neighbours; a message to MPI_PROC_NULL is none."""
+    kinds = traced.kinds()
+    for kind in ("MpiIsend", "MpiIsendComplete", "MpiIrecvRequest", "MpiIrecv"):
+        assert kinds[kind] == 4 * 2 * STEPS
+    assert kinds["MpiSend"] == kinds["MpiRecv"] == 0
+    sent: Counter[tuple[int, int, int, int]] = Counter()
+    for event in traced.events:
+        if event.kind == "MpiIsend":
+            a = event.attrs
+            assert traced.comms[a["communicator"]].name == "heat grid"
+            sender = rank_in(traced, a["communicator"], event.location)
+            sent[(sender, a["receiver"], a["msg_tag"], a["msg_length"])] += 1
+    # Northward 0, southward 1, westward 2, eastward 3; half a row or column of doubles (columns as a vector).
+    links = [(2, 0, 0), (3, 1, 0), (0, 2, 1), (1, 3, 1), (1, 0, 2), (3, 2, 2), (0, 1, 3), (2, 3, 3)]
+    assert sent == {(*link, CELLS // 2 * 8): STEPS for link in links}
+
+
+def test_collectives_and_their_communicators(traced: Trace) -> None:
+    done: Counter[tuple[str, str]] = Counter()
+    for event in traced.events:
+        if event.kind == "MpiCollectiveEnd":
+            comm = traced.comms[event.attrs["communicator"]]
+            assert event.location in (comm.members or ())
+            done[(event.attrs["collective_op"], f"{len(comm.members or ())} ranks, {comm.name}")] += 1
+    whole, row = "4 ranks, heat grid", "2 ranks, MPI_Comm_split of heat grid"
+    assert done[("BCAST", "4 ranks, MPI_COMM_WORLD")] == 4
+    assert done[("ALLREDUCE", whole)] == 4 * (STEPS + 1)
+    assert done[("REDUCE", row)] == 4 * REPORTS
+    # What is left are the calls that make and free communicators.
+    assert {operation for operation, _ in done} <= {"BCAST", "ALLREDUCE", "REDUCE", "CREATE_HANDLE", "DESTROY_HANDLE"}
+    rows = [comm.members for comm in traced.comms.values() if comm.members and len(comm.members) == 2]
+    assert sorted(rows) == [(0, 1), (2, 3)]
+
+
+def test_functions_of_both_sources(traced: Trace) -> None:
+    own = {
+        "main": 1, "fill": 2, "solve": 1, "update": STEPS, "residual": STEPS, "largest_error": 1, "grid_create": 1,
+        "grid_free": 1, "part": 2, "exchange_halo": STEPS, "sum_of_rows": REPORTS,
+    }  # fmt: skip
+    mpi = {
+        "MPI_Init": 1, "MPI_Finalize": 1, "MPI_Comm_rank": 3, "MPI_Comm_size": 1, "MPI_Bcast": 1, "MPI_Dims_create": 1,
+        "MPI_Cart_create": 1, "MPI_Comm_set_name": 1, "MPI_Cart_coords": 1, "MPI_Cart_shift": 2, "MPI_Comm_split": 1,
+        "MPI_Type_vector": 1, "MPI_Type_commit": 1, "MPI_Type_free": 1, "MPI_Comm_free": 2, "MPI_Reduce": REPORTS,
+        "MPI_Allreduce": STEPS + 1, "MPI_Irecv": 4 * STEPS, "MPI_Isend": 4 * STEPS, "MPI_Waitall": STEPS,
+    }  # fmt: skip
+    for location in traced.locations:
+        assert traced.calls(location) == own | mpi
+    files = {traced.region(name).name: Path(traced.region(name).file or "").name for name in own}
+    assert {name for name, file in files.items() if file == "halo.c"} == {
+        "grid_create", "grid_free", "part", "exchange_halo", "sum_of_rows",
+    }  # fmt: skip
+    assert set(files.values()) == {"heat.c", "halo.c"}
+    edges = traced.edges(0)
+    assert edges[(None, "main")] == 1
+    assert edges[("solve", "exchange_halo")] == edges[("exchange_halo", "MPI_Waitall")] == STEPS
+
+
+def test_info_names_what_is_there(traced: Trace) -> None:
+    shown = vtrace(traced.path.parent, "info", "heat2d").stdout
+    assert "heat2d" in shown
+    assert str(8 * STEPS) in shown
+
+
+def test_untraced_it_computes_the_same(built: Path, tmp_path: Path) -> None:
+    need("mpicc")
+    call([need("make"), "-f", MAKEFILE, f"CC={need('mpicc')}"], tmp_path)
+    plain = run(tmp_path / "heat2d", tmp_path, str(CELLS), str(STEPS), ranks=2)
+    recorded = run(built / "heat2d", tmp_path, str(CELLS), str(STEPS), ranks=2)
+    assert plain.stdout == recorded.stdout
