@@ -50,8 +50,12 @@ int main(int argc, char **argv)
     pthread_create(&sender, 0, send, 0);
     while (!handlers)
         ;
-    for (long i = 0; i < calls; i++)
+    for (long i = 0; i < calls; i++) {
+        long seen = handlers;
+        while (i % 1000 == 0 && handlers == seen && handlers < signals)
+            ; /* the other thread may have to wait for its turn */
         work(i);
+    }
     finished = 1;
     pthread_join(sender, 0);
     printf("%ld\n", handlers);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -50,6 +51,8 @@ def _check_definitions(trace: Trace) -> None:
         assert names[0] == "Master thread", f"{group}: {names}"
         assert all(re.fullmatch(r"Thread \d+(:.*)?", name) for name in names[1:]), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
+    if "VTRACE::EVENTS" in trace.properties:
+        assert json.loads(trace.properties["VTRACE::EVENTS"]) == trace.kinds()
     for region in trace.regions.values():
         assert region.name, region
         assert region.canonical, region
