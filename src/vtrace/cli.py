@@ -42,7 +42,7 @@ _HELP = """Records what parallel programs do over time, as OTF2 archives.
   vtrace info heat                  see what is in it"""
 
 
-@click.group(cls=_Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=_Commands, help=_HELP, context_settings=console.CLICK_SETTINGS)
 @click.version_option(__version__, "-V", "--version", prog_name="vtrace", message="%(prog)s %(version)s")
 def command() -> None:
     pass

@@ -18,6 +18,7 @@ from vtrace.errors import VtraceError
 QUIET, NORMAL, VERBOSE, DEBUG = 0, 1, 2, 3
 """Levels of talk, numbered as VT_VERBOSE: errors only; warnings and results; what is done; each file too."""
 
+CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _LINE_SECONDS = 10.0
 
 

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from vtrace import __version__
 from vtrace import console as talk
-from vtrace.console import Console
+from vtrace.console import CLICK_SETTINGS, Console
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
 
@@ -39,13 +39,13 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
     return [CompletionItem(directory + slash + name) for name in names if name.startswith(start)]
 
 
-@click.command(help=_HELP, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("prefix", shell_complete=_complete)
-@click.option("-o", "name", metavar="NAME", help="Write NAME.trace, beside the local files unless NAME has a directory.")
+@click.option("-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory.")
 @click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
 @click.option("-p", "--progress", is_flag=True, help="Show the progress.")
 @click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only.")
-@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv names every file.")
+@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file.")
 @click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), help="Threads to use [default: cores, up to 8].")
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--salvage", is_flag=True, help="Use what comes before damage, and what is there of an incomplete run.")
@@ -67,7 +67,8 @@ def command(
     world = _count(written.ranks, "rank") if written.ranks else _count(written.processes, "process", "processes")
     console.result(
         f"{written.archive}: {world}, {_count(written.locations, 'location')}, {_count(written.events, 'event')}, "
-        f"{_count(written.messages, 'message')}, {_count(written.collectives, 'collective call')}, {written.seconds:.6g} s"
+        f"{_count(written.messages, 'message')}, {_count(written.collectives, 'collective call')}, "
+        f"{written.seconds:.6g} s"
     )
     target = written.archive if name or keep else path
     console.result(f"next: vtrace info {shlex.quote(str(target))}")

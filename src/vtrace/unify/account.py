@@ -13,13 +13,15 @@ from typing import Any
 from vtrace import __version__
 from vtrace.io.archive import Definitions, Marker
 from vtrace.io.kernel import Transcoded
+from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 
-PROPERTY = "VTRACE::"
 _TEXT_MAX = 16_384
 """Longest property: OTF2 reads an anchor file of 256 KiB at most."""
+_COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED")
+_WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit")
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 
 
@@ -45,17 +47,15 @@ class Row:
         summary = self.process.definitions.summaries.get(self.number)
         return (self.result.clamped if self.result else 0) + (summary.clamped if summary else 0)
 
-    def coverage(self) -> dict[str, Any]:
-        """What `vtrace info` shows of the location."""
+    @property
+    def coverage(self) -> dict[str, int]:
+        """How far the location is recorded: ns from its first to its last event and parts of these; counts."""
         r = self.result
-        return {
-            "seconds": (r.last_ns - r.first_ns) / 1e9 if r else 0.0,
-            "flushed": r.flush_ns / 1e9 if r else 0.0,
-            "off": r.off_ns / 1e9 if r else 0.0,
-            "lost": self.lost,
-            "clamped": self.clamped,
-            "limit": r is not None and r.limit_ns is not None,
-        }
+        if r is None:
+            return dict.fromkeys(_COVERAGE, 0)
+        stopped = int(r.limit_ns is not None)
+        values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped)
+        return dict(zip(_COVERAGE, values, strict=True))
 
 
 def counts(rows: Sequence[Row]) -> Counter[str]:
@@ -75,7 +75,7 @@ def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
         "command": _short(known.get("command", [])),
         "executable": known.get("executable", ""),
         "directory": known.get("directory", ""),
-        "user": known.get("user", ""),
+        "user": _owner(first),
         "run": run.id.hex(),
         "prefix": run.prefix.name,
         "recorded_by": first.head.tool,
@@ -93,8 +93,16 @@ def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
 
 
+def _owner(process: Process) -> str:
+    try:
+        return process.all_files()[-1].owner()
+    except (OSError, KeyError):
+        return ""
+
+
 def _short(words: Sequence[str]) -> list[str]:
-    kept, size = [], 0
+    kept: list[str] = []
+    size = 0
     for word in words:
         size += len(word) + 4
         if size > _TEXT_MAX:
@@ -104,9 +112,13 @@ def _short(words: Sequence[str]) -> list[str]:
 
 
 def _sums(rows: Sequence[Row]) -> dict[str, Any]:
-    each = [row.coverage() for row in rows]
-    seconds = {key: round(sum(c[key] for c in each), 9) for key in ("seconds", "flushed", "off")}
-    return seconds | {key: sum(c[key] for c in each) for key in ("lost", "clamped", "limit")}
+    ns = {word: sum(row.coverage[key] for row in rows) for key, word in zip(_COVERAGE, _WORDS, strict=True)}
+    return {word: value / 1e9 if word in _WORDS[:3] else value for word, value in ns.items()}
+
+
+def location_properties(row: Row) -> dict[str, int]:
+    """What stands with each location in the archive."""
+    return {PROPERTY + key: value for key, value in row.coverage.items()}
 
 
 def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
@@ -114,7 +126,8 @@ def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
     found = []
     for row in rows:
         if row.result and row.result.limit_ns is not None:
-            text = f"vtrace: recording stopped, VT_MAX_FLUSHES={_max_flushes(row.process)} reached: {row.lost} events missing"
+            why = f"VT_MAX_FLUSHES={_max_flushes(row.process)} reached"
+            text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
         if row.number == 0 and row.process.died and row.result:
             text = f"{row.process.label} ended without completing its files"
@@ -132,14 +145,16 @@ def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
     if limited:
         lost = sum(row.lost for row in limited)
+        limit = f"VT_MAX_FLUSHES={_max_flushes(limited[0].process)}"
         yield (
-            f"recording stopped on {_locations(limited)} at VT_MAX_FLUSHES={_max_flushes(limited[0].process)}: {lost} events "
-            "are missing (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)"
+            f"recording stopped on {_locations(limited)} at {limit}: {lost} events are missing "
+            "(VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)"
         )
     died = [row.process for row in rows if row.number == 0 and row.process.died]
     if died:
-        names = ", ".join(process.label for process in died[:8]) + (f" and {len(died) - 8} more" if len(died) > 8 else "")
-        yield f"{names} ended without completing the files: what was recorded up to then is in the archive"
+        more = f" and {len(died) - 8} more" if len(died) > 8 else ""
+        names = ", ".join(process.label for process in died[:8])
+        yield f"{names}{more} ended without completing the files: what was recorded up to then is in the archive"
     lost = sum(row.lost for row in rows if row not in limited)
     if lost:
         yield f"{lost} events were not recorded on {_locations([r for r in rows if r.lost and r not in limited])}"

@@ -72,7 +72,7 @@ def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:
     """One curve for each source, and what is doubtful about them.
 
     Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
-    make one curve, so that their order in time is the counter's. Hosts are aligned by the real time of their first pair.
+    make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
     """
     hosts: dict[str, list[int]] = {}
     for i, source in enumerate(sources):

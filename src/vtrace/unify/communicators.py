@@ -33,10 +33,14 @@ _KIND_NAMES = {number: name for name, number in COMM_KINDS.items()}
 class Member(Protocol):
     """What is needed of a process. index: its place among all MPI processes, None without MPI."""
 
-    world: int
-    rank: int | None
-    index: int | None
-    definitions: ProcessDefinitions
+    @property
+    def world(self) -> int: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def definitions(self) -> ProcessDefinitions: ...
 
 
 @dataclass
@@ -106,7 +110,7 @@ def _identify(processes: Sequence[Member]) -> tuple[list[_Merged], list[dict[int
         for local, comm in sorted(process.definitions.comms.items()):
             kind = _KIND_NAMES.get(comm.kind, "OTHER")
             parent = own.get(comm.parent) if comm.parent is not None else None  # parents have smaller ids
-            key = (kind,) if kind == "SELF" else (kind, parent, comm.tag, comm.hash, comm.count)
+            key = (kind,) if kind == "SELF" else (kind, parent, comm.tag, comm.hash, comm.serial)
             if key not in numbers:
                 if max(comm.size, comm.remote) > _MOST_MEMBERS:
                     raise FormatError(f"a communicator of {comm.size} + {comm.remote} members", "a def file is damaged")
@@ -120,7 +124,7 @@ def _identify(processes: Sequence[Member]) -> tuple[list[_Merged], list[dict[int
     return merged, tables
 
 
-Indices = dict[tuple[int, int | None], int | None]
+Indices = dict[tuple[int, int | None], int]
 
 
 def _collect(comm: _Merged, indices: Indices, parent: npt.NDArray[np.int64]) -> None:
@@ -180,8 +184,7 @@ def _filled(pieces: list[Members], size: int, indices: Indices) -> npt.NDArray[n
 
 
 def _index(indices: Indices, world: int, rank: int) -> int:
-    found = indices.get((world, rank))
-    return _UNKNOWN if found is None else found
+    return indices.get((world, rank), _UNKNOWN)
 
 
 def _place(members: npt.NDArray[np.int64], process: Member, local: int) -> None:

@@ -34,13 +34,14 @@ class Module(NamedTuple):
 
 
 class Comm(NamedTuple):
-    """A communicator as one member saw it come. remote: size of the other group, 0 if there is none."""
+    """A communicator as one member saw it come. serial: count of format.h; remote: size of the other
+    group, 0 if there is none."""
 
     kind: int
     parent: int | None
     tag: int | str
     hash: int
-    count: int
+    serial: int
     size: int
     rank: int
     remote: int

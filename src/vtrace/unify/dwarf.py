@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _SUBPROGRAM = 0x2E
-_WITHOUT_FUNCTIONS = {0x02, 0x04, 0x13, 0x17, 0x1D, 0x48, 0x4109}
-"""class, enumeration, structure, union, inlined subroutine, call sites: skipped by their sibling."""
+_WITHOUT_FUNCTIONS = {0x04, 0x1D, 0x48, 0x4109}
+"""Enumerations, inlined subroutines and call sites are skipped by their sibling; classes hold local functions."""
 _SIBLING, _LOW_PC, _RANGES = 0x01, 0x11, 0x55
 _INDIRECT, _IMPLICIT_CONST, _ADDR = 0x16, 0x21, 0x01
 _ADDRESS_INDEX = {0x1B, 0x29, 0x2A, 0x2B, 0x2C, 0x1F01}
@@ -36,12 +36,12 @@ class _Kind(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function's entry: offset in .debug_info; its address, or the index of it in .debug_addr; neither where its
+    """A function's entry: offset in .debug_info; its address, or its slot in .debug_addr; neither where its
     code lies in several ranges."""
 
     offset: int
     address: int | None = None
-    index: int | None = None
+    slot: int | None = None
 
 
 class Unit(NamedTuple):
@@ -149,7 +149,7 @@ class Functions:
 def _function(offset: int, values: dict[int, tuple[int, int]]) -> Iterator[Function]:
     if _LOW_PC in values:
         form, value = values[_LOW_PC]
-        yield Function(offset, index=value) if form in _ADDRESS_INDEX else Function(offset, address=value)
+        yield Function(offset, slot=value) if form in _ADDRESS_INDEX else Function(offset, address=value)
     elif _RANGES in values:
         yield Function(offset)
 

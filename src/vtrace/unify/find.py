@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local import FileHead, Uctl, read_head, read_uctl
-from vtrace.io.records import BUFFER, DEFINITION_DATA
+from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.process import Process
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
@@ -126,8 +126,8 @@ def _heads(paths: Iterable[Path], salvage: bool, warn: Warn) -> list[FileHead]:
             heads.append(read_head(path))
         except FormatError as error:
             if not salvage:
-                message = str(error.args[0])
-                raise FormatError(message, error.hint or "move it away, or use --salvage to go on without it") from error
+                hint = error.hint or "move it away, or use --salvage to go on without it"
+                raise FormatError(str(error.args[0]), hint) from error
             warn(f"{error.args[0]}: left out")
     return heads
 
@@ -160,7 +160,8 @@ def _nothing(prefix: Path) -> VtraceError:
 def _processes(heads: list[FileHead]) -> list[Process]:
     """Joins files by the process that wrote them; ranks of the first world come first, then all others by start."""
     found: dict[tuple[str, int, int], Process] = {}
-    for head in sorted(heads, key=lambda h: (h.content == BUFFER, h.content != DEFINITION_DATA, h.location, h.path.name)):
+    order = (DEFINITION_DATA, EVENTS, BUFFER)
+    for head in sorted(heads, key=lambda h: (order.index(h.content), h.location, h.path.name)):
         process = found.setdefault(head.process, Process(head))
         if head.content == BUFFER:
             process.buffer = head.path

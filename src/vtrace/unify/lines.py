@@ -39,8 +39,7 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
         if not elf.has_dwarf_info():
             return found
         info = elf.get_dwarf_info()
-        sections = info.debug_info_sec, info.debug_abbrev_sec
-        functions = Functions(*(section.stream.getvalue() for section in sections))
+        functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
         for unit, wanted in _units(info, sorted(addresses)):
             try:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
@@ -49,6 +48,11 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
     except _BROKEN:
         pass
     return found
+
+
+def _bytes(section: Any) -> bytes:
+    data: bytes = section.stream.getvalue()
+    return data
 
 
 def _units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
@@ -104,9 +108,11 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
             attributes = _attributes(die)
+            if "DW_AT_decl_line" not in attributes:  # g++ gives a lambda's body no place, only its class
+                attributes = dict(die.get_parent().attributes)
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
             file = _file(header, index.value, comp_dir) if header and index is not None else None
-            name = _text(attributes.get("DW_AT_name")) if fortran else None
+            name = _text(attributes.get("DW_AT_name")) if fortran else ""
             found[address] = Position(file, line.value if line is not None else 0, fortran, name or None)
         if not missing:
             break
@@ -123,8 +129,8 @@ def _entries(info: Any, unit: Any, function: Function) -> set[int]:
     """The addresses at which a function may begin: hot and cold parts are told apart by who asks."""
     if function.address is not None:
         return {function.address}
-    if function.index is not None:
-        return {info.get_addr(unit, function.index)}
+    if function.slot is not None:
+        return {info.get_addr(unit, function.slot)}
     top = unit.get_top_DIE().attributes
     base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
     die = unit.get_DIE_from_refaddr(function.offset)

@@ -23,7 +23,7 @@ Ids = npt.NDArray[np.uint32]
 def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
     """Hosts, processes and threads; numbers each process's locations and gives MPI processes their index."""
     hosts = list(dict.fromkeys(process.head.host for process in processes))
-    common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"
+    common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"  # noqa: RUF071 (host names)
     definitions.machine = common
     definitions.nodes.append(SystemNode(common, "machine", None, "MACHINE"))
     definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]

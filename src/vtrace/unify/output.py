@@ -53,7 +53,9 @@ class Output:
         self.archive = Archive(self._temporary)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if kind is not None and issubclass(kind, Exception):  # at an interrupt the kernel may still be writing
             self.archive.abort()
         shutil.rmtree(self._temporary, ignore_errors=True)

@@ -198,7 +198,9 @@ def _stored(row: Row) -> int:
     return row.process.stored.get(row.number, 0)
 
 
-def _in_threads(threads: int, items: Iterable[Item], work: Callable[[Item], None], done: Callable[[Item], None]) -> None:
+def _in_threads(
+    threads: int, items: Iterable[Item], work: Callable[[Item], None], done: Callable[[Item], None]
+) -> None:
     """Works on all items; the first failure is raised when no thread works any more, an interrupt at once."""
     pool = ThreadPoolExecutor(threads)
     try:
@@ -222,7 +224,9 @@ def _complete(definitions: Definitions, run: Run, rows: Sequence[Row]) -> None:
     definitions.realtime += definitions.offset
     account.used_regions(definitions, rows)
     for row in rows:
-        definitions.locations[row.id].events = row.result.events if row.result else 0
+        location = definitions.locations[row.id]
+        location.events = row.result.events if row.result else 0
+        location.properties = account.location_properties(row)
     definitions.properties = account.properties(run, rows)
 
 

@@ -22,7 +22,10 @@ from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
 
-_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+"""Elf64_Sym."""
 _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
 """Of several names at one address the global one is shown, else the weak, else the local."""
@@ -92,7 +95,9 @@ class Symbols:
         return os.stat(path).st_mtime_ns > self.run_start
 
 
-def places(modules: Sequence[Module], offsets: npt.NDArray[np.uint32], addresses: npt.NDArray[np.uint64]) -> list[Place]:
+def places(
+    modules: Sequence[Module], offsets: npt.NDArray[np.uint32], addresses: npt.NDArray[np.uint64]
+) -> list[Place]:
     """Where the offsets in a process's code space lie, then where its plain addresses do."""
     slots = sorted({module.slot: module for module in modules}.items())
     starts = sorted({module.start: module for module in modules}.items())

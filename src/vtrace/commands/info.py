@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace info: who recorded what, where and when, and how much of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
+
+_MOST_LINES = 40
+_TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
+_COUNTS = {"LOST": "lost", "CLAMPED": "clamped"}
+Pairs = list[tuple[str, str]]
+
+
+@click.command()
+@click.argument("target", metavar="PREFIX|ARCHIVE")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(target: str, as_json: bool) -> None:
+    """Show who recorded a trace, where, when and how, and what is in it.
+
+    \b
+    Examples:
+      vtrace info heat              heat.trace, or local files that are not unified yet
+      vtrace info heat.trace --json
+      vtrace info run/traces.otf2   archives of other tools too
+    """
+    anchor = find_anchor(Path(target))
+    if anchor is None:
+        found = _local(Path(target))
+        click.echo(_plain(json.dumps(found, indent=2) if as_json else _local_text(found)))
+        return
+    overview = read_overview(anchor)
+    if as_json:
+        click.echo(json.dumps(_data(overview), indent=2))
+    else:
+        click.echo(_plain(_text(overview)))
+
+
+def _data(o: Overview) -> dict[str, Any]:
+    return {
+        "archive": str(o.anchor.parent),
+        "creator": o.creator,
+        "machine": o.machine,
+        "start": _when(o.start),
+        "seconds": o.seconds,
+        "about": o.vtrace.get("ABOUT", {}),
+        "settings": o.vtrace.get("SETTINGS", {}),
+        "events": o.vtrace.get("EVENTS", {}),
+        "coverage": o.vtrace.get("COVERAGE", {}),
+        "regions": o.regions,
+        "communicators": o.communicators,
+        "locations": [_location_data(location) for location in o.locations],
+    }
+
+
+def _location_data(location: LocationLine) -> dict[str, Any]:
+    known = location.properties
+    data = {"id": location.id, "name": location.name, "process": location.process, "host": location.host}
+    times = {word: known.get(key, 0) / 1e9 for key, word in _TIMES.items()} if known else {}
+    counts: dict[str, Any] = {word: known.get(key, 0) for key, word in _COUNTS.items()} if known else {}
+    limit = {"limit": bool(known.get("STOPPED"))} if known else {}
+    return data | {"events": location.events} | times | counts | limit
+
+
+def _text(o: Overview) -> str:
+    parts = [f"{o.anchor.parent}", *_aligned(_about(o))]
+    events = o.vtrace.get("EVENTS", {})
+    if events:
+        parts += ["", "Events", *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)]
+    parts += ["", "Locations", *_table(o.locations)]
+    return "\n".join(parts)
+
+
+def _about(o: Overview) -> Pairs:
+    about, coverage = o.vtrace.get("ABOUT", {}), o.vtrace.get("COVERAGE", {})
+    hosts = list(dict.fromkeys(location.host for location in o.locations))
+    who = " by " + about["user"] if about.get("user") else ""
+    processes = len({location.process for location in o.locations})
+    pairs = [
+        ("command", shlex.join(about.get("command", []))),
+        ("recorded", f"{_when(o.start)}{who}, {about.get('recorded_by') or o.creator}"),
+        ("directory", about.get("directory", "")),
+        ("unified", f"{about['unified_by']} on {about['unified_on']}" if about else ""),
+        ("hosts", _some(hosts)),
+        ("processes", f"{processes}, locations {len(o.locations)}, regions {o.regions}"),
+        ("communicators", _some(o.communicators)),
+        ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
+        ("MPI", about.get("shim.mpi", "")),
+        ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
+        ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
+        ("coverage", _coverage(coverage)),
+    ]
+    return [(key, value) for key, value in pairs if value]
+
+
+def _coverage(sums: dict[str, Any]) -> str:
+    if not sums:
+        return ""
+    parts = [f"{sums['lost']:,} events lost" if sums["lost"] else "all events recorded"]
+    parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
+    parts += [f"{sums['clamped']:,} times clamped"] if sums["clamped"] else []
+    parts += [f"{sums['limit']} locations stopped at VT_MAX_FLUSHES"] if sums["limit"] else []
+    return ", ".join(parts)
+
+
+def _table(locations: list[LocationLine]) -> list[str]:
+    head = ["id", "process", "location", "host", "events", *_TIMES.values(), *_COUNTS.values()]
+    rows = [head]
+    for line in locations[:_MOST_LINES]:
+        known = line.properties
+        numbers = [f"{known[key] / 1e9:.6g}" if key in known else "-" for key in _TIMES]
+        numbers += [f"{known[key]:,}" if key in known else "-" for key in _COUNTS]
+        rows.append([str(line.id), line.process, line.name, line.host, f"{line.events:,}", *numbers])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = {1, 2, 3}
+    lines = []
+    for row in rows:
+        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("  " + "  ".join(cells).rstrip())
+    more = len(locations) - _MOST_LINES
+    return lines + ([f"  ... and {more} more: --json shows all"] if more > 0 else [])
+
+
+def _local(prefix: Path) -> dict[str, Any]:
+    """What lies there of a run that is not unified yet."""
+    from vtrace.unify.find import find_run, ranges, resolve_prefix
+
+    prefix = resolve_prefix(str(prefix))
+    notes: list[str] = []
+    run = find_run(prefix, True, notes.append)
+    first = run.processes[0].head
+    files = run.local_files()
+    return {
+        "prefix": str(prefix),
+        "start": _when(min(process.head.start for process in run.processes)),
+        "tool": first.tool,
+        "processes": len(run.processes),
+        "hosts": sorted({process.head.host for process in run.processes}),
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files if path.exists()),
+        "missing_ranks": ranges(run.missing),
+        "running": [process.label for process in run.running],
+        "files_of_other_runs": [path.name for path in run.others],
+        "problems": notes,
+        "next": f"vtunify {shlex.quote(str(prefix))}",
+    }
+
+
+def _local_text(found: dict[str, Any]) -> str:
+    pairs = [
+        ("recorded", f"{found['start']}, {found['tool']}"),
+        ("hosts", _some(found["hosts"])),
+        ("processes", str(found["processes"])),
+        ("files", f"{found['files']}, {found['bytes']:,} bytes"),
+        ("missing", f"ranks {found['missing_ranks']}" if found["missing_ranks"] else ""),
+        ("running", _some(found["running"])),
+        ("other runs", _some(found["files_of_other_runs"])),
+        ("problems", "; ".join(found["problems"])),
+    ]
+    lines = _aligned([(key, value) for key, value in pairs if value])
+    return "\n".join([f"{found['prefix']}: local files, not unified yet", *lines, f"next: {found['next']}"])
+
+
+def _aligned(pairs: Pairs, right: bool = False) -> list[str]:
+    width = max((len(key) for key, _ in pairs), default=0)
+    numbers = max((len(value) for _, value in pairs), default=0) if right else 0
+    return [f"  {key.ljust(width)}  {value.rjust(numbers)}" for key, value in pairs]
+
+
+def _some(names: Iterable[str], most: int = 8) -> str:
+    known = list(names)
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+
+
+def _when(ns: int | None) -> str:
+    return datetime.fromtimestamp(ns // 10**9).astimezone().isoformat(" ") if ns else "at an unknown time"
+
+
+def _plain(text: str) -> str:
+    """Names may hold bytes that are no text."""
+    return text.encode("utf-8", "replace").decode()
