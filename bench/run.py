@@ -66,17 +66,12 @@ def function_events(work: Path, repetitions: int) -> list[Row]:
     for _ in range(repetitions):
         plain = min(run(work / "plain", CALLS, 5, cwd=work))
         floor = [t - plain for t in run(work / "floor", CALLS, 6, cwd=work, LD_LIBRARY_PATH=str(work))]
-        traced = [
-            t - plain
-            for t in run(work / "traced", CALLS, 5, cwd=work, VT_BUFFER_SIZE="64M", VT_MAX_FLUSHES="0")
-        ]
+        traced = [t - plain for t in run(work / "traced", CALLS, 5, cwd=work, VT_BUFFER_SIZE="64M", VT_MAX_FLUSHES="0")]
         warm = statistics.mean(traced[3:5])
         costs["first pass"].append((floor[0] / 2, traced[0] / 2))
         costs["warm"].append((statistics.mean(floor[3:6]) / 2, warm / 2))
         flush.append((traced[2] - warm) * CALLS / (64 * 1024 * 1024 * 0.7 / 8))
-    rows = [
-        Row(f"function event, {name}", "ns", *medians(pairs), "<= 1.3 x floor") for name, pairs in costs.items()
-    ]
+    rows = [Row(f"function event, {name}", "ns", *medians(pairs), "<= 1.3 x floor") for name, pairs in costs.items()]
     return [*rows, Row("flush of a buffered event", "ns", None, statistics.median(flush), None, "<= 10 ns")]
 
 
@@ -103,7 +98,9 @@ def unify(work: Path, repetitions: int) -> list[Row]:
         local = work / "traced.1.events.z"
         sizes.append(local.stat().st_size / EVENTS)
         begin = time.monotonic()
-        subprocess.run([BIN / "vtunify", "-q", "--force", "-j", "1", "traced"], cwd=work, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [BIN / "vtunify", "-q", "--force", "-j", "1", "traced"], cwd=work, check=True, stdout=subprocess.DEVNULL
+        )
         pairs.append((floor, (time.monotonic() - begin) * 1e9 / EVENTS))
         end_cpu = os.times()
         cpu.append((end_cpu[2] + end_cpu[3] - begin_cpu[2] - begin_cpu[3]) * 1e9 / EVENTS)
@@ -122,7 +119,9 @@ def show(rows: list[Row]) -> None:
         table.add_column(heading, justify="left" if heading in ("what", "unit", "to hold") else "right")
     for row in rows:
         floor = "" if row.floor is None else f"{row.floor:.2f}"
-        table.add_row(row.what, row.unit, floor, f"{row.measured:.2f}", "" if row.ratio is None else f"{row.ratio:.2f}", row.bar)
+        table.add_row(
+            row.what, row.unit, floor, f"{row.measured:.2f}", "" if row.ratio is None else f"{row.ratio:.2f}", row.bar
+        )
     Console(width=110).print(table)
 
 

@@ -25,9 +25,7 @@ def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     sources = [tools.ROOT / "tests/c/core.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
     flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if request.param == "gcc" else []
-    subprocess.run(
-        [compiler, *flags, *checks, *map(str, sources), "-o", str(program), "-lpthread", "-ldl"], check=True
-    )
+    subprocess.run([compiler, *flags, *checks, *map(str, sources), "-o", str(program), "-lpthread", "-ldl"], check=True)
     return program
 
 
@@ -106,7 +104,9 @@ def test_ids_run_out(core: Path, tmp_path: Path) -> None:
     assert run(core, tmp_path, "ids").stderr.count("more than 2097151 named regions") == 1
 
 
-@pytest.mark.parametrize(("rank", "name"), [(0, "1"), (3, "4"), (65534, "ffff"), (65535, "100000000"), (99999, "186a00000")])
+@pytest.mark.parametrize(
+    ("rank", "name"), [(0, "1"), (3, "4"), (65534, "ffff"), (65535, "100000000"), (99999, "186a00000")]
+)
 def test_names_of_ranks(core: Path, tmp_path: Path, rank: int, name: str) -> None:
     """Files written before the rank is known take its name and identity."""
     run(core, tmp_path, "world", str(rank))
