@@ -16,6 +16,7 @@ static int part(int n, int count, int index, int *size)
 void grid_create(struct grid *g, int cells)
 {
     int processes, rank, dims[2] = {0, 0}, periodic[2] = {0, 0}, place[2];
+    char name[32];
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     MPI_Dims_create(processes, 2, dims);
     MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periodic, 1, &g->comm);
@@ -25,6 +26,8 @@ void grid_create(struct grid *g, int cells)
     MPI_Cart_shift(g->comm, 0, 1, &g->north, &g->south);
     MPI_Cart_shift(g->comm, 1, 1, &g->west, &g->east);
     MPI_Comm_split(g->comm, place[0], place[1], &g->row_comm);
+    snprintf(name, sizeof name, "row %d", place[0]);
+    MPI_Comm_set_name(g->row_comm, name);
 
     g->cells = cells;
     g->row0 = part(cells, dims[0], place[0], &g->rows);
