@@ -49,8 +49,9 @@ def refused_untouched(directory: Path, *texts: str, options: tuple[str, ...] = (
     assert not [path for path in directory.iterdir() if path.is_dir()], "something half-written was left"
 
 
-def test_missing_prefix(tmp_path: Path) -> None:
-    refused(unify(tmp_path, "nothing", check=False), "nothing")
+@pytest.mark.parametrize("prefix", ["nothing", "nothing.uctl", "n" * 255, "n" * 5000])
+def test_missing_prefix(tmp_path: Path, prefix: str) -> None:
+    refused(unify(tmp_path, prefix, check=False), "n")
     assert names(tmp_path) == set()
 
 

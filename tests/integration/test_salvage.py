@@ -132,3 +132,14 @@ def test_salvage_takes_what_comes_before_the_damage(build: Builder, tmp_path: Pa
     calls = check(tmp_path / "many.trace", complete=False).calls()
     assert 8000 < calls["work"] <= 20000
     assert (calls["work"] == 20000) == (file != events.name)
+
+
+def test_killed_before_the_head_of_a_file_was_written(endings: Path, tmp_path: Path) -> None:
+    """Between creating a file and writing its head there is a moment; the buffer holds all there is."""
+    run(endings, tmp_path, "kill", "100", code=-signal.SIGKILL)
+    (definitions,) = (name for name in names(tmp_path) if name.endswith(".def.z"))
+    with (tmp_path / definitions).open("r+b") as opened:
+        opened.truncate(0)
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace", complete=False).calls() == {"main": 1, "work": 100}
+    assert names(tmp_path) == {"endings.trace"}

@@ -74,3 +74,13 @@ def test_hybrid_world_is_one_communicator(build: Builder, tmp_path: Path) -> Non
     assert len(worlds) == 1
     assert worlds[0].members is not None
     assert [trace.locations[member].group for member in worlds[0].members] == ["MPI Rank 0", "MPI Rank 1"]
+
+
+def test_main_thread_without_events(build: Builder, tmp_path: Path) -> None:
+    run(build("quiet.c", flags=("-O1", "-pthread")), tmp_path)
+    done = unify(tmp_path, "quiet")
+    assert done.stderr == "", "nothing is wrong with it"
+    trace = check(tmp_path / "quiet.trace")
+    assert trace.calls() == {"body": 1, "work": 10}
+    assert names(tmp_path) == {"quiet.trace"}
+    assert "quiet" in trace.properties["VTRACE::ABOUT"], "the command line is known whichever thread came first"

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from support.build import Builder
-from support.run import run
+from support.run import names, run
+from support.tools import call, environment
 
 ENDINGS = [
     ("endings.c", "gcc", (how, "50"))
@@ -43,3 +46,47 @@ def test_same_with_settings(build: Builder, tmp_path: Path, setting: str) -> Non
     name, _, value = setting.partition("=")
     done = run(build("many.c"), tmp_path, "30000", "3", env={name: value}, code=3)
     assert done.stdout == "done 30000\n"
+
+
+def test_nobody_reads_stderr(build: Builder, tmp_path: Path) -> None:
+    """As in 2>&1 | head -1: a line that cannot be said must not end the program, nor its buffered output."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [build("many.c"), "10", "7"],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=closed,
+            timeout=60,
+            restore_signals=True,
+        )
+    assert (done.returncode, done.stdout) == (7, b"done 10\n")
+
+
+@pytest.mark.parametrize("main", ["", "-DMAIN="])
+def test_handler_on_a_small_stack(build: Builder, tmp_path: Path, main: str) -> None:
+    """Starting up and writing out must fit onto what is left of an alternate stack of SIGSTKSZ."""
+    program = build("altstack.c", flags=("-O1", *([main] if main else [])))
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    done = run(program, tmp_path, "30000", env=env, code=7)
+    assert done.stdout == "done 30000\n"
+
+
+@pytest.mark.parametrize("place", ["removed", "d" * 200 + "/" + "e" * 200 + "/" + "f" * 200])
+def test_directory_that_cannot_be_used(build: Builder, tmp_path: Path, place: str) -> None:
+    """Too long for what is kept of it, or gone: the files go there or nowhere, and it is said."""
+    directory = tmp_path / place
+    directory.mkdir(parents=True)
+    remove = 'rmdir "$PWD"; ' if place == "removed" else ""
+    stray = [Path("/") / f"many.{name}" for name in ("1.def.z", "1.events.z", "uctl")]
+    assert not [path for path in stray if path.exists()]
+    done = call(["sh", "-c", remove + 'exec "$0" 10 7', build("many.c")], directory, check=False)
+    found = [path for path in stray if path.exists()]
+    for path in found:
+        path.unlink()
+    assert (done.returncode, done.stdout) == (7, "done 10\n"), str(done)
+    assert not found, "files were written into the root directory"
+    written = names(directory) if directory.exists() else set()
+    assert "many.1.events.z" in written or "directory" in done.stderr, str(done)

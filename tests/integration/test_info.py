@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace info: who, where, when, how, and what is in an archive; of local files that are not unified yet, too."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, run, unify, vtrace
+
+
+@pytest.fixture(scope="module")
+def archive(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two threads beside the main one, 20 calls each, with two settings of their own."""
+    directory = tmp_path_factory.mktemp("info")
+    env = {"VT_BUFFER_SIZE": "2M", "VT_MAX_FLUSHES": "5"}
+    run(build("threads.c", flags=("-O1", "-pthread")), directory, "together", "2", "20", env=env)
+    unify(directory, "threads")
+    return directory / "threads.trace"
+
+
+def info(cwd: Path, target: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(vtrace(cwd, "info", "--json", target).stdout)
+    return found
+
+
+def test_as_json(archive: Path) -> None:
+    found = info(archive.parent, "threads")
+    assert found["about"]["command"][1:] == ["together", "2", "20"]
+    assert found["about"]["command"][0].endswith("/threads")
+    assert found["about"]["directory"] == str(archive.parent)
+    assert found["machine"]
+    assert found["settings"]["VT_BUFFER_SIZE"] == "2M"
+    assert found["settings"]["VT_MAX_FLUSHES"] == "5"
+    assert found["settings"]["VT_COMPRESSION"] == "yes"
+    assert found["events"] == {"Enter": 63, "Leave": 63}
+    assert found["events"] == check(archive).kinds()
+    assert [(line["name"], line["events"], line["host"]) for line in found["locations"]] == [
+        (name, events, platform.node()) for name, events in [("Master thread", 42), ("Thread 1", 42), ("Thread 2", 42)]
+    ]
+    assert found["coverage"]["lost"] == 0
+    assert sum(line["seconds"] for line in found["locations"]) > 0
+    age = datetime.now(UTC) - datetime.fromisoformat(found["start"])
+    assert timedelta(0) <= age + timedelta(seconds=1) < timedelta(hours=1)
+
+
+@pytest.mark.parametrize("target", ["threads", "threads.trace", "threads.trace/", "threads.trace/traces.otf2"])
+def test_targets(archive: Path, target: str) -> None:
+    assert info(archive.parent, target)["events"] == {"Enter": 63, "Leave": 63}
+
+
+def test_for_people(archive: Path) -> None:
+    shown = vtrace(archive.parent, "info", archive).stdout
+    for text in ("together 2 20", platform.node(), "VT_BUFFER_SIZE=2M", "Thread 2", "Enter", "63", str(archive.parent)):
+        assert text in shown, shown
+    assert "\x1b" not in shown, "no colours into a pipe"
+
+
+def test_local_files(build: Builder, tmp_path: Path) -> None:
+    run(build("many.c"), tmp_path)
+    before = names(tmp_path)
+    shown = vtrace(tmp_path, "info", "many").stdout
+    assert "vtunify many" in shown
+    assert info(tmp_path, "many")["processes"] == 1
+    assert names(tmp_path) == before
+
+
+def test_lost_events_are_shown(build: Builder, tmp_path: Path) -> None:
+    env = {"VT_BUFFER_SIZE": "100K"}
+    run(build("many.c"), tmp_path, "20000", env=env)
+    unify(tmp_path, "many")
+    found = info(tmp_path, "many")
+    kept = found["events"]["Enter"]
+    # Leaves that vtunify added to close regions are in the counts, and at most two regions were open.
+    assert 0 <= found["coverage"]["lost"] - (40002 - 2 * kept) <= 2
+    assert found["coverage"]["limit"] == 1
+    assert found["locations"][0]["limit"] is True
+
+
+def test_pipe_that_is_closed(archive: Path) -> None:
+    """As in vtrace info | head -1: no traceback."""
+    from support.tools import call, command
+
+    words = " ".join(f"'{word}'" for word in (word.replace("'", "'\\''") for word in command("vtrace")))
+    done = call(["sh", "-c", f"{words} info {archive} | head -1"], archive.parent)
+    assert done.stderr == ""
