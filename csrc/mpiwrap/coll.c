@@ -25,7 +25,7 @@ void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root)
         coll->is_root = root == (int)coll->me;
         coll->is_leaf = true;
     }
-    if (root >= 0) coll->root = (uint32_t)root;
+    if (root >= 0 && (uint32_t)root < coll->n) coll->root = (uint32_t)root;
 }
 
 /* An operation that failed ends too, without bytes: what began must end in the trace. */

@@ -61,7 +61,10 @@ _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\)
 _PROTOTYPE = re.compile(
     r"(?:^|(?<=[;}\n]))\s*(?:extern\s+)?([A-Za-z_][\w ]*?[\s*]+)(P?MPIX?_\w+)\s*\(((?:[^();]|\([^()]*\))*)\)\s*;"
 )
-_PARAMETER = re.compile(r"^(?P<before>.*?\(\s*\*\s*|.*?[\s*])(?P<name>[A-Za-z_]\w*)(?P<after>\s*(?:\[.*\]|\)\s*\(.*\))?)$", re.S)
+_PARAMETER = re.compile(
+    r"^(?P<before>.*?\(\s*\*\s*|.*?[\s*])(?P<name>[A-Za-z_]\w*)(?P<after>\s*(?:\[.*\]|\)\s*\(.*\))?)$",
+    re.DOTALL,
+)
 _TYPE_WORDS = {"int", "char", "void", "double", "float", "long", "short", "unsigned", "const"}
 
 
@@ -92,7 +95,7 @@ def _argument(text: str, index: int) -> Argument:
     match = _PARAMETER.match(text)
     if match and match["name"] not in _TYPE_WORDS and match["before"].strip() not in ("const", "struct"):
         return Argument(text, match["name"])
-    stars = re.fullmatch(r"(.*?)((?:\s*\[.*\])?)", text, re.S)
+    stars = re.fullmatch(r"(.*?)((?:\s*\[.*\])?)", text, re.DOTALL)
     assert stars is not None
     return Argument(f"{stars[1]} a{index}{stars[2]}", f"a{index}")
 
@@ -119,9 +122,11 @@ def hidden(preprocessed: str) -> set[str]:
 def exported_symbols(library: Path) -> set[str]:
     """Names of the functions that a shared library defines."""
     from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
 
     with library.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection), f"{library} has no dynamic symbols"
         return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF" and "MPI" in s.name}
 
 
@@ -131,7 +136,8 @@ def standard() -> dict[str, tuple[Meaning, ...]]:
     text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known: dict[str, tuple[Meaning, ...]] = {}
     for entry in json.loads(text).values():
-        if not entry["attributes"]["c_expressible"] or entry["attributes"]["callback"]:
+        traits = entry["attributes"]
+        if not traits["c_expressible"] or traits["callback"] or traits["predefined_function"]:
             continue
         parameters = [p for p in entry["parameters"] if "c_parameter" not in (p["suppress"] or "")]
         small = [p for p in parameters if not p["large_only"]]

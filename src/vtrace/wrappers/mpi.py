@@ -23,7 +23,7 @@ _VERSIONS = (
     ("MVAPICH2", "MVAPICH2_VERSION"),
     ("MPICH", "MPICH_VERSION"),
 )
-"""Name of the MPI and the macro of its mpi.h that holds its version; derived MPIs stand before what they derive from."""
+"""Name of an MPI and the macro of its mpi.h that holds its version; derived MPIs stand before their origin."""
 
 
 @dataclass(frozen=True)

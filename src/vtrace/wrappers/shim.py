@@ -128,7 +128,8 @@ def write_source(mpi: Mpi, path: Path) -> int:
 
 def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = ()) -> None:
     """Compiles the shim's source into an object that fits into executables and shared libraries."""
-    options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-deprecated-declarations", *flags]
+    options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", *flags]
+    options.append("-Wno-deprecated-declarations")
     places = [f"-I{paths.LIB / 'mpiwrap'}", f"-I{paths.LIB / 'include'}", *mpi.include_flags]
     _call([*mpi.compiler, *options, *places, "-c", str(source), "-o", str(target)], mpi)
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Communicators: the same one in all its members, with its members in order, however it came to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.readback import Trace
+from support.run import record
+
+
+@pytest.fixture
+def trace(build: Builder, tmp_path: Path) -> Trace:
+    return record(build("mpi_comms.c", compiler="mpicc"), tmp_path, ranks=4)
+
+
+def members_by_tag(trace: Trace) -> dict[int, set[tuple[int, ...] | None]]:
+    """The members of the communicators that messages with a tag went through."""
+    found: dict[int, set[tuple[int, ...] | None]] = {}
+    for event in trace.events:
+        if event.kind in ("MpiSend", "MpiRecv"):
+            found.setdefault(event.attrs["msg_tag"], set()).add(trace.comms[event.attrs["communicator"]].members)
+    return found
+
+
+def test_members(trace: Trace) -> None:
+    everyone = (0, 1, 2, 3)
+    assert members_by_tag(trace) == {
+        1: {everyone},
+        2: {(2, 0), (3, 1)},
+        3: {(0, 1, 2)},
+        4: {everyone},
+        5: {(0, 2)},
+        6: {(0, 2)},
+        7: {None},
+        10: {everyone},
+        11: {(0, 1), (2, 3)},
+        12: {everyone},
+        13: {everyone},
+        20: {everyone},
+        22: {everyone},
+        30: {everyone},
+        31: {everyone},
+    }
+
+
+def test_name_and_parent(trace: Trace) -> None:
+    world, twin = (next(c for c in trace.comms.values() if c.name == name) for name in ("MPI_COMM_WORLD", "twin"))
+    assert twin.parent == world.id
+    assert any(c.parent == twin.id and c.members == (0, 1, 2) for c in trace.comms.values())
+
+
+def test_peers_in_an_inter_communicator(trace: Trace) -> None:
+    """Each rank talks to the one with its number in the other group, which stands behind the first group."""
+    peers = {
+        (e.location, e.attrs["receiver"]) for e in trace.events if e.kind == "MpiSend" and e.attrs["msg_tag"] == 20
+    }
+    assert peers == {(0, 2), (1, 3), (2, 0), (3, 1)}
+    bcasts = [e.attrs for e in trace.events if e.kind == "MpiCollectiveEnd" and e.attrs["collective_op"] == "BCAST"]
+    assert sorted((b["size_sent"], b["size_received"]) for b in bcasts) == [(0, 0), (0, 12), (0, 12), (24, 0)]
+    sums = [e.attrs for e in trace.events if e.kind == "MpiCollectiveEnd" and e.attrs["collective_op"] == "ALLREDUCE"]
+    assert [(s["size_sent"], s["size_received"]) for s in sums] == [(16, 16)] * 4
+
+
+def test_making_and_freeing_stand_inside_a_collective_operation(trace: Trace) -> None:
+    for rank in range(4):
+        kinds = trace.kinds(rank)
+        made = 500 + 10 + {0: 3, 1: 1, 2: 3, 3: 0}[rank]
+        assert kinds["CommCreate"] == kinds["CommDestroy"] == made
+        ops = Counter(e.attrs["collective_op"] for e in trace.of(rank) if e.kind == "MpiCollectiveEnd")
+        assert ops["DESTROY_HANDLE"] == made
+        # who gets no communicator takes part in making it all the same
+        assert ops["CREATE_HANDLE"] == 500 + 10 + 2 + (rank % 2 == 0)
+    inside = 0
+    for event in trace.of(0):
+        inside += {"MpiCollectiveBegin": 1, "MpiCollectiveEnd": -1}.get(event.kind, 0)
+        assert inside == 1 or event.kind not in ("CommCreate", "CommDestroy")
+
+
+def test_each_is_made_before_it_is_used(trace: Trace) -> None:
+    alive: set[tuple[int, int]] = set()
+    always = {c.id for c in trace.comms.values() if c.name in ("MPI_COMM_WORLD", "MPI_COMM_SELF", "communicator")}
+    for event in trace.events:
+        key = (event.location, event.attrs.get("communicator", -1))
+        if event.kind == "CommCreate":
+            alive.add(key)
+        elif event.kind == "CommDestroy":
+            alive.remove(key)
+        elif event.kind in ("MpiSend", "MpiRecv"):
+            assert key in alive or key[1] in always, event
+    assert not alive

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must not change: results of calls that fail, wrappers of the program's own, programs that do not record MPI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.build import Builder
+from support.check import check
+from support.run import names, record, run, unify
+
+
+def test_errors_are_the_same_as_without_vtrace(build: Builder, tmp_path: Path) -> None:
+    untraced = run(build("mpi_errors.c", compiler="mpicc", plain=True), tmp_path, ranks=2)
+    program = build("mpi_errors.c", compiler="mpicc")
+    traced = run(program, tmp_path, ranks=2)
+    assert traced.stdout == untraced.stdout
+    assert "recv" in traced.stdout
+    unify(tmp_path, "mpi_errors")
+    trace = check(tmp_path / "mpi_errors.trace", complete=False)
+    received = [e for e in trace.of(1) if e.kind in ("MpiRecv", "MpiIrecv")]
+    assert [e.attrs["msg_tag"] for e in received] == [2, 2, 2], "a message that was too long is not received"
+    assert trace.calls(1)["MPI_Send"] == 3
+    assert not [e for e in trace.of(1) if e.kind in ("MpiSend", "MpiIsend") and e.attrs["receiver"] != 0]
+    # failed operations end as well
+    begun = trace.kinds(1)["MpiCollectiveBegin"]
+    assert begun == trace.kinds(1)["MpiCollectiveEnd"] > 0
+
+
+def test_switched_off(build: Builder, tmp_path: Path) -> None:
+    """Functions are recorded and the ranks known; MPI leaves no event."""
+    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=2, env={"VT_MPITRACE": "no"})
+    assert set(trace.kinds()) - {"BufferFlush"} == {"Enter", "Leave"}
+    assert trace.calls()["main"] == 2
+    assert not [name for name in trace.calls() if name.startswith("MPI_")]
+    assert {location.group for location in trace.locations.values()} == {"MPI Rank 0", "MPI Rank 1"}
+
+
+def test_own_wrapper_goes_before(build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_own_wrapper.c", compiler="mpicc")
+    assert run(program, tmp_path, ranks=2).stdout == "seen 1\n"
+    unify(tmp_path, "mpi_own_wrapper")
+    calls = check(tmp_path / "mpi_own_wrapper.trace").calls(0)
+    assert calls["MPI_Init"] == calls["MPI_Comm_rank"] == calls["MPI_Finalize"] == 1
+
+
+def test_own_init_makes_the_shim_passive(build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_own_wrapper.c", compiler="mpicc", flags=("-O1", "-DINIT"))
+    done = run(program, tmp_path, ranks=2)
+    assert done.stdout == "seen 2\n"
+    assert "MPI calls are not recorded: the MPI_Init of" in done.stderr
+    assert names(tmp_path)

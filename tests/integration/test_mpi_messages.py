@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Point-to-point calls: each message and each request has its records, with peer, tag and length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from support.build import Builder
+from support.readback import Trace
+from support.run import record
+
+Record = tuple[str, int, int, int]
+
+_PEER = {"MpiSend": "receiver", "MpiIsend": "receiver", "MpiRecv": "sender", "MpiIrecv": "sender"}
+
+
+def messages(trace: Trace, rank: int) -> list[Record]:
+    """Kind, peer, tag and bytes of all messages of a rank, in order."""
+    return [
+        (e.kind.removeprefix("Mpi"), e.attrs[_PEER[e.kind]], e.attrs["msg_tag"], e.attrs["msg_length"])
+        for e in trace.of(rank)
+        if e.kind in _PEER
+    ]
+
+
+def inside(trace: Trace, rank: int) -> dict[str, Counter[str]]:
+    """The kinds of events by the MPI call that they stand in."""
+    found: dict[str, Counter[str]] = {}
+    stack: list[str] = []
+    for event in trace.of(rank):
+        if event.kind == "Enter":
+            stack.append(trace.region_of(event).name)
+        elif event.kind == "Leave":
+            stack.pop()
+        else:
+            found.setdefault(stack[-1], Counter())[event.kind] += 1
+    return found
+
+
+def exchanged(rank: int, size: int) -> list[Record]:
+    """What exchange() of mpi_messages.c does."""
+    right, left = (rank + 1) % size, (rank - 1) % size
+    ends = [("Send", right, 12, 28)] * (rank + 1 < size) + [("Recv", left, 12, 28)] * (rank > 0)
+    ring = [("Send", right, 10, 20), ("Recv", left, 10, 20), ("Send", right, 11, 24), ("Recv", left, 11, 24)]
+    return [*ring, *ends]
+
+
+def test_every_call_that_sends_or_receives(build: Builder, tmp_path: Path) -> None:
+    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=3)
+    plain = [(1, 40), (2, 16), (3, 3), (4, 0), (5, 48)]
+    probed = [(30, 30), (31, 31), (32, 32)]
+    assert messages(trace, 0) == [
+        *(("Send", 1, tag, n) for tag, n in plain),
+        ("Recv", 1, 60, 0),
+        ("Send", 1, 6, 4),
+        *exchanged(0, 3),
+        *(("Send", 1, tag, n) for tag, n in [*probed, (33, 33)]),
+    ]
+    assert messages(trace, 1) == [
+        *(("Recv", 0, tag, n) for tag, n in plain),
+        ("Send", 0, 60, 0),
+        ("Irecv", 0, 6, 4),
+        *exchanged(1, 3),
+        *(("Recv", 0, tag, n) for tag, n in probed),
+        ("Irecv", 0, 33, 33),
+    ]
+    assert messages(trace, 2) == exchanged(2, 3)
+    assert {comm.name for comm in trace.comms.values()} >= {"MPI_COMM_WORLD", "MPI_COMM_SELF"}
+    region = trace.region("MPI_Send")
+    assert (region.role, region.paradigm, region.file) == ("POINT2POINT", "MPI", None)
+
+
+def test_order_inside_a_call(build: Builder, tmp_path: Path) -> None:
+    """A send stands at the time of its enter, a receive at the time of its leave."""
+    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=2)
+    for rank in (0, 1):
+        events = trace.of(rank)
+        for before, event, after in zip(events, events[1:], events[2:], strict=False):
+            if event.kind in ("MpiSend", "MpiIsend"):
+                assert (before.kind, before.time) == ("Enter", event.time)
+            elif event.kind in ("MpiRecv", "MpiIrecvRequest"):
+                assert (after.kind, after.time) == ("Leave", event.time)
+
+
+def test_requests_of_every_kind_end_in_every_call(build: Builder, tmp_path: Path) -> None:
+    trace = record(build("mpi_requests.c", compiler="mpicc"), tmp_path, ranks=3)
+    ways = 9 * 4
+    completions = {
+        "MPI_Wait": 4, "MPI_Waitall": 8, "MPI_Waitany": 4, "MPI_Waitsome": 4,
+        "MPI_Test": 4, "MPI_Testall": 4, "MPI_Testany": 4, "MPI_Testsome": 4,
+    }  # fmt: skip
+    sender, receiver = inside(trace, 0), inside(trace, 1)
+    for call, count in completions.items():
+        # the last one is a receive that was tested in vain twice
+        extra = {"MPI_Waitall": 9 + 6000, "MPI_Wait": 1}.get(call, 0)
+        assert receiver[call]["MpiIrecv"] == count + extra, call
+        # sends that need no waiting share one handle: all but the first of them end where they start
+        assert 1 <= sender[call]["MpiIsendComplete"] <= count + extra, call
+    assert receiver["MPI_Test"]["MpiRequestTest"] >= 1
+    assert receiver["MPI_Testall"]["MpiRequestTest"] >= 1
+    assert "MPI_Request_get_status" not in receiver
+    for kind in ("Isend", "Ibsend", "Issend", "Irsend"):
+        assert sender[f"MPI_{kind}"]["MpiIsend"] == 9 + {"Isend": 6001}.get(kind, 0)
+    assert sender["MPI_Startall"] == {"MpiIsend": 9}
+    assert receiver["MPI_Startall"] == {"MpiIrecvRequest": 9}
+    assert "MPI_Start" in sender, "the cancelled receive is started"
+    assert receiver["MPI_Irecv"] == {"MpiIrecvRequest": ways + 2 + 6000}
+    kinds = trace.kinds(0)
+    assert kinds["MpiIsend"] == ways + 9 + 1 + 6000
+    assert kinds["MpiIsendComplete"] == kinds["MpiIsend"] - 1, "the freed one has no end"
+    for rank in (0, 1, 2):
+        assert trace.kinds(rank)["MpiRequestCancelled"] == 2
+    assert set(messages(trace, 2)) == set()
+    many = [("Irecv", 0, 1000 + i, 4) for i in range(3000)]
+    assert messages(trace, 1)[-6000:] == many + many
+    started = [m for m in messages(trace, 0) if 300 <= m[2] < 400]
+    assert started == [("Isend", 1, 300, 4), ("Isend", 1, 301, 8), ("Isend", 1, 302, 12)] * 3
+
+
+def test_threads_that_all_communicate(build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_threads.c", compiler="mpicc", flags=("-O1", "-pthread"))
+    trace = record(program, tmp_path, ranks=2)
+    groups: dict[str, list[int]] = {}
+    for location in trace.locations.values():
+        groups.setdefault(location.group, []).append(location.id)
+    assert [len(group) for group in groups.values()] == [5, 5]
+    for main, *threads in groups.values():
+        assert trace.kinds(main)["MpiIrecv"] == 4
+        for thread in threads:
+            kinds = trace.kinds(thread)
+            assert kinds["MpiIsend"] == kinds["MpiIsendComplete"] == kinds["MpiIrecv"] == 200
+            assert kinds["MpiIrecvRequest"] == 201
+            assert len({tag for _, _, tag, _ in messages(trace, thread)}) == 1
