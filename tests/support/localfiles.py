@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ def write_head(
         "pid": pid, "start": start, "pair": pair,
     }  # fmt: skip
     for name, value in values.items():
+        if isinstance(value, str):
+            value = os.fsencode(value)
         head[name] = np.void(value) if name == "run" else value
     data = head.tobytes().ljust(r.FILE_HEAD, b"\0")
     if content == r.BUFFER:

@@ -83,7 +83,9 @@ class Transcoded:
     counts: dict[str, int]
     """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
     first_ns: int
+    """Of the first event."""
     last_ns: int
+    """Of the last record, an event that was left out included; no event is later."""
     events: int
     lost: int
     """Events that were never recorded (LOST records)."""
@@ -186,12 +188,14 @@ class Kernel:
         )  # fmt: skip
         unpacker.feed(data)
         good: list[list[Any]] = []
+        end = 0
         try:
             for item in unpacker:
                 if not isinstance(item, list) or not item or not isinstance(item[0], int):
                     raise ValueError("not a definition")
                 good.append(item)
-            if unpacker.tell() != limit:
+                end = unpacker.tell()
+            if end != limit:
                 raise ValueError("cut")
         except Exception as error:  # msgpack raises whatever it likes for damaged bytes
             path, offset = stream.where(number)

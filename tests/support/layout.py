@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the C compiler says of the structures in a header: sizes and places, to compare with their Python twins."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from support.tools import ROOT, need
+
+
+def layout(where: Path, header: str, struct: str, fields: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """(offset, size) of each field of a struct in csrc/HEADER; the whole one stands under ""."""
+    prints = [f'printf("%s %zu %zu\\n", "{f}", offsetof(T, {f}), sizeof(((T *)0)->{f}));' for f in fields]
+    lines = run_c(where, header, f"typedef struct {struct} T;", 'printf("- 0 %zu\\n", sizeof(T));', *prints)
+    found = {}
+    for line in lines:
+        name, offset, size = line.split()
+        found["" if name == "-" else name] = (int(offset), int(size))
+    return found
+
+
+def values(where: Path, header: str, expressions: Sequence[str]) -> dict[str, int]:
+    """The value of each integer expression (a macro, an enumerator) after including csrc/HEADER."""
+    lines = run_c(where, header, "", *(f'printf("%llu\\n", (unsigned long long)({e}));' for e in expressions))
+    return dict(zip(expressions, map(int, lines), strict=True))
+
+
+def run_c(where: Path, header: str, declarations: str, *statements: str) -> list[str]:
+    """Compiles and runs a main of these statements; returns the lines that it prints."""
+    source, program = where / "layout.c", where / "layout"
+    body = "\n".join(statements)
+    includes = f'#include <stddef.h>\n#include <stdio.h>\n#include "{header}"\n'
+    source.write_text(f"{includes}{declarations}\nint main(void)\n{{\n{body}\nreturn 0;\n}}\n")
+    subprocess.run([need("gcc"), "-std=c11", f"-I{ROOT / 'csrc'}", str(source), "-o", str(program)], check=True)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout.splitlines()

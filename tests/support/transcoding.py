@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A few records to an archive and back: what the tests of the kernel share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from support import localfiles as lf
+from support.readback import Event, read
+from vtrace.io import records as r
+from vtrace.io.archive import (
+    Archive,
+    Comm,
+    Definitions,
+    Group,
+    Location,
+    LocationGroup,
+    Metric,
+    Region,
+    SystemNode,
+)
+from vtrace.io.kernel import UNMAPPED, Kernel, Maps, Transcoded
+from vtrace.io.local import Stream, open_local, streams
+
+NONE = 0xFFFFFFFF
+
+
+def stream_of(path: Path, content: int = r.EVENTS) -> Stream:
+    return streams([open_local(path)])[content, 0]
+
+
+def maps(**changes: object) -> Maps:
+    """One tick is one ns from tick 1000 on. Function n is region n up to 9, address 0x7000+n too, named region and
+    communicator 1 and 2 are 1 and 2, communicator 2 counts its peers from 100; metric 1 is a double."""
+    values: dict[str, object] = {
+        "knot_ticks": np.array([1000, 2000], np.uint64), "knot_ns": np.array([0, 1000], np.uint64),
+        "unknown_region": 0, "function_offsets": np.arange(1, 10, dtype=np.uint32),
+        "function_regions": np.arange(1, 10, dtype=np.uint32), "addresses": np.arange(0x7001, 0x7009, dtype=np.uint64),
+        "address_regions": np.arange(1, 9, dtype=np.uint32), "regions": np.array([UNMAPPED, 1, 2], np.uint32),
+        "comms": np.array([UNMAPPED, 1, 2], np.uint32), "comm_peer_offset": np.array([0, 0, 1], np.uint32),
+        "metrics": np.array([UNMAPPED, 0], np.uint32), "metric_types": np.array([0, 10], np.uint8),
+        **changes,
+    }  # fmt: skip
+    return Maps(**values)  # type: ignore[arg-type]
+
+
+def definitions() -> Definitions:
+    regions = [Region(f"r{n}", f"r{n}") for n in range(10)]
+    groups = [Group("COMM_LOCATIONS", 4, "", [0])] + [Group("COMM_GROUP", 4, "g", [0] * 10)] * 3
+    return Definitions(
+        nodes=[SystemNode("n", "node")], groups=[LocationGroup("p", 0)], locations=[Location("t", 0)], regions=regions,
+        comm_groups=groups, comms=[Comm(f"c{n}", n + 1) for n in range(3)], length=1 << 62,
+        metrics=[Metric("m", value_type="f")],
+    )  # fmt: skip
+
+
+def transcode(
+    path: Path, kernel: Kernel, chunks: Sequence[lf.Chunk], **changes: object
+) -> tuple[list[Event], Transcoded]:
+    """Writes the chunks as an events file, makes an archive of it, and reads that."""
+    codec = changes.pop("codec", None)
+    lf.write_events(path / "e", chunks, codec=codec)  # type: ignore[arg-type]
+    archive = Archive(path / "t.trace")
+    with archive.event_writer(0) as writer:
+        result = kernel.transcode(writer, stream_of(path / "e"), maps(**changes))
+    archive.finish(definitions())
+    trace = read(path / "t.trace")
+    assert result.events == len(trace.events) == trace.locations[0].declared == len(trace.printed)
+    assert result.counts == dict(trace.kinds())
+    if trace.events:
+        left_out = result.stray_leaves or result.unmapped
+        assert result.first_ns == trace.events[0].time
+        assert result.last_ns >= last_time(trace.events) if left_out else result.last_ns == last_time(trace.events)
+    return trace.events, result
+
+
+def last_time(events: list[Event]) -> int:
+    return max(event.attrs.get("stop_time", event.time) for event in events)
+
+
+def brief(events: list[Event]) -> str:
+    """ "10E1 15L1": time, kind and region; other kinds by their name."""
+    short = {"Enter": "E", "Leave": "L"}
+    return " ".join(f"{e.time}{short.get(e.kind, e.kind)}{e.attrs.get('region', '')}" for e in events)
+
+
+def chunk(sequence: int = 0, ticks: int = 1000, open: Sequence[int] = ()) -> lf.Chunk:
+    return lf.Chunk(0, sequence, ticks, open=open)
+
+
+MPI = [
+    ("SEND", 1, (5 | 7 << 32, 100), "MpiSend", {"receiver": 5, "communicator": 1, "msg_tag": 7, "msg_length": 100}),
+    ("RECV", 1, (5 | 7 << 32, 1 << 40), "MpiRecv",
+     {"sender": 5, "communicator": 1, "msg_tag": 7, "msg_length": 1 << 40}),
+    ("SEND", 2, (5, 1), "MpiSend", {"receiver": 6, "communicator": 2, "msg_tag": 0, "msg_length": 1}),
+    ("ISEND", 1, (5 | 7 << 32, 100, 1 << 50), "MpiIsend",
+     {"receiver": 5, "communicator": 1, "msg_tag": 7, "msg_length": 100, "request_id": 1 << 50}),
+    ("IRECV", 2, (5 | 7 << 32, 100, 9), "MpiIrecv",
+     {"sender": 6, "communicator": 2, "msg_tag": 7, "msg_length": 100, "request_id": 9}),
+    ("ISEND_COMPLETE", 0, (9,), "MpiIsendComplete", {"request_id": 9}),
+    ("IRECV_REQUEST", 0, (9,), "MpiIrecvRequest", {"request_id": 9}),
+    ("REQUEST_TEST", 0, (9,), "MpiRequestTest", {"request_id": 9}),
+    ("REQUEST_CANCELLED", 0, (9,), "MpiRequestCancelled", {"request_id": 9}),
+    ("COLL_BEGIN", 0, (), "MpiCollectiveBegin", {}),
+    ("COLL_END", 1, (1 | 3 << 32, 10, 20), "MpiCollectiveEnd",
+     {"collective_op": "BCAST", "communicator": 1, "root": 3, "size_sent": 10, "size_received": 20}),
+    ("COLL_END", 2, (11 | NONE << 32, 10, 20), "MpiCollectiveEnd",
+     {"collective_op": "ALLREDUCE", "communicator": 2, "root": NONE, "size_sent": 10, "size_received": 20}),
+    ("COLL_REQUEST", 0, (9,), "NonBlockingCollectiveRequest", {"request_id": 9}),
+    ("COLL_COMPLETE", 2, (1 | 3 << 32, 10, 20, 9), "NonBlockingCollectiveComplete",
+     {"collective_op": "BCAST", "communicator": 2, "root": 4, "size_sent": 10, "size_received": 20, "request_id": 9}),
+    ("COMM_CREATE", 1, (), "CommCreate", {"communicator": 1}),
+    ("COMM_DESTROY", 2, (), "CommDestroy", {"communicator": 2}),
+]  # fmt: skip

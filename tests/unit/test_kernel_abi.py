@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The structures and prototypes that Python, the kernel in C and libotf2 share."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from pathlib import Path
+
+import _otf2
+import pytest
+
+from support.layout import layout
+from support.tools import ROOT
+from vtrace.io import kernel_abi as abi
+from vtrace.io.local import INDEX
+
+
+@pytest.mark.parametrize(
+    ("struct", "twin"),
+    [
+        ("vt_error", abi.Error), ("vt_scan", abi.Found), ("vt_transcoded", abi.Result), ("vt_maps", abi.MapPointers),
+    ],
+)  # fmt: skip
+def test_structures(tmp_path: Path, struct: str, twin: type[ctypes.Structure]) -> None:
+    names = [field[0] for field in twin._fields_]
+    found = layout(tmp_path, "transcode/transcode.h", struct, names)
+    assert found.pop("") == (0, ctypes.sizeof(twin))
+    assert found == {name: (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
+
+
+def test_index_rows(tmp_path: Path) -> None:
+    assert INDEX.fields is not None
+    found = layout(tmp_path, "transcode/transcode.h", "vt_row", list(INDEX.names or ()))
+    assert found.pop("") == (0, INDEX.itemsize)
+    assert found == {name: (field[1], field[0].itemsize) for name, field in INDEX.fields.items()}
+
+
+C_TYPES = {
+    "void *": ctypes.c_void_p, "const void *": ctypes.c_void_p, "uint8_t": ctypes.c_uint8, "uint32_t": ctypes.c_uint32,
+    "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32, "const char *": ctypes.c_char_p,
+}  # fmt: skip
+
+
+def prototypes() -> list[tuple[str, str, list[str]]]:
+    text = (ROOT / "csrc/transcode/otf2.h").read_text().replace("\\\n", " ")
+    found = re.findall(r"X\((int32_t|const char \*|void \*), (\w+),\s+\(([^()]*)\)\)", text)
+    return [(name, result, [word.strip() for word in arguments.split(",")]) for result, name, arguments in found]
+
+
+def shape(ctype: type) -> tuple[str, int]:
+    """Pointer or number, its bytes, and whether it has a sign."""
+    if hasattr(ctype, "contents") or hasattr(ctype, "_length_") or ctype in (ctypes.c_void_p, ctypes.py_object):
+        return "pointer", ctypes.sizeof(ctypes.c_void_p)
+    sign = "signed" if ctype(-1).value < 0 else "unsigned"
+    return sign, ctypes.sizeof(ctype)
+
+
+UNKNOWN_TO_BINDINGS = "Error_RegisterCallback"
+
+
+@pytest.mark.parametrize(("name", "result", "arguments"), [p for p in prototypes() if p[0] != UNKNOWN_TO_BINDINGS])
+def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: list[str]) -> None:
+    part, _, function = name.partition("_")
+    module = sys.modules["_otf2." + {"Error": "ErrorCodes"}.get(part, part)]
+    source = Path(str(module.__file__)).read_text()
+    body = source[source.index(f"def {name}(") :]
+    wrapped = re.search(rf"c_{function}\.argtypes = (\[.*?\])\n.*?c_{function}\.restype = (\S+)", body, re.DOTALL)
+    assert wrapped is not None
+    arrays = {"TypeArrayType": _otf2.Type * 1, "MetricValueArrayType": ctypes.c_uint64 * 1}
+    theirs = eval(wrapped[1], {**vars(module), **arrays})  # the bindings' own text
+    assert [shape(t) for t in theirs] == [shape(C_TYPES[a]) for a in arguments]
+    returned = eval(wrapped[2], dict(vars(module)))
+    if result == "const char *":
+        assert returned is ctypes.c_char_p
+    else:
+        assert shape(returned) == shape(C_TYPES[result])
+
+
+def test_every_prototype_is_checked() -> None:
+    text = (ROOT / "csrc/transcode/otf2.h").read_text()
+    assert len(prototypes()) == len(re.findall(r"^    X\(", text, re.MULTILINE)) == abi.EVENT_KINDS + 4
+
+
+def test_numbers_of_otf2() -> None:
+    assert (_otf2.MEASUREMENT_ON.value, _otf2.MEASUREMENT_OFF.value, _otf2.FLUSH.value) == (1, 2, 1)
+    assert _otf2.COLLECTIVE_ROOT_THIS_GROUP.value == 0xFFFFFFFD
+    assert max(_otf2.CollectiveOp._names) == 22
+    assert ctypes.sizeof(_otf2.MetricValue) == 8
