@@ -125,6 +125,10 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
 int vt_define_at(struct vt_location *l, const void *bytes, size_t n); /* under busy or the lock of an ended location */
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
 
+/* family.c */
+void vt_family_tell(void);
+int vt_family_read(struct vt_file *h, struct vt_settings *set);
+
 /* vfork.c */
 int vt_is_vfork_child(struct vt_location *l);
 

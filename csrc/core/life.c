@@ -88,6 +88,10 @@ static int start(void)
     static int again;
     if (!again) vt_settings_read(&vt_process.set); /* a child may have changed its directory: it keeps the parent's */
     new_head();
+    if (!again && vt_family_read(&vt_process.head, &vt_process.set)) {
+        strcpy(vt_process.head.prefix, vt_process.set.prefix);
+        strcpy(vt_process.head.directory, vt_process.set.gdir);
+    }
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
     if (!alive) alive = vt_pages_wiped(VT_PAGE);
     if (!alive || !vt_buffer_open()) {
@@ -100,6 +104,7 @@ static int start(void)
         pthread_atfork(NULL, NULL, in_child);
         has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
     }
+    if (!again) vt_family_tell();
     again = 1;
     vt_file_start();
     return 1;
@@ -127,6 +132,7 @@ static void become_child(void)
         vt_process.mapped->content = VT_BUFFER;
     }
     vt_file_start();
+    vt_family_tell();
     atomic_store(&vt_process.state, VT_ON);
 }
 
@@ -212,6 +218,7 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
         vt_process.mapped->content = VT_BUFFER;
     }
     vt_process.named = 1;
+    vt_family_tell();
     if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, &old);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
@@ -340,6 +347,13 @@ static void say_what_was_written(int all)
            (unsigned long long)records, (unsigned long long)bytes, operand);
 }
 
+/* Whether this process, or the image that it had before an exec, is the first of its run. */
+static int is_first(void)
+{
+    const struct vt_file *h = &vt_process.head;
+    return !h->parent_start || (h->parent_pid == h->pid && !h->forked);
+}
+
 /* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
 __attribute__((destructor)) static void end(void)
 {
@@ -347,7 +361,7 @@ __attribute__((destructor)) static void end(void)
     if (atomic_load(&vt_process.state) != VT_ON || !*alive) return;
     struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
     if (l) vt_busy_begin(l);
-    if (!vt_process.named && !vt_process.head.forked && !vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
+    if (!vt_process.named && is_first() && !vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);
     vt_buffer_close(!all || !vt_process.set.clean);

@@ -119,13 +119,18 @@ static void read_prefix(struct vt_settings *set)
     strcpy(set->prefix, text);
 }
 
-/* Absolute now: the program may change its directory before anything is written. */
+/* Where the program was started: noted before its own code can change the directory. */
+static char here[512];
+
+__attribute__((constructor)) static void note_directory(void)
+{
+    if (*here) return;
+    if (VT_SYS2(getcwd, here, sizeof here) <= 0) strcpy(here, "/");
+}
+
 static void read_directory(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name);
-    char here[PATH_MAX];
-    long n = VT_SYS2(getcwd, here, sizeof here);
-    if (n <= 0 || (size_t)n > bytes) strcpy(here, "/");
     struct vt_text t = vt_text_into(into, bytes);
     if (!text || !*text) {
         vt_text_add(&t, here);
@@ -144,6 +149,7 @@ static void read_directory(const char *name, char *into, size_t bytes)
 
 void vt_settings_read(struct vt_settings *set)
 {
+    note_directory();
     set->verbose = 1;
     for (size_t i = 0; i < SETTINGS; i++)
         if (!strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]); /* first: it decides what is said */

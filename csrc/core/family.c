@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs that a traced one starts belong to its run: run id, parent, prefix and directories go to them in one variable
+   of the environment.                                                                                                    */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define NAME "VTRACE_PARENT="
+
+/* NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal */
+static char variable[sizeof NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
+static char **ours;
+
+/* The environment may be read by other threads and grown by setenv: it gets a new array, and the old one stays. */
+static void enter_variable(void)
+{
+    size_t n = 0, skip = SIZE_MAX;
+    if (ours && environ == ours) return;
+    for (; environ && environ[n]; n++)
+        if (!strncmp(environ[n], NAME, sizeof NAME - 1)) skip = n;
+    if (skip != SIZE_MAX) {
+        environ[skip] = variable;
+        return;
+    }
+    char **all = vt_pages((n + 2) * sizeof *all);
+    if (!all) return;
+    if (n) memcpy(all, environ, n * sizeof *all);
+    all[n] = variable;
+    environ = ours = all;
+}
+
+void vt_family_tell(void)
+{
+    const struct vt_file *h = &vt_process.head;
+    struct vt_text t = vt_text_into(variable, sizeof variable);
+    vt_text_add(&t, NAME);
+    for (int i = 0; i < 16; i++) {
+        vt_text_hex(&t, h->run[i] >> 4);
+        vt_text_hex(&t, h->run[i] & 15);
+    }
+    vt_text_add(&t, ":");
+    vt_text_hex(&t, h->pid);
+    vt_text_add(&t, ":");
+    vt_text_hex(&t, h->start);
+    vt_text_add(&t, ":");
+    vt_text_add(&t, vt_process.set.prefix);
+    vt_text_add(&t, ":");
+    vt_text_hex(&t, strlen(vt_process.set.gdir));
+    vt_text_add(&t, ":");
+    vt_text_add(&t, vt_process.set.gdir);
+    vt_text_add(&t, ":");
+    vt_text_add(&t, vt_process.set.ldir);
+    enter_variable();
+}
+
+static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+/* Copies n bytes up to the separator c, which must follow them. */
+static const char *take(char *into, size_t room, const char *from, size_t n, char c)
+{
+    if (n >= room || strnlen(from, n) < n || from[n] != c) return NULL;
+    memcpy(into, from, n);
+    into[n] = 0;
+    return from + n + (c != 0);
+}
+
+/* Fills run, parent and the settings that follow the parent's. 0: this program has no traced parent. */
+int vt_family_read(struct vt_file *h, struct vt_settings *set)
+{
+    const char *text = getenv("VTRACE_PARENT");
+    struct vt_settings s = *set;
+    struct vt_file f = *h;
+    char *end;
+    if (!text || strlen(text) < 36 || text[32] != ':') return 0;
+    for (int i = 0; i < 16; i++) {
+        int high = nibble(text[2 * i]), low = nibble(text[2 * i + 1]);
+        if (high < 0 || low < 0) return 0;
+        f.run[i] = (uint8_t)(high << 4 | low);
+    }
+    f.parent_pid = (uint32_t)strtoull(text + 33, &end, 16);
+    if (*end != ':') return 0;
+    f.parent_start = strtoull(end + 1, &end, 16);
+    if (*end != ':') return 0;
+    const char *at = end + 1, *colon = strchr(at, ':');
+    if (!colon || colon == at || memchr(at, '/', (size_t)(colon - at))) return 0;
+    if (!(at = take(s.prefix, sizeof s.prefix, at, (size_t)(colon - at), ':'))) return 0;
+    size_t n = strtoull(at, &end, 16);
+    if (*end != ':' || !(at = take(s.gdir, sizeof s.gdir, end + 1, n, ':'))) return 0;
+    if (!take(s.ldir, sizeof s.ldir, at, strlen(at), 0) || s.gdir[0] != '/' || s.ldir[0] != '/') return 0;
+    *set = s;
+    *h = f;
+    return 1;
+}
