@@ -10,17 +10,33 @@
 
 struct vt_otf2 vt_otf2;
 
-static _Thread_local char complaint[256];
+static _Thread_local struct {
+    int32_t code;
+    char text[256];
+} complaint;
 
-const char *vt_otf2_complaint(void) { return complaint; }
-void vt_otf2_forget(void) { complaint[0] = 0; }
+int32_t vt_otf2_complaint(const char **text)
+{
+    *text = complaint.text;
+    return complaint.code;
+}
 
-/* libotf2 prints its errors on stderr unless someone takes them. The first one says most: it is kept. */
+void vt_otf2_forget(void)
+{
+    complaint.code = 0;
+    complaint.text[0] = 0;
+}
+
+/* libotf2 prints its errors on stderr unless someone takes them. The first one says most and is kept; some are told
+   here only: when the last bytes of a file cannot be written, closing it still succeeds.                            */
 static int32_t on_error(void *user, const char *file, uint64_t line, const char *function, int32_t code,
                         const char *format, va_list values)
 {
     (void)user, (void)file, (void)line, (void)function;
-    if (!complaint[0]) vsnprintf(complaint, sizeof complaint, format, values);
+    if (!complaint.code && code > 0) {
+        complaint.code = code;
+        vsnprintf(complaint.text, sizeof complaint.text, format, values);
+    }
     return code;
 }
 
@@ -58,6 +74,38 @@ static uint8_t pre_flush(void *user, uint8_t file, uint64_t location, void *call
 {
     (void)user, (void)file, (void)location, (void)caller, (void)final;
     return 1; /* OTF2_FLUSH */
+}
+
+/* A buffer of libotf2 has one chunk and writes it when it is full. By default it collects 128 MiB first, and when the
+   disk is full then, closing the file frees memory twice.                                                            */
+struct buffer {
+    int taken;
+    _Alignas(16) uint8_t chunk[];
+};
+
+static void *take_chunk(void *user, uint8_t file, uint64_t location, void **buffer, uint64_t size)
+{
+    (void)user, (void)file, (void)location;
+    struct buffer *b = *buffer;
+    if (!b) {
+        b = *buffer = malloc(sizeof *b + size);
+        if (!b) return NULL;
+        b->taken = 0;
+    }
+    if (b->taken) return NULL;
+    b->taken = 1;
+    return b->chunk;
+}
+
+static void free_chunks(void *user, uint8_t file, uint64_t location, void **buffer, bool final)
+{
+    (void)user, (void)file, (void)location;
+    struct buffer *b = *buffer;
+    if (b) b->taken = 0;
+    if (final) {
+        free(b);
+        *buffer = NULL;
+    }
 }
 
 static int32_t lock_create(void *user, void **lock)
@@ -105,13 +153,19 @@ VT_EXPORT int32_t vt_kernel_prepare(void *archive)
         int32_t (*lock)(void *, void *);
         int32_t (*unlock)(void *, void *);
     } locking = {NULL, lock_create, lock_destroy, lock_lock, lock_unlock};
+    static const struct {
+        void *(*allocate)(void *, uint8_t, uint64_t, void **, uint64_t);
+        void (*free_all)(void *, uint8_t, uint64_t, void **, bool);
+    } memory = {take_chunk, free_chunks};
     int32_t code = vt_otf2.Archive_SetFlushCallbacks(archive, &flush, NULL);
+    if (!code) code = vt_otf2.Archive_SetMemoryCallbacks(archive, &memory, NULL);
     return code ? code : vt_otf2.Archive_SetLockingCallbacks(archive, &locking, NULL);
 }
 
-VT_EXPORT int vt_kernel_complaint(char *text, size_t size)
+VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size)
 {
-    int n = snprintf(text, size, "%s", complaint);
+    int32_t code = complaint.code;
+    snprintf(text, size, "%s", complaint.text);
     vt_otf2_forget();
-    return n;
+    return code;
 }

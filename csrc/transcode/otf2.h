@@ -36,6 +36,7 @@
     VT_OTF2_EVENTS(X)                                                                                                 \
     X(int32_t, Archive_SetFlushCallbacks, (void *, const void *, void *))                                             \
     X(int32_t, Archive_SetLockingCallbacks, (void *, const void *, void *))                                           \
+    X(int32_t, Archive_SetMemoryCallbacks, (void *, const void *, void *))                                            \
     X(const char *, Error_GetDescription, (int32_t))                                                                  \
     X(void *, Error_RegisterCallback, (void *, void *))
 
@@ -55,8 +56,8 @@ enum vt_event {
 
 extern struct vt_otf2 vt_otf2;
 
-/* What libotf2 last complained about on this thread, "" when nothing. */
-const char *vt_otf2_complaint(void);
+/* What libotf2 complained about first on this thread since vt_otf2_forget: the OTF2_ErrorCode, 0 for nothing. */
+int32_t vt_otf2_complaint(const char **text);
 void vt_otf2_forget(void);
 
 #endif

@@ -44,8 +44,12 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
         p->result->counts[event]++;
         return VT_OK;
     }
-    p->error->otf2 = code;
-    return vt_fail(p->error, VT_BAD_OTF2, "%s", vt_otf2_complaint());
+    const char *text;
+    int32_t first = vt_otf2_complaint(&text);
+    p->error->otf2 = first ? first : code;
+    vt_fail(p->error, VT_BAD_OTF2, "%s", text);
+    vt_otf2_forget();
+    return VT_BAD_OTF2;
 }
 
 /* The time of an event at ticks: never before the one before it. */

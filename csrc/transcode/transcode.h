@@ -71,7 +71,8 @@ VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead); /* NULL: libzstd.so.1; returns 1 when there is one */
 VT_EXPORT const char *vt_kernel_event(uint32_t number);
 VT_EXPORT int32_t vt_kernel_prepare(void *archive);
-VT_EXPORT int vt_kernel_complaint(char *text, size_t size);
+/* What libotf2 complained about on this thread since the last call: its code, 0 for nothing. */
+VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
 VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
                              struct vt_error *error);

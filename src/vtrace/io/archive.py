@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -56,7 +56,9 @@ class Archive:
                 str(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
                 _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
             )  # fmt: skip
-            kernel.prepare_archive(ctypes.cast(self._archive, ctypes.c_void_p).value or 0)
+            code = kernel.prepare_archive(ctypes.cast(self._archive, ctypes.c_void_p).value or 0)
+            if code:
+                raise _otf2.Error(_otf2.ErrorCode(code))
             _otf2.Archive_SetSerialCollectiveCallbacks(self._archive)
             _otf2.Archive_OpenEvtFiles(self._archive)
 
@@ -70,12 +72,7 @@ class Archive:
             writer = _otf2.Archive_GetEvtWriter(self._archive, location)
             if not writer:
                 raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
-        try:
-            yield ctypes.cast(writer, ctypes.c_void_p).value or 0
-        except BaseException:
-            with suppress(_otf2.Error):  # the first error is the one to tell
-                _otf2.Archive_CloseEvtWriter(self._archive, writer)
-            raise
+        yield ctypes.cast(writer, ctypes.c_void_p).value or 0  # after an error the writer is left: see abort
         with self._errors("write the events", location):
             count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
             _otf2.Archive_CloseEvtWriter(self._archive, writer)
@@ -122,7 +119,8 @@ class Archive:
             _otf2.Archive_SetDescription(self._archive, plain_text(definitions.description))
             for name, value in definitions.properties.items():
                 _otf2.Archive_SetProperty(self._archive, name, plain_text(value), True)
-            self._close()
+            archive, self._archive = self._archive, None
+            _otf2.Archive_Close(archive)
 
     def _write_markers(self, markers: Sequence[Marker]) -> None:
         writer = _otf2.Archive_GetMarkerWriter(self._archive)
@@ -141,23 +139,23 @@ class Archive:
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)
 
     def abort(self) -> None:
-        """Closes the archive so that no reader takes it for a whole one: without its anchor file."""
-        if self._archive is None:
-            return
-        with suppress(_otf2.Error):  # whatever could not be written is given up anyway
-            self._close()
+        """Gives the archive up: without its anchor file no reader takes it for a whole one."""
+        # libotf2 can only complete an archive, and crashes where it closes a file that it could not write: what it
+        # holds is left to the end of the process.
+        self._archive = None
         (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
-
-    def _close(self) -> None:
-        archive, self._archive = self._archive, None
-        _otf2.Archive_Close(archive)
 
     def _path(self, location: int | None) -> Path:
         return self.directory if location is None else self.directory / NAME / f"{location}.evt"
 
     @contextmanager
     def _errors(self, action: str, location: int | None = None) -> Iterator[None]:
+        kernel.complaint()  # forget what others have left
+        returned, cause = 0, None
         try:
             yield
         except _otf2.Error as error:
-            raise kernel.otf2_error(self._path(location), action, error.code.value) from error
+            returned, cause = error.code.value, error
+        code, text = kernel.complaint()
+        if code or returned:
+            raise kernel.otf2_error(str(self._path(location)), action, code or returned, text) from cause

@@ -135,12 +135,12 @@ def chunk_bytes(definitions: Definitions) -> int:
     Raises ValueError when a group has more members (some 3 million) than OTF2 can store.
     """
     # A member below 2**32 takes at most 5 bytes.
-    largest = max((len(group.members) for group in definitions.comm_groups), default=0) * 5 + 4096
+    largest = max((len(group.members) for group in definitions.comm_groups), default=0)
     size = DEFINITION_CHUNK
-    while size < largest:
+    while size < largest * 5 + 4096:
         size *= 2
     if size > DEFINITION_CHUNK_MAX:
-        raise ValueError(f"a group of {largest // 5} members does not fit into an OTF2 archive")
+        raise ValueError(f"a group of {largest} members does not fit into an OTF2 archive")
     return size
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import _otf2
@@ -130,26 +129,27 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def prepare_archive(archive: int) -> None:
-    """Gives an OTF2_Archive (its address) what it needs to be written by several threads. Raises VtraceError."""
-    code = _library().vt_kernel_prepare(archive)
-    if code:
-        raise otf2_error(None, "prepare the archive", code)
+def prepare_archive(archive: int) -> int:
+    """Gives an OTF2_Archive (its address) what it needs to be written by several threads; returns OTF2's error code."""
+    return int(_library().vt_kernel_prepare(archive))
 
 
-def otf2_error(path: Path | None, action: str, code: int) -> VtraceError:
-    """The error for an OTF2_ErrorCode, with OTF2's own words."""
+def complaint() -> tuple[int, str]:
+    """OTF2's first error on this thread since the last call: its OTF2_ErrorCode (0: none) and text.
+
+    Some errors are told in no other way: a file whose last bytes could not be written is closed with success.
+    """
     text = ctypes.create_string_buffer(256)
-    _library().vt_kernel_complaint(text, len(text))
-    return _otf2_error(path, action, code, text.value)
+    code = int(_library().vt_kernel_complaint(text, len(text)))
+    return code, text.value.decode("utf-8", "replace").strip()
 
 
-def _otf2_error(path: Path | None, action: str, code: int, complaint: bytes) -> VtraceError:
+def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
+    """The error for an OTF2_ErrorCode, with OTF2's own words."""
+    names = (_otf2.ERROR_ENOSPC.value, _otf2.ERROR_EDQUOT.value, _otf2.ERROR_EFBIG.value)
+    hint = "is the disk full, or a quota or size limit reached?" if code in names else None
     description = _otf2.Error_GetDescription(_otf2.ErrorCode(code))
-    detail = complaint.decode("utf-8", "replace").strip()
-    where = f"{path}: " if path else ""
-    said = f"{description}: {detail}" if detail else description
-    return VtraceError(f"{where}OTF2 could not {action}: {said}", "is the disk full?")
+    return VtraceError(f"{where}: OTF2 could not {action}: {description}{f' ({text})' if text else ''}", hint)
 
 
 class Kernel:
@@ -263,7 +263,7 @@ class Kernel:
             return ValueError(text)
         path, offset = stream.where(error.row)
         if code == _BAD_OTF2:
-            return _otf2_error(None, f"write the events of {path}", error.otf2, error.text)
+            return otf2_error(str(path), "write its events", error.otf2, text)
         at = f", byte {error.offset} of its records" if error.offset else ""
         form = "chunk" if stream.index[error.row]["form"] else "block"
         return FormatError(f"{path}: {text} in the {form} at byte {offset}{at}")
