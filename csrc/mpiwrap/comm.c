@@ -203,6 +203,7 @@ static struct vt_mpi_comm *vt_comm_add(MPI_Comm comm, struct vt_mpi_identity who
     c->size = (uint32_t)size;
     c->rank = (uint32_t)rank;
     c->remote = (uint32_t)remote;
+    c->made = false;
     c->created = 0;
     const uint64_t hash = vt_comm_hash(local_ranks, c, remote_ranks);
     if (!who.counted) {
@@ -282,7 +283,10 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int tag
         c = vt_comm_add(*made, who);
         vt_unlock();
     }
-    if (c) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
+    if (c) {
+        c->made = true;
+        *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
+    }
     if (parent) {
         uint64_t *w = vt_mpi_add(&batch, 4);
         w[0] = VT_HEAD(VT_K_COLL_END, 3, c && vt_comm_by_members(kind) ? c->id : parent->id);
@@ -312,7 +316,7 @@ void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
     if (c) {
-        if (result == MPI_SUCCESS) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_DESTROY, 0, c->id);
+        if (result == MPI_SUCCESS && c->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_DESTROY, 0, c->id);
         uint64_t *w = vt_mpi_add(&batch, 4);
         w[0] = VT_HEAD(VT_K_COLL_END, 3, c->id);
         w[1] = vt_mpi_pair(VT_OP_DESTROY_HANDLE, VT_NO_ROOT);

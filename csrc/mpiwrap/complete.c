@@ -93,6 +93,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
 {
     vt_enter(region);
     bool curious = false;
+    if (!requests) n = 0; /* an error that MPI shall report */
     wait->n = n > 0 ? n : 0;
     wait->given = wait->statuses = statuses;
     wait->ignore = ignore;

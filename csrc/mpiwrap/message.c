@@ -17,10 +17,8 @@ void vt_mpi_learn_types(void)
         MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
         MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
         MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT,
-#if MPI_VERSION > 2 || (MPI_VERSION == 2 && MPI_SUBVERSION >= 2)
         MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T,
         MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET,
-#endif
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         int size = 0;
@@ -194,7 +192,7 @@ void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
 {
     struct vt_mpi_batch batch = {.n = 0};
     *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; requests && i < n; i++) {
         struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
         if (!r || !r->persistent || r->kind != VT_REQUEST_SEND) continue;
         r->id = vt_new_id(VT_ID_REQUEST);
@@ -211,7 +209,7 @@ void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
 void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; requests && i < n; i++) {
         struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
         if (!r || !r->persistent) continue;
         if (result != MPI_SUCCESS) r->active = false;

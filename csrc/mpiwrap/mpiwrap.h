@@ -76,6 +76,7 @@ struct vt_mpi_comm {
     uint32_t id;              /* never 0 in the table */
     uint32_t rank, size;
     uint32_t remote;          /* size of the remote group, 0: not an inter-communicator */
+    bool made;                /* with a COMM_CREATE record, so that its end gets one too */
     _Atomic(uint32_t) created; /* calls so far that made communicators from it */
 };
 

@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     /* made where no wrapper sees it */
     PMPI_Comm_dup(W, &c);
     ring(c, 31);
-    PMPI_Comm_free(&c);
+    MPI_Comm_free(&c);
     MPI_Finalize();
     return 0;
 }

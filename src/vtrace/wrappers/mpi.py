@@ -159,7 +159,7 @@ def _holds(path: Path, text: bytes) -> bool:
 
 
 def _label(preprocessed: str) -> str:
-    macros = dict(re.findall(r'^#\s*define\s+(\w+)\s+"?([^"\n]+?)"?\s*$', preprocessed, re.MULTILINE))
+    macros = dict(re.findall(r'^#[ \t]*define[ \t]+(\w+)[ \t]+"?([^"\n]+?)"?[ \t]*$', preprocessed, re.MULTILINE))
     for name, macro in _VERSIONS:
         if macro in macros:
             return f"{name} {macros[macro]}"

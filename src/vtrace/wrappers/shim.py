@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -96,7 +96,9 @@ def _lock(directory: Path) -> Iterator[None]:
     """Several builds at once, as by make -j, wait for the first one and then use its result."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        # Some network file systems have no locks: then two may build, and the first one's result stays.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -110,8 +112,13 @@ def _build(mpi: Mpi, directory: Path) -> None:
         (place / "shim.o").unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
         (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
-        shutil.rmtree(directory, ignore_errors=True)
-        place.rename(directory)
+        try:
+            if not (directory / ARCHIVE).exists():
+                shutil.rmtree(directory, ignore_errors=True)
+            place.rename(directory)
+        except OSError:
+            if not (directory / ARCHIVE).exists():
+                raise
 
 
 def write_source(mpi: Mpi, path: Path) -> int:
