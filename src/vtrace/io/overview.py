@@ -58,7 +58,11 @@ def read_overview(anchor: Path) -> Overview:
     """Reads all but the events. Raises FormatError when it is not an OTF2 archive that can be read."""
     import _otf2
     import otf2
+    from otf2.error import Error
 
+    from vtrace.io.kernel import Kernel
+
+    Kernel()  # keeps libotf2 from printing what becomes an exception here
     try:
         with otf2.reader.open(str(anchor)) as reader:
             definitions, clock = reader.definitions, reader.definitions.clock_properties
@@ -75,7 +79,7 @@ def read_overview(anchor: Path) -> Overview:
                 communicators=[comm.name for comm in definitions.comms],
                 vtrace={n.removeprefix(PROPERTY): _value(t) for n, t in texts.items() if n.startswith(PROPERTY)},
             )
-    except (_otf2.Error, otf2.TraceReaderError, ValueError) as error:
+    except (_otf2.Error, Error, LookupError, ValueError) as error:
         raise FormatError(f"{anchor} cannot be read as an OTF2 archive: {error}") from error
 
 

@@ -57,7 +57,7 @@ class Process:
     @property
     def label(self) -> str:
         """What people call it."""
-        return f"rank {self.rank}" if self.main else f"process {self.head.host}:{self.head.pid}"
+        return f"rank {self.rank}" if self.main and self.world else f"process {self.head.host}:{self.head.pid}"
 
     @property
     def locations(self) -> list[int]:

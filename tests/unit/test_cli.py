@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands as a user types them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from support.localfiles import Chunk, write_defs, write_events
+from support.tools import Done, call, command
+from vtrace import __version__, cli, console
+from vtrace.commands import info, vtunify
+from vtrace.errors import VtraceError
+from vtrace.io.records import DEFINITIONS
+
+NS = 1_700_000_000_000_000_000
+HEAD = {"prefix": "heat", "world": 0, "start": NS, "pair": (1000, 1000, NS), "host": "node1"}
+
+
+@pytest.fixture
+def heat(tmp_path: Path) -> Path:
+    """A directory with the local files of one process that called one region twice."""
+    definitions = [
+        ["PROPERTY", "command", ["./heat", "two words"]], ["PROPERTY", "setting.VT_CLEAN", "yes"],
+        ["REGION", 1, "work", 1, 1, None, 0], ["SUMMARY", 0, 4, 7, 0, 0, 0, 0, 1040, False],
+    ]  # fmt: skip
+    write_defs(tmp_path / "heat.1.def.z", [[DEFINITIONS[name], *values] for name, *values in definitions], **HEAD)
+    chunk = Chunk(ticks=1000, pair=(1000, 1000, NS))
+    for _ in range(2):
+        chunk.record("ENTER", 10, 1).record("LEAVE", 10, 1)
+    write_events(tmp_path / "heat.1.events.z", [chunk], **HEAD)
+    return tmp_path
+
+
+def vtunify_in(directory: Path, *words: str, env: dict[str, str] | None = None) -> Done:
+    return call([*command("vtunify"), *words], directory, env, check=False)
+
+
+def vtrace_in(directory: Path, *words: str) -> Done:
+    return call([*command("vtrace"), *words], directory, check=False)
+
+
+@pytest.mark.parametrize("words", [["-k", "heat"], ["heat", "-k"], ["heat", "--keeplocal", "--nocompress", "-j", "1"]])
+def test_options_before_and_behind_the_prefix(heat: Path, words: list[str]) -> None:
+    done = vtunify_in(heat, *words)
+    assert (done.returncode, done.stderr) == (0, "vtunify: warning: 7 events were not recorded on process node1:100\n")
+    assert done.stdout.splitlines() == [
+        "u_heat.trace: 1 process, 1 location, 4 events, 0 messages, 0 collective calls, 3e-08 s",
+        "next: vtrace info u_heat.trace",
+    ]
+    assert {path.name for path in heat.iterdir()} == {"u_heat.trace", "heat.1.def.z", "heat.1.events.z"}
+
+
+def test_directory_in_the_prefix(heat: Path) -> None:
+    done = vtunify_in(heat.parent, f"{heat.name}/heat")
+    assert (done.returncode, f"next: vtrace info {heat.name}/heat" in done.stdout) == (0, True)
+    assert {path.name for path in heat.iterdir()} == {"heat.trace"}
+
+
+def test_name_wins_over_keep(heat: Path) -> None:
+    assert vtunify_in(heat, "heat", "-k", "-o", "first").returncode == 0
+    assert (heat / "first.trace" / "traces.otf2").exists()
+    assert not (heat / "u_heat.trace").exists()
+
+
+@pytest.mark.parametrize("words", [["-c", "heat"], ["heat", "-c"]])
+def test_the_abolished_option(heat: Path, words: list[str]) -> None:
+    done = vtunify_in(heat, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("vtunify: error: invalid option -- -c")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["heat", "sim"], ["heat", "-j", "0"], ["heat", "-o"], ["heat", "--forc"]])
+def test_wrong_use(heat: Path, words: list[str]) -> None:
+    done = vtunify_in(heat, *words)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert done.stderr.startswith("vtunify: error: ")
+    assert len(list(heat.iterdir())) == 2
+
+
+def test_failure_is_one_line_with_a_hint(heat: Path) -> None:
+    done = vtunify_in(heat, "haet")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "there are files of heat" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "level"),
+    [
+        ("", 1, 1), ("q", 1, 0), ("v", 1, 2), ("vv", 1, 3), ("vvv", 0, 3), ("qv", 2, 2), ("vq", 2, 0), ("vqvv", 0, 3),
+        ("", 0, 0), ("", 2, 2), ("v", 0, 2),
+    ],
+)  # fmt: skip
+def test_levels_the_last_option_wins(words: str, start: int, level: int) -> None:
+    assert vtunify.level(tuple(words), start) == level
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "talks", "warns"),
+    [
+        ((), "0", False, False), ((), "1", False, True), ((), "2", True, True), (("-q",), "2", False, False),
+        (("-v",), "0", True, True), (("-v", "-q"), "2", False, False), (("-qv",), "0", True, True),
+    ],
+)  # fmt: skip
+def test_verbosity(heat: Path, words: tuple[str, ...], value: str, talks: bool, warns: bool) -> None:
+    done = vtunify_in(heat, "heat", *words, env={"VT_VERBOSE": value})
+    assert ("names of functions" in done.stderr, "not recorded" in done.stderr) == (talks, warns)
+    assert bool(done.stdout) == warns
+    assert (heat / "heat.trace").exists()
+
+
+def test_bad_verbosity_is_told(heat: Path) -> None:
+    done = vtunify_in(heat, "heat", env={"VT_VERBOSE": "loud"})
+    assert done.returncode == 0
+    assert "VT_VERBOSE=loud is not a whole number: 1 is used" in done.stderr
+
+
+def test_progress_in_lines_where_there_is_no_terminal(heat: Path) -> None:
+    assert "vtunify: events: 100 %" in vtunify_in(heat, "-p", "heat").stderr
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_has_examples(tmp_path: Path, option: str) -> None:
+    done = vtunify_in(tmp_path, option)
+    assert (done.returncode, done.stderr) == (0, "")
+    for text in ("Usage: vtunify [OPTIONS] PREFIX", "Examples:", "vtunify results/heat", "--salvage", "--nocompress"):
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_versions(tmp_path: Path, option: str) -> None:
+    assert vtunify_in(tmp_path, option).stdout == f"vtunify (vtrace) {__version__}\n"
+    assert vtrace_in(tmp_path, option).stdout == f"vtrace {__version__}\n"
+
+
+def test_parallel_unifier_points_to_the_serial_one(tmp_path: Path) -> None:
+    done = call([*command("vtunify-mpi"), "heat"], tmp_path, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "vtunify PREFIX" in done.stderr
+
+
+def test_info_of_an_archive(heat: Path) -> None:
+    (heat / "heat").write_text("an executable of the same name")
+    assert vtunify_in(heat, "-q", "heat").returncode == 0
+    shown = {operand: vtrace_in(heat, "info", operand) for operand in ("heat", "heat.trace", "heat.trace/traces.otf2")}
+    assert {done.returncode for done in shown.values()} == {0}
+    assert len({done.stdout for done in shown.values()}) == 1
+    for text in (
+        "./heat 'two words'",
+        "node1",
+        "VT_CLEAN=yes",
+        "rdtsc",
+        "Enter  2",
+        "Process node1:100",
+        "7 events lost",
+    ):
+        assert text in shown["heat"].stdout, text
+    data = json.loads(vtrace_in(heat, "info", "--json", "heat").stdout)
+    assert data["events"] == {"Enter": 2, "Leave": 2}
+    assert data["about"]["command"] == ["./heat", "two words"]
+    assert data["settings"] == {"VT_CLEAN": "yes"}
+    location = data["locations"][0]
+    assert (location["name"], location["events"], location["seconds"], location["lost"]) == (
+        "Master thread",
+        4,
+        3e-8,
+        7,
+    )
+    assert data["coverage"]["lost"] == 7
+
+
+def test_info_of_local_files(heat: Path) -> None:
+    done = vtrace_in(heat, "info", "heat")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "next: vtunify heat" in done.stdout
+    found = json.loads(vtrace_in(heat, "info", "heat", "--json").stdout)
+    assert (found["files"], found["next"], found["hosts"]) == (2, "vtunify heat", ["node1"])
+    assert len(list(heat.iterdir())) == 2
+
+
+def test_info_of_nothing_and_of_a_broken_archive(heat: Path) -> None:
+    done = vtrace_in(heat, "info", "sim")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    (heat / "x.trace").mkdir()
+    (heat / "x.trace" / "traces.otf2").write_text("no")
+    done = vtrace_in(heat, "info", "x")
+    assert done.returncode == 1
+    assert "vtrace: error: x.trace/traces.otf2 cannot be read" in done.stderr
+
+
+def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
+    code = "import sys, vtrace.cli; sys.exit('numpy' in sys.modules or 'otf2' in sys.modules)"
+    assert call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path).returncode == 0
+    listed = vtrace_in(tmp_path, "--help").stdout
+    for name in ("completion", "info", "shim"):
+        assert f"\n  {name}" in listed
+    for name in ("info", "shim"):
+        assert isinstance(cli.command.get_command(click.Context(cli.command), name), click.Command)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(tmp_path: Path, shell: str) -> None:
+    done = vtrace_in(tmp_path, "completion", shell)
+    assert done.returncode == 0
+    assert "_VTRACE_COMPLETE" in done.stdout
+    assert "_VTUNIFY_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("", ["heat"]), ("he", ["heat"]), ("x", [])])
+def test_completion_of_prefixes(heat: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]) -> None:
+    monkeypatch.chdir(heat)
+    parameter = vtunify.command.params[0]
+    found = parameter.shell_complete(click.Context(vtunify.command), typed)
+    assert [item.value for item in found] == offered
+    below = parameter.shell_complete(click.Context(vtunify.command), f"{heat}/{typed}")
+    assert [item.value for item in below] == [f"{heat}/{name}" for name in offered]
+
+
+def ended(error: BaseException | None) -> int:
+    @click.command()
+    def failing() -> None:
+        if error is not None:
+            raise error
+
+    sys.argv = ["tool"]
+    return console.run(failing, "tool")
+
+
+def test_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", [])
+    assert ended(None) == 0
+    assert ended(KeyboardInterrupt()) == 130
+    capsys.readouterr()
+    assert ended(VtraceError("it is\nbroken", "mend it")) == 1
+    assert capsys.readouterr().err == "tool: error: it is broken (mend it)\n"
+    with pytest.raises(ZeroDivisionError):
+        ended(ZeroDivisionError())
+
+
+def test_closed_pipe_is_silent(heat: Path) -> None:
+    assert vtunify_in(heat, "-q", "heat").returncode == 0
+    process = subprocess.Popen(
+        [*command("vtrace"), "info", "--json", "heat"], cwd=heat, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_interrupt_leaves_nothing(heat: Path, number: signal.Signals) -> None:
+    """A kernel that never comes to an end: the archive is in the making when the signal comes."""
+    before = {path.name for path in heat.iterdir()}
+    code = (
+        f"import sys, time; sys.path[:] = {sys.path!r}; sys.argv = ['vtunify', 'heat']\n"
+        "from vtrace.io.kernel import Kernel\n"
+        "from vtrace.commands.vtunify import main\n"
+        "Kernel.transcode = lambda *args: time.sleep(60)\n"
+        "sys.exit(main())"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=heat, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not any(path.name.startswith(".heat.trace.tmp-") for path in heat.iterdir()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    time.sleep(0.2)
+    process.send_signal(number)
+    assert process.wait(30) == 130
+    assert {path.name for path in heat.iterdir()} == before
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
+    process.stderr.close()
+
+
+def test_text_that_is_no_text() -> None:
+    assert info._plain("caf\udce9") == "caf?"

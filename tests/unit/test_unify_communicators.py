@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Communicators of many processes become OTF2's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from vtrace.errors import FormatError
+from vtrace.io.records import COMM_KINDS
+from vtrace.unify.communicators import UNDEFINED, Communicators, merge
+from vtrace.unify.definitions import Comm, Members, ProcessDefinitions
+
+WORLD = 7
+
+
+@dataclass
+class Process:
+    rank: int | None
+    index: int | None
+    world: int = WORLD
+    definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
+
+    def comm(self, number: int, kind: str, parent: int | None, size: int, rank: int, **more: int) -> None:
+        values = {"tag": 0, "hash": 0, "serial": 0, "remote": 0, **more}
+        self.definitions.comms[number] = Comm(
+            COMM_KINDS[kind], parent, values["tag"], values["hash"], values["serial"], size, rank, values["remote"]
+        )
+
+    def members(self, number: int, side: int, ranks: list[int], first: int = 0) -> None:
+        piece = Members(first, WORLD, np.array(ranks, "<u4").tobytes())
+        self.definitions.members.setdefault((number, side), []).append(piece)
+
+
+def world(size: int) -> list[Process]:
+    processes = [Process(rank, rank) for rank in range(size)]
+    for process in processes:
+        process.comm(1, "WORLD", None, size, process.rank or 0)
+        process.comm(2, "SELF", None, 1, 0, hash=process.rank or 0)
+    return processes
+
+
+def members(found: Communicators, comm: int) -> list[int]:
+    return [int(member) for member in found.groups[found.comms[comm].group].members]
+
+
+def test_world_and_self() -> None:
+    found = merge(world(3), [0, 2, 4])
+    assert [comm.name for comm in found.comms] == ["MPI_COMM_WORLD", "MPI_COMM_SELF"]
+    assert [group.kind for group in found.groups] == ["COMM_LOCATIONS", "COMM_GROUP", "COMM_SELF"]
+    assert list(found.groups[0].members) == [0, 2, 4]
+    assert members(found, 0) == [0, 1, 2]
+    assert [comm.flags for comm in found.comms] == [0, 0]
+    for table in found.ids:
+        assert table.tolist() == [UNDEFINED, 0, 1]
+
+
+def test_no_mpi() -> None:
+    found = merge([Process(None, None, 0)], [])
+    assert (found.groups, found.comms) == ([], [])
+    assert [len(table) for table in found.ids] == [0]
+
+
+def test_split_halves_with_names_parents_and_shared_groups() -> None:
+    processes = world(4)
+    for process in processes:
+        rank = process.rank or 0
+        # Own ids differ between processes: what counts is what the communicators say of themselves.
+        half, dup = (3, 4) if rank % 2 else (5, 9)
+        process.comm(half, "SPLIT", 1, 2, rank // 2, hash=100 + rank % 2)
+        process.comm(dup, "DUP", half, 2, rank // 2, hash=100 + rank % 2)
+        if rank < 2:
+            process.members(half, 0, [rank, rank + 2])
+            process.members(dup, 0, [rank], 0)
+            process.members(dup, 0, [rank + 2], 1)
+    processes[3].definitions.comm_names[3] = "odd"
+    found = merge(processes, [0, 1, 2, 3])
+    names = [comm.name for comm in found.comms]
+    assert names[2:] == [
+        "MPI_Comm_split of MPI_COMM_WORLD", "MPI_Comm_dup of MPI_Comm_split of MPI_COMM_WORLD", "odd",
+        "MPI_Comm_dup of odd",
+    ]  # fmt: skip
+    assert [members(found, i) for i in range(2, 6)] == [[0, 2], [0, 2], [1, 3], [1, 3]]
+    assert found.comms[2].group == found.comms[3].group
+    assert [comm.parent for comm in found.comms] == [None, None, 0, 2, 0, 4]
+    assert [comm.flags for comm in found.comms[2:]] == [1, 1, 1, 1]
+    assert [int(t[5]) for t in (found.ids[0], found.ids[2])] == [2, 2]
+    assert [int(t[4]) for t in (found.ids[1], found.ids[3])] == [5, 5]
+    assert found.incomplete == []
+
+
+def test_order_within_a_parent_counts() -> None:
+    processes = world(2)
+    for process in processes:
+        for number in (3, 4):
+            process.comm(number, "DUP", 1, 2, process.rank or 0, serial=number)
+    found = merge(processes, [0, 1])
+    assert len(found.comms) == 4
+    assert members(found, 2) == members(found, 3) == [0, 1]
+
+
+def test_members_from_what_each_process_says_of_itself() -> None:
+    processes = world(4)
+    for rank in (3, 1):
+        processes[rank].comm(3, "SPLIT", 1, 2, 0 if rank == 3 else 1, hash=5)
+    found = merge(processes, [0, 1, 2, 3])
+    assert members(found, 2) == [3, 1]
+    assert found.incomplete == []
+
+
+def test_members_that_nobody_knows_are_told() -> None:
+    processes = world(3)
+    processes[1].comm(3, "SPLIT", 1, 2, 1, hash=5)
+    found = merge(processes, [0, 1, 2])
+    assert members(found, 2) == [0, 1]
+    assert found.incomplete == ["MPI_Comm_split of MPI_COMM_WORLD"]
+
+
+def inter(lists: bool) -> Communicators:
+    """Ranks 3, 1 (local of one side) and 2, 0, 4 (the other)."""
+    processes = world(5)
+    sides = [[3, 1], [2, 0, 4]]
+    for side, own in enumerate(sides):
+        for rank, number in enumerate(own):
+            process = processes[number]
+            process.comm(3, "INTER_CREATE", 1, len(own), rank, hash=9, remote=len(sides[1 - side]))
+            if rank == 0 and lists:
+                process.members(3, 0, own)
+                process.members(3, 1, sides[1 - side])
+    return merge(processes, [0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("lists", [True, False], ids=["lists", "no lists"])
+def test_inter_communicator(lists: bool) -> None:
+    found = inter(lists)
+    assert members(found, 2) == [2, 0, 4, 3, 1], "the group with the lowest rank comes first"
+    offsets = [int(table[3]) for table in found.peer_offsets]
+    assert offsets == [3, 0, 3, 0, 3]
+    assert found.incomplete == []
+
+
+def test_parents_that_do_not_exist() -> None:
+    processes = world(1)
+    processes[0].comm(3, "DUP", 4, 1, 0, hash=1)
+    processes[0].comm(4, "DUP", 3, 1, 0, hash=1)
+    found = merge(processes, [0])
+    assert [comm.parent for comm in found.comms] == [None, None, None, 2]
+
+
+def test_impossible_size() -> None:
+    processes = world(1)
+    processes[0].comm(3, "SPLIT", 1, 2**32 - 1, 0)
+    with pytest.raises(FormatError, match="4294967295"):
+        merge(processes, [0])

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Definitions of a process are checked before they are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vtrace.errors import FormatError
+from vtrace.io.records import DEFINITIONS
+from vtrace.unify.definitions import Module, Region, inherit, read
+
+GOOD: dict[str, list[Any]] = {
+    "PROPERTY": ["command", ["./heat", "7"]],
+    "REGION": [3, "MPI_Send", 4, 28, None, 0],
+    "MODULE": [4096, 1 << 40, 8192, 1 << 40, "/bin/heat", b"\x01\x02", 17],
+    "MODULE_END": [4096, 99],
+    "COMM": [1, 1, None, "tag", 5, 0, 4, 2, 0],
+    "COMM_MEMBERS": [1, 0, 0, 7, b"\0\0\0\0"],
+    "COMM_NAME": [1, "grid"],
+    "LOCATION": [2, 4711, None, 100],
+    "METRIC": [1, "flops", "#", "u", "a", True],
+    "CLOCK": [1, 2, 3],
+    "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, False],
+}
+
+
+def arrays(**changed: list[Any]) -> list[list[Any]]:
+    return [[DEFINITIONS[name], *values] for name, values in (GOOD | changed).items()]
+
+
+def test_every_definition_of_the_format_is_read() -> None:
+    assert set(GOOD) == set(DEFINITIONS)
+    found = read(arrays(), "heat.1.def.z")
+    assert found.properties == {"command": ["./heat", "7"]}
+    assert found.regions == {3: Region("MPI_Send", 4, 28, None, 0)}
+    assert found.modules[0].path == "/bin/heat"
+    assert (found.comms[1].tag, found.comms[1].size, found.comms[1].rank) == ("tag", 4, 2)
+    assert found.members[1, 0][0].ranks == b"\0\0\0\0"
+    assert found.comm_names == {1: "grid"}
+    assert found.locations == {2: None}
+    assert found.metrics[1].unit == "#"
+    assert found.pairs == [(1, 2, 3)]
+    assert (found.summaries[0].lost, found.summaries[0].limit) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("REGION", [3, "MPI_Send", 4, 28, None]),
+        ("REGION", ["3", "MPI_Send", 4, 28, None, 0]),
+        ("MODULE", [0, 0, 0, 0, "/bin/heat", "text", 0]),
+        ("COMM", [1, 1, None, None, 5, 0, 4, 2, 0]),
+        ("SUMMARY", [0]),
+    ],
+)
+def test_wrong_shapes(name: str, values: list[Any]) -> None:
+    with pytest.raises(FormatError, match=rf"heat\.1\.def\.z.*{name}"):
+        read(arrays(**{name: values}), "heat.1.def.z")
+
+
+def test_unknown_number() -> None:
+    with pytest.raises(FormatError, match="unknown number"):
+        read([[99, 1]], "heat.1.def.z")
+
+
+def test_the_last_name_holds() -> None:
+    again = [[DEFINITIONS["COMM_NAME"], 1, "later"], [DEFINITIONS["LOCATION"], 2, 4711, "worker", 100]]
+    found = read([*arrays(), *again, [DEFINITIONS["LOCATION"], 2, 4711, None, 100]], "x")
+    assert (found.comm_names[1], found.locations[2]) == ("later", "worker")
+
+
+def test_forked_child_inherits_what_it_does_not_define() -> None:
+    parent = read(arrays(), "parent")
+    late = Module(8192, 1, 1, 1, "/lib/late", b"", 500)
+    parent.modules.append(late)
+    child = read([[DEFINITIONS["REGION"], 3, "own", 1, 1, None, 0], [DEFINITIONS["CLOCK"], 7, 8, 9]], "child")
+    inherit(child, parent, 200)
+    assert child.regions[3].name == "own"
+    assert child.comms == parent.comms
+    assert [module.path for module in child.modules] == ["/bin/heat"], "loaded by the parent after the fork"
+    assert child.pairs == [(7, 8, 9)], "each process has its own clock pairs"
+    assert child.summaries == {}

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From local files, written byte by byte, to an archive."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.localfiles import Chunk, write_buffer, write_defs, write_events
+from support.readback import Trace, read
+from vtrace.console import QUIET, Console
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.records import COMM_KINDS, DEFINITIONS
+from vtrace.unify.run import Request, Written, unify
+
+NS = 1_700_000_000_000_000_000
+SEND, RECV, WORK = 1, 2, 3
+
+
+def clock(start: int = 0) -> tuple[int, int, int]:
+    return (1000 + start, 1000 + start, NS + start)
+
+
+def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> list[list[Any]]:
+    """Definitions of one location: a rank's main thread defines what its process shares."""
+    shared = [
+        ["PROPERTY", "command", ["./heat", "100"]], ["PROPERTY", "setting.VT_MAX_FLUSHES", "1"],
+        ["REGION", SEND, "MPI_Send", 4, 28, None, 0], ["REGION", RECV, "MPI_Recv", 4, 28, None, 0],
+        ["REGION", WORK, "work", 1, 1, "heat.c", 12],
+        ["COMM", 1, COMM_KINDS["WORLD"], None, 0, 9, 0, size, rank, 0],
+    ]  # fmt: skip
+    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 4, 0, 0, 0, 0, 0, 2000, False]]
+    chosen = ([] if location else shared) + (end if ended else [])
+    return [[DEFINITIONS[name], *values] for name, *values in chosen]
+
+
+def message(rank: int) -> Chunk:
+    """Rank 0 sends 8 bytes to rank 1 in work."""
+    region, kind, peer, at = (SEND, "SEND", 1, 100) if rank == 0 else (RECV, "RECV", 0, 300)
+    chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("ENTER", at, region)
+    return chunk.record(kind, 5, 1, peer | 77 << 32, 8).record("LEAVE", 5, region).record("LEAVE", 100, WORK)
+
+
+def head(rank: int, size: int, **more: Any) -> dict[str, Any]:
+    return {"prefix": "heat", "rank": rank, "world_size": size, "pid": 100 + rank, "start": NS, "pair": clock(), **more}
+
+
+def rank_files(directory: Path, rank: int, size: int = 2, **more: Any) -> None:
+    write_defs(directory / f"heat.{rank + 1:x}.def.z", define(rank, size), **head(rank, size, **more))
+    write_events(directory / f"heat.{rank + 1:x}.events.z", [message(rank)], **head(rank, size, **more))
+
+
+@pytest.fixture
+def heat(tmp_path: Path) -> Path:
+    """The prefix of two ranks' files."""
+    for rank in range(2):
+        rank_files(tmp_path, rank)
+    return tmp_path / "heat"
+
+
+def run(prefix: Path, **options: Any) -> Written:
+    return unify(Request(prefix, **options), Console("vtunify", QUIET))
+
+
+def read_back(prefix: Path) -> Trace:
+    return read(prefix.with_name(f"{prefix.name}.trace"))
+
+
+def names(prefix: Path) -> set[str]:
+    return {path.name for path in prefix.parent.iterdir()}
+
+
+def test_message_between_two_ranks(heat: Path) -> None:
+    (heat.parent / "heat.lock").write_text("1")
+    written = run(heat)
+    trace = read_back(heat)
+    assert names(heat) == {"heat.trace", "heat.lock"}
+    assert [(x.name, x.group, x.host) for x in trace.locations.values()] == [
+        ("Master thread", "MPI Rank 0", "node1"), ("Master thread", "MPI Rank 1", "node1"),
+    ]  # fmt: skip
+    kinds = ["Enter", "Enter", "MpiSend", "Leave", "Leave"]
+    assert [(e.kind, e.time) for e in trace.of(0)] == list(zip(kinds, (10, 110, 115, 120, 220), strict=True))
+    received = next(event for event in trace.of(1) if event.kind == "MpiRecv")
+    assert (received.time, received.attrs["msg_tag"], received.attrs["msg_length"]) == (315, 77, 8)
+    assert (trace.resolution, trace.offset, trace.length, trace.realtime) == (10**9, 10, 410, NS + 10)
+    region = trace.region("work")
+    assert (region.file, region.line, region.paradigm, region.role) == ("heat.c", 12, "USER", "FUNCTION")
+    assert [comm.name for comm in trace.comms.values()] == ["MPI_COMM_WORLD"]
+    assert trace.comms[0].members == (0, 1)
+    assert (written.ranks, written.locations, written.events, written.messages) == (2, 2, 10, 1)
+    assert trace.markers == []
+
+
+def test_threads_are_numbered_by_rank_then_number(heat: Path) -> None:
+    for rank in range(2):
+        for number in (2, 1):
+            more = head(rank, 2, location=number)
+            name = f"heat.{rank + 1:x}000{number}"
+            write_defs(heat.parent / f"{name}.def.z", define(rank, 2, location=number), **more)
+            chunk = Chunk(number, ticks=1000 + number, pair=clock()).record("ENTER", 10, WORK).record("LEAVE", 1, WORK)
+            write_events(heat.parent / f"{name}.events.z", [chunk], **more)
+    run(heat)
+    trace = read_back(heat)
+    assert [x.name for x in trace.locations.values()] == ["Master thread", "Thread 1", "Thread 2"] * 2
+    assert [x.group for x in trace.locations.values()] == ["MPI Rank 0"] * 3 + ["MPI Rank 1"] * 3
+    assert trace.comms[0].members == (0, 3)
+
+
+def test_keep_and_names(heat: Path) -> None:
+    before = names(heat)
+    run(heat, keep=True)
+    assert names(heat) == before | {"u_heat.trace"}
+    run(heat, keep=True, name="first")
+    (heat.parent / "sub").mkdir()
+    run(heat, keep=True, name=str(heat.parent / "sub" / "second.trace"))
+    assert names(heat) == before | {"u_heat.trace", "first.trace", "sub"}
+    assert {path.name for path in (heat.parent / "sub").iterdir()} == {"second.trace"}
+
+
+def test_output_that_exists(heat: Path) -> None:
+    run(heat, keep=True)
+    before = (heat.parent / "u_heat.trace" / "traces.otf2").stat().st_ino
+    with pytest.raises(VtraceError, match=r"u_heat\.trace exists.*--force"):
+        run(heat, keep=True)
+    run(heat, keep=True, force=True)
+    assert (heat.parent / "u_heat.trace" / "traces.otf2").stat().st_ino != before
+    (heat.parent / "heat.trace").mkdir()
+    (heat.parent / "heat.trace" / "thesis.tex").write_text("years of work")
+    with pytest.raises(VtraceError, match="not an archive"):
+        run(heat, force=True)
+    assert (heat.parent / "heat.trace" / "thesis.tex").exists()
+    assert not [name for name in names(heat) if name.startswith(".")]
+
+
+def test_same_events_for_any_number_of_threads(heat: Path) -> None:
+    for jobs in (1, 3):
+        run(heat, keep=True, jobs=jobs, name=f"jobs{jobs}")
+    one, three = (heat.parent / f"jobs{jobs}.trace" for jobs in (1, 3))
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert len(files) == 2 + 2 * 2
+    for file in files:
+        if file.suffix in (".evt", ".def"):
+            assert (one / file).read_bytes() == (three / file).read_bytes(), file
+
+
+def damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_damaged_events(heat: Path) -> None:
+    damage(heat.parent / "heat.2.events.z")
+    before = names(heat)
+    with pytest.raises(FormatError, match=r"heat\.2\.events\.z"):
+        run(heat)
+    assert names(heat) == before
+    written = run(heat, salvage=True)
+    assert names(heat) == before | {"heat.trace"}, "what is damaged may still be of use"
+    assert written.events == 5
+    assert read_back(heat).of(1) == []
+
+
+def test_cut_events(heat: Path) -> None:
+    path = heat.parent / "heat.2.events.z"
+    second = Chunk(sequence=1, ticks=2000, pair=clock(1000)).record("ENTER", 1, WORK).record("LEAVE", 1, WORK)
+    write_events(path, [message(1), second], **head(1, 2))
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(VtraceError, match=r"heat\.2\.events\.z: cut.*--salvage"):
+        run(heat)
+    assert run(heat, salvage=True).events == 10
+
+
+def test_missing_rank(heat: Path) -> None:
+    rank_files(heat.parent, 0, size=3)
+    with pytest.raises(VtraceError, match="rank 2 of 3 are missing"):
+        run(heat)
+    run(heat, salvage=True)
+    trace = read_back(heat)
+    assert [x.group for x in trace.locations.values()] == ["MPI Rank 0", "MPI Rank 1", "MPI Rank 2"]
+    assert trace.comms[0].members == (0, 1, 2)
+    assert trace.of(2) == []
+
+
+def test_process_that_was_killed(heat: Path) -> None:
+    """Its def file has only the head, all else is in its buffer; the last record was not published."""
+    buffer = heat.parent / "heat.xnode1-101-abc.buffer"
+    more = head(1, 2, buffer=str(buffer))
+    write_defs(heat.parent / "heat.2.def.z", [], **more)
+    (heat.parent / "heat.2.events.z").unlink()
+    definitions = Chunk(content=2, pair=clock())
+    names_of = {number: name for name, number in DEFINITIONS.items()}
+    for number, *values in define(1, 2, ended=False):
+        definitions.define(names_of[number], *values)
+    events = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("ENTER", 10, RECV)
+    write_buffer(buffer, [definitions, events], filling=[0, 1], **more)
+    run(heat)
+    trace = read_back(heat)
+    assert [event.kind for event in trace.of(1)] == ["Enter", "Enter", "Leave", "Leave"]
+    assert [(marker.time, marker.scope) for marker in trace.markers] == [(20, "LOCATION:1")]
+    assert "rank 1 ended without completing its files" in trace.markers[0].text
+    assert names(heat) == {"heat.trace"}
+
+
+def test_process_that_is_still_running(heat: Path) -> None:
+    buffer = heat.parent / f"heat.x{platform.node()}-{os.getpid()}-abc.buffer"
+    now = int(time.time() * 1e9)
+    more = head(1, 2, buffer=str(buffer), host=platform.node()) | {"pid": os.getpid(), "start": now}
+    write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
+    write_events(heat.parent / "heat.2.events.z", [message(1)], **more)
+    write_buffer(buffer, [], **more)
+    before = names(heat)
+    with pytest.raises(VtraceError, match=rf"still running: rank 1 \(process {os.getpid()}\)"):
+        run(heat)
+    run(heat, salvage=True)
+    assert names(heat) == before | {"heat.trace"}
+
+
+def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = head(1, 2, buffer="/scratch/heat.xnode1-101-abc.buffer")
+    write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
+    before = names(heat)
+    unify(Request(heat), Console("vtunify"))
+    said = capsys.readouterr().err
+    assert "/scratch/heat.xnode1-101-abc.buffer on node1" in said
+    assert names(heat) == before | {"heat.trace"}
+
+
+def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("LEAVE", 10, WORK).record("LIMIT", 5)
+    write_events(heat.parent / "heat.1.events.z", [chunk.record("LOST", 100, 4, 33)], **head(0, 2))
+    unify(Request(heat), Console("vtunify"))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "VT_MAX_FLUSHES" in line]
+    assert len(lines) == 1
+    assert "33 events are missing" in lines[0]
+    marker = read_back(heat).markers[0]
+    assert (marker.time, marker.scope) == (25, "LOCATION:0")
+
+
+def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chunk = Chunk(ticks=1000, pair=clock()).record("LEAVE", 1, WORK).record("ENTER", 10, 99).record("LEAVE", 10, 99)
+    write_events(heat.parent / "heat.1.events.z", [chunk], **head(0, 2))
+    unify(Request(heat), Console("vtunify"))
+    said = capsys.readouterr().err
+    assert "1 leaves without an enter" in said
+    assert "not defined" in said
+    assert read_back(heat).calls(0) == {"UNKNOWN": 1}
+
+
+def test_hosts_and_processes_without_a_rank(heat: Path) -> None:
+    rank_files(heat.parent, 1, host="node2")
+    child = head(1, 2, host="node2", pid=500, start=NS + 9) | {"rank": None, "world_size": 0, "world": 0}
+    child |= {"parent_pid": 101, "parent_start": NS, "forked": 1}
+    write_defs(heat.parent / "heat.xnode2-500-9.def.z", [], **child)
+    chunk = Chunk(ticks=1500, pair=clock(500)).record("ENTER", 10, WORK).record("LEAVE", 1, WORK)
+    write_events(heat.parent / "heat.xnode2-500-9.events.z", [chunk], **child)
+    run(heat)
+    trace = read_back(heat)
+    assert [(x.group, x.host) for x in trace.locations.values()] == [
+        ("MPI Rank 0", "node1"), ("MPI Rank 1", "node2"), ("Process node2:500", "node2"),
+    ]  # fmt: skip
+    assert trace.calls(2) == {"work": 1}
+    assert trace.comms[0].members == (0, 1)
+
+
+def test_files_of_other_runs_stay(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = head(4, 5, run=b"O" * 16) | {"start": NS - 5}
+    write_events(heat.parent / "heat.5.events.z", [], **old)
+    unify(Request(heat), Console("vtunify"))
+    assert "heat.5.events.z" in capsys.readouterr().err
+    assert names(heat) == {"heat.trace", "heat.5.events.z"}
