@@ -66,9 +66,9 @@ static long map_from_file(char *at, uint32_t number)
     uint64_t mask;
     long fd = VT_SYS4(openat, AT_FDCWD, vt_process.head.buffer, O_RDWR | O_CLOEXEC, 0);
     if (fd < 0) return fd;
-    vt_hold_sigxfsz(&mask);
+    vt_hold_signals(&mask);
     long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
-    vt_release_sigxfsz(&mask);
+    vt_release_signals(&mask);
     if (r >= 0)
         r = VT_SYS6(mmap, at, segment_bytes(number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                     segment_offset(number));

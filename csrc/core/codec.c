@@ -29,8 +29,10 @@ static struct vt_codec_context *contexts[CONTEXTS];
 
 static void *find(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
 
-void vt_codec_open(void)
+/* Before the program's own code: loading a library takes memory and stack that a signal handler may not have. */
+__attribute__((constructor)) static void open_zstd(void)
 {
+    int saved = errno;
     void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
     struct zstd_parameters (*parameters)(int, unsigned long long, size_t);
     size_t (*estimate)(struct zstd_parameters);
@@ -49,6 +51,7 @@ void vt_codec_open(void)
         x->zstd = bytes ? init((void *)(((uintptr_t)(x + 1) + 63) & ~(uintptr_t)63), bytes) : NULL;
         contexts[i] = x;
     }
+    errno = saved;
 }
 
 struct vt_codec_context *vt_codec_get(void)

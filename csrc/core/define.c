@@ -32,16 +32,24 @@ static int begin_chunk(struct vt_location *l)
     return c != NULL;
 }
 
-int vt_define_at(struct vt_location *l, const void *bytes, size_t n)
+/* A writer into the location's definition chunk with room for most bytes; full when there is none. What it writes counts
+   from vt_define_end on. Under busy, or the lock of an ended location.                                                   */
+struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
 {
-    if (n > VT_CHUNK_SIZE - VT_CHUNK_DATA - 8) return 0;
+    struct vt_mp none = {NULL, NULL, 1};
     /* one byte stays free: a head of 0 means full only for events */
-    if (!l->defs || vt_chunk_used(l->defs) + n >= VT_CHUNK_SIZE - VT_CHUNK_DATA)
-        if (!begin_chunk(l)) return 0;
+    if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1) return none;
+    if (!l->defs || vt_chunk_used(l->defs) + most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1)
+        if (!begin_chunk(l)) return none;
+    return vt_mp_into((char *)l->defs + l->defs->head, most);
+}
+
+int vt_define_end(struct vt_location *l, const struct vt_mp *m)
+{
     struct vt_chunk *c = l->defs;
-    memcpy((char *)c + c->head, bytes, n);
+    if (m->full) return 0;
     c->records++;
-    __atomic_store_n(&c->head, (uint16_t)(c->head + n), __ATOMIC_RELEASE);
+    __atomic_store_n(&c->head, (uint16_t)(m->at - (uint8_t *)c), __ATOMIC_RELEASE);
     return 1;
 }
 
@@ -50,20 +58,21 @@ int vt_define(const void *bytes, size_t n)
     struct vt_location *l = vt_location_of_thread();
     if (!l || l->busy) return 0;
     vt_busy_begin(l);
-    int done = vt_define_at(l, bytes, n);
+    struct vt_mp m = vt_define_begin(l, n);
+    vt_mp_put(&m, bytes, n);
+    int done = vt_define_end(l, &m);
     vt_busy_end(l);
     return done;
 }
 
 void vt_define_property(struct vt_location *l, const char *key, const char *value)
 {
-    uint8_t bytes[2048];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    struct vt_mp m = vt_define_begin(l, strlen(key) + strlen(value) + 16);
     vt_mp_array(&m, 3);
     vt_mp_uint(&m, VT_D_PROPERTY);
     vt_mp_str(&m, key);
     vt_mp_str(&m, value);
-    if (!m.full) vt_define_at(l, bytes, (size_t)(m.at - bytes));
+    vt_define_end(l, &m);
 }
 
 uint64_t vt_new_id(enum vt_id kind)
@@ -74,13 +83,15 @@ uint64_t vt_new_id(enum vt_id kind)
 
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
 {
-    uint8_t bytes[4096];
+    struct vt_location *l = vt_location_of_thread();
+    if (!l || l->busy) return 0;
     uint64_t id = vt_new_id(VT_ID_REGION);
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     if (!id) {
         vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
         return 0;
     }
+    vt_busy_begin(l);
+    struct vt_mp m = vt_define_begin(l, strlen(name) + (file ? strlen(file) : 0) + 48);
     vt_mp_array(&m, 7);
     vt_mp_uint(&m, VT_D_REGION);
     vt_mp_uint(&m, id);
@@ -89,5 +100,7 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
     vt_mp_uint(&m, role);
     vt_mp_str(&m, file);
     vt_mp_uint(&m, line);
-    return !m.full && vt_define(bytes, (size_t)(m.at - bytes)) ? (uint32_t)id : 0;
+    int done = vt_define_end(l, &m);
+    vt_busy_end(l);
+    return done ? (uint32_t)id : 0;
 }

@@ -70,9 +70,11 @@ static const char *take(char *into, size_t room, const char *from, size_t n, cha
 int vt_family_read(struct vt_file *h, struct vt_settings *set)
 {
     const char *text = getenv("VTRACE_PARENT");
-    struct vt_settings s = *set;
-    struct vt_file f = *h;
+    static struct vt_settings s;
+    static struct vt_file f;
     char *end;
+    s = *set;
+    f = *h;
     if (!text || strlen(text) < 36 || text[32] != ':') return 0;
     for (int i = 0; i < 16; i++) {
         int high = nibble(text[2 * i]), low = nibble(text[2 * i + 1]);

@@ -7,17 +7,16 @@
 #include <sys/uio.h>
 #include "internal.h"
 
-#define PATH_BYTES 1024
-
 /* Guide 4.2.3.5: rank + 1 and the thread in hexadecimal; without a rank host, pid and start instead. */
-static void path_of(char *into, const struct vt_file *h, uint32_t location, enum vt_content content)
+static void path_of(char *into, uint32_t rank, uint32_t location, enum vt_content content)
 {
-    struct vt_text t = vt_text_into(into, PATH_BYTES);
+    const struct vt_file *h = &vt_process.head;
+    struct vt_text t = vt_text_into(into, VT_PATH);
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, "/");
     vt_text_add(&t, h->prefix);
     vt_text_add(&t, ".");
-    if (h->rank == VT_NO_RANK) {
+    if (rank == VT_NO_RANK) {
         vt_text_add(&t, "x");
         vt_text_add(&t, h->host);
         vt_text_add(&t, "-");
@@ -29,30 +28,24 @@ static void path_of(char *into, const struct vt_file *h, uint32_t location, enum
             vt_text_hex(&t, location);
         }
     } else {
-        uint64_t id = (uint64_t)h->rank + 1;
+        uint64_t id = (uint64_t)rank + 1;
         vt_text_hex(&t, location || id > 0xffff ? id << 16 | location : id);
     }
     vt_text_add(&t, content == VT_EVENTS ? ".events" : ".def");
     if (vt_process.set.compression) vt_text_add(&t, ".z");
 }
 
-static struct vt_file head_of(uint32_t location, enum vt_content content)
+static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, enum vt_content content)
 {
-    struct vt_file h = vt_process.head;
-    h.content = (uint8_t)content;
-    h.location = location;
-    h.checksum = 0;
-    h.checksum = vt_checksum(0, &h, sizeof h);
-    return h;
-}
-
-static long write_head(long fd, uint32_t location, enum vt_content content)
-{
-    char head[VT_FILE_HEAD] = {0};
-    struct vt_file h = head_of(location, content);
-    memcpy(head, &h, sizeof h);
-    long n = VT_SYS4(pwrite64, fd, head, sizeof head, 0);
-    return n < 0 ? n : n == sizeof head ? 0 : -ENOSPC;
+    struct vt_file *h = (struct vt_file *)scratch->head;
+    memset(scratch->head, 0, sizeof scratch->head);
+    *h = vt_process.head;
+    h->content = (uint8_t)content;
+    h->location = location;
+    h->checksum = 0;
+    h->checksum = vt_checksum(0, h, sizeof *h);
+    long n = VT_SYS4(pwrite64, fd, scratch->head, sizeof scratch->head, 0);
+    return n < 0 ? n : n == sizeof scratch->head ? 0 : -ENOSPC;
 }
 
 static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct vt_codec_context *x)
@@ -75,14 +68,15 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     return n < 0 ? n : -ENOSPC;
 }
 
-static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end, char *path)
+static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end)
 {
+    const char *path = l->scratch.path;
     int fresh = !(l->files & 1u << content);
     struct stat s;
-    path_of(path, &vt_process.head, l->number, content);
+    path_of(l->scratch.path, vt_process.head.rank, l->number, content);
     long fd = VT_SYS4(openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0666);
     if (fd < 0) return fd;
-    long r = fresh ? write_head(fd, l->number, content) : VT_SYS2(fstat, fd, &s);
+    long r = fresh ? write_head(fd, &l->scratch, l->number, content) : VT_SYS2(fstat, fd, &s);
     if (r < 0) {
         if (fresh) VT_SYS3(unlinkat, AT_FDCWD, path, 0);
         VT_SYS1(close, fd);
@@ -98,11 +92,10 @@ static struct vt_chunk *next_of(const struct vt_chunk *c) { return (struct vt_ch
 /* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer. */
 static long write_list(struct vt_location *l, enum vt_content content, struct vt_chunk **first, struct vt_chunk **last)
 {
-    char path[PATH_BYTES];
     uint64_t end = 0;
     long r = 0;
     if (!*first && (content == VT_EVENTS || l->files & 1u << content)) return 0;
-    long fd = open_for(l, content, &end, path);
+    long fd = open_for(l, content, &end);
     if (fd >= 0) {
         uint64_t begin = end;
         struct vt_codec_context *x = vt_codec_get();
@@ -120,7 +113,7 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
     if (r < 0) {
         l->unwritten = 1;
         vt_warn("%s cannot be written (%s): recording of the thread stops, what is recorded stays in the buffer; "
-                "VT_PFORM_GDIR names another directory", path,
+                "VT_PFORM_GDIR names another directory", l->scratch.path,
                 r == -ENOSPC || r == -EDQUOT ? "no space left" : r == -EFBIG ? "file size limit" : r == -ENOENT ?
                 "no such directory" : "write failed");
     }
@@ -132,7 +125,7 @@ int vt_file_flush(struct vt_location *l)
 {
     uint64_t mask;
     if (l->unwritten) return -EIO;
-    vt_hold_sigxfsz(&mask);
+    vt_hold_signals(&mask);
     if (l->defs) {
         struct vt_chunk *c = l->defs;
         c->next = 0;
@@ -144,41 +137,40 @@ int vt_file_flush(struct vt_location *l)
     }
     long r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
     if (r >= 0) r = write_list(l, VT_EVENTS, &l->full, &l->full_last);
-    vt_release_sigxfsz(&mask);
+    vt_release_signals(&mask);
     return (int)r;
 }
 
 void vt_file_start(void)
 {
-    char path[PATH_BYTES];
     uint64_t mask;
-    path_of(path, &vt_process.head, 0, VT_DEFINITIONS);
-    vt_hold_sigxfsz(&mask);
-    long fd = VT_SYS4(openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    path_of(vt_scratch.path, vt_process.head.rank, 0, VT_DEFINITIONS);
+    vt_hold_signals(&mask);
+    long fd = VT_SYS4(openat, AT_FDCWD, vt_scratch.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd >= 0) {
-        write_head(fd, 0, VT_DEFINITIONS);
+        write_head(fd, &vt_scratch, 0, VT_DEFINITIONS);
         VT_SYS1(close, fd);
     }
-    vt_release_sigxfsz(&mask);
+    vt_release_signals(&mask);
 }
 
 /* The files that location l (NULL: number 0, before it has any) already has get the process's present name and head. */
-void vt_file_rename(struct vt_location *l, const struct vt_file *old)
+void vt_file_rename(struct vt_location *l, uint32_t old_rank)
 {
+    struct vt_scratch *scratch = l ? &l->scratch : &vt_scratch;
     uint32_t number = l ? l->number : 0;
     for (enum vt_content content = VT_EVENTS; content <= VT_DEFINITIONS; content++) {
         int started = content == VT_DEFINITIONS && !number;
-        char from[PATH_BYTES], to[PATH_BYTES];
         if (!started && !(l && l->files & 1u << content)) continue;
-        path_of(from, old, number, content);
-        path_of(to, &vt_process.head, number, content);
-        if (VT_SYS4(renameat, AT_FDCWD, from, AT_FDCWD, to) < 0) {
-            vt_warn("%s cannot be renamed to %s", from, to);
+        path_of(scratch->other, old_rank, number, content);
+        path_of(scratch->path, vt_process.head.rank, number, content);
+        if (VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path) < 0) {
+            vt_warn("%s cannot be renamed to %s", scratch->other, scratch->path);
             continue;
         }
-        long fd = VT_SYS4(openat, AT_FDCWD, to, O_WRONLY | O_CLOEXEC, 0);
+        long fd = VT_SYS4(openat, AT_FDCWD, scratch->path, O_WRONLY | O_CLOEXEC, 0);
         if (fd < 0) continue;
-        write_head(fd, number, content);
+        write_head(fd, scratch, number, content);
         VT_SYS1(close, fd);
         if (l) l->files |= 1u << content;
     }
@@ -187,33 +179,30 @@ void vt_file_rename(struct vt_location *l, const struct vt_file *old)
 /* Whether another program has completed files of rank 0 under this prefix since this one started. */
 int vt_file_name_taken(void)
 {
-    char path[PATH_BYTES];
-    struct vt_file h = vt_process.head;
     struct stat s;
-    h.rank = 0;
-    path_of(path, &h, 0, VT_DEFINITIONS);
-    if (VT_SYS4(newfstatat, AT_FDCWD, path, &s, 0) < 0) return 0;
-    return (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= h.start;
+    path_of(vt_scratch.path, 0, 0, VT_DEFINITIONS);
+    if (VT_SYS4(newfstatat, AT_FDCWD, vt_scratch.path, &s, 0) < 0) return 0;
+    return (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start;
 }
 
 void vt_file_uctl(void)
 {
+    static char text[256];
     const struct vt_file *h = &vt_process.head;
-    char path[PATH_BYTES], text[256], temporary[PATH_BYTES];
-    struct vt_text t = vt_text_into(path, sizeof path);
+    struct vt_text t = vt_text_into(vt_scratch.path, sizeof vt_scratch.path);
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, "/");
     vt_text_add(&t, h->prefix);
     vt_text_add(&t, ".uctl");
-    t = vt_text_into(temporary, sizeof temporary);
-    vt_text_add(&t, path);
+    t = vt_text_into(vt_scratch.other, sizeof vt_scratch.other);
+    vt_text_add(&t, vt_scratch.path);
     vt_text_add(&t, ".tmp");
     vt_text_dec(&t, h->pid);
     t = vt_text_into(text, sizeof text);
     vt_text_add(&t, "vtrace uctl 1\nrun ");
     for (int i = 0; i < 16; i++) {
-        char digits[3] = {"0123456789abcdef"[h->run[i] >> 4], "0123456789abcdef"[h->run[i] & 15], 0};
-        vt_text_add(&t, digits);
+        vt_text_hex(&t, h->run[i] >> 4);
+        vt_text_hex(&t, h->run[i] & 15);
     }
     vt_text_add(&t, "\nworld ");
     vt_text_hex(&t, h->world);
@@ -222,10 +211,10 @@ void vt_file_uctl(void)
     vt_text_add(&t, "\ntool ");
     vt_text_add(&t, h->tool);
     vt_text_add(&t, "\n");
-    long fd = VT_SYS4(openat, AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    long fd = VT_SYS4(openat, AT_FDCWD, vt_scratch.other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return;
     long n = VT_SYS3(write, fd, text, t.at - text);
     VT_SYS1(close, fd);
-    if (n == t.at - text) VT_SYS4(renameat, AT_FDCWD, temporary, AT_FDCWD, path);
-    else VT_SYS3(unlinkat, AT_FDCWD, temporary, 0);
+    if (n == t.at - text) VT_SYS4(renameat, AT_FDCWD, vt_scratch.other, AT_FDCWD, vt_scratch.path);
+    else VT_SYS3(unlinkat, AT_FDCWD, vt_scratch.other, 0);
 }

@@ -17,6 +17,13 @@
 #define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
 #define VT_CODE_UNKNOWN 0xffffffffu
 
+#define VT_PATH 1024
+
+/* Memory for what would be large on a stack: events may come from a signal handler's small one. */
+struct vt_scratch {
+    char head[VT_FILE_HEAD], path[VT_PATH], other[VT_PATH];
+};
+
 /* ---- A location: one thread's recording. Lies in pages that a forked child sees zeroed, so that its first
    event there finds no room, takes the slow path and gets a buffer of its own.                             ---- */
 struct vt_location {
@@ -48,6 +55,7 @@ struct vt_location {
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
+    struct vt_scratch scratch; /* under the lock */
 };
 
 /* ---- The process ---- */
@@ -73,6 +81,7 @@ struct vt_process {
 };
 
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
+extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* while one thread starts or ends the process */
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
 extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -122,7 +131,8 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
 
 
 /* define.c */
-int vt_define_at(struct vt_location *l, const void *bytes, size_t n); /* under busy or the lock of an ended location */
+struct vt_mp vt_define_begin(struct vt_location *l, size_t most);
+int vt_define_end(struct vt_location *l, const struct vt_mp *m);
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
 
 /* family.c */
@@ -135,7 +145,6 @@ int vt_is_vfork_child(struct vt_location *l);
 /* codec.c */
 struct vt_encoded { uint8_t codec; const void *data; uint32_t bytes; };
 struct vt_codec_context;
-void vt_codec_open(void);
 struct vt_codec_context *vt_codec_get(void); /* NULL: none free */
 void vt_codec_put(struct vt_codec_context *x);
 struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
@@ -143,7 +152,7 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
 /* file.c */
 int vt_file_flush(struct vt_location *l); /* under the lock; 0 or -errno */
 void vt_file_start(void);
-void vt_file_rename(struct vt_location *l, const struct vt_file *old);
+void vt_file_rename(struct vt_location *l, uint32_t old_rank);
 void vt_file_uctl(void);
 int vt_file_name_taken(void);
 

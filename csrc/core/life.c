@@ -20,6 +20,7 @@
 #define INNER_KEYS 32    /* pthread keys below this need no memory (glibc) */
 
 struct vt_process vt_process;
+struct vt_scratch vt_scratch;
 
 static volatile uint64_t *alive;       /* 1 in a wiped page: 0 tells a forked child */
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
@@ -62,20 +63,20 @@ static void new_head(void)
     vt_process.pid = h->pid;
 }
 
+/* By the main thread only. */
 static void define_process(struct vt_location *l)
 {
-    uint8_t bytes[VT_CHUNK_SIZE / 2];
-    char text[VT_CHUNK_SIZE / 4];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    static char text[VT_CHUNK_SIZE / 2];
     long n = vt_read_file("/proc/self/cmdline", text, sizeof text);
     uint32_t words = 0;
     for (long i = 0; i < n; i++) words += !text[i];
+    struct vt_mp m = vt_define_begin(l, n > 0 ? (size_t)n + 6 * words + 32 : 32);
     vt_mp_array(&m, 3);
     vt_mp_uint(&m, VT_D_PROPERTY);
     vt_mp_str(&m, "command");
     vt_mp_array(&m, words);
     for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
-    if (!m.full) vt_define_at(l, bytes, (size_t)(m.at - bytes));
+    vt_define_end(l, &m);
     n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", text, sizeof text - 1);
     text[n > 0 ? n : 0] = 0;
     vt_define_property(l, "executable", text);
@@ -93,6 +94,11 @@ static int start(void)
         strcpy(vt_process.head.directory, vt_process.set.gdir);
     }
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
+    if (!*vt_process.set.gdir) {
+        vt_warn("the current directory is gone or its path too long: nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
+                "name others");
+        return 0;
+    }
     if (!alive) alive = vt_pages_wiped(VT_PAGE);
     if (!alive || !vt_buffer_open()) {
         vt_warn("no memory for the buffer: nothing is recorded");
@@ -100,7 +106,6 @@ static int start(void)
     }
     *alive = 1;
     if (!again) {
-        vt_codec_open();
         pthread_atfork(NULL, NULL, in_child);
         has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
     }
@@ -112,7 +117,8 @@ static int start(void)
 
 static void become_child(void)
 {
-    struct vt_file parent = vt_process.head;
+    static struct vt_file parent;
+    parent = vt_process.head;
     vt_buffer_forget();
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
@@ -207,8 +213,8 @@ uint64_t vt_random(void)
 /* The files that exist under the old head's name follow. */
 static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const uint8_t *run)
 {
-    struct vt_file old = vt_process.head, *h = &vt_process.head;
-    uint32_t n = atomic_load(&vt_process.locations);
+    struct vt_file *h = &vt_process.head;
+    uint32_t n = atomic_load(&vt_process.locations), old = h->rank;
     h->rank = rank;
     h->world_size = world_size;
     h->world = world;
@@ -219,11 +225,11 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
     }
     vt_process.named = 1;
     vt_family_tell();
-    if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, &old);
+    if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, old);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l || !vt_location_lock(l)) continue;
-        vt_file_rename(l, &old);
+        vt_file_rename(l, old);
         vt_location_unlock(l);
     }
 }
@@ -239,20 +245,23 @@ void vt_set_world(const struct vt_world *w)
 
 static void define_end(struct vt_location *l)
 {
-    uint8_t bytes[256];
     struct vt_clock_pair p = vt_clock_measure();
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    struct vt_mp m = vt_define_begin(l, 192);
     vt_mp_array(&m, 5);
     vt_mp_uint(&m, VT_D_LOCATION);
     vt_mp_uint(&m, l->number);
     vt_mp_uint(&m, l->thread);
     vt_mp_nil(&m);
     vt_mp_uint(&m, l->first);
+    vt_define_end(l, &m);
+    m = vt_define_begin(l, 192);
     vt_mp_array(&m, 4);
     vt_mp_uint(&m, VT_D_CLOCK);
     vt_mp_uint(&m, p.ticks);
     vt_mp_uint(&m, p.mono);
     vt_mp_uint(&m, p.real);
+    vt_define_end(l, &m);
+    m = vt_define_begin(l, 192);
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_SUMMARY);
     vt_mp_uint(&m, l->number);
@@ -264,7 +273,7 @@ static void define_end(struct vt_location *l)
     vt_mp_uint(&m, l->clamped);
     vt_mp_uint(&m, l->last);
     vt_mp_bool(&m, l->stopped == VT_LOST_LIMIT);
-    vt_define_at(l, bytes, (size_t)(m.at - bytes));
+    vt_define_end(l, &m);
 }
 
 /* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
@@ -315,7 +324,7 @@ void vt_complete(void)
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0;
-    char operand[1024], here[PATH_MAX] = "";
+    static char operand[1024], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         const struct vt_location *l = atomic_load(&vt_locations[i]);

@@ -71,16 +71,16 @@ static int same(const struct module *a, const struct module *b)
            !memcmp(a->build_id, b->build_id, a->build_id_bytes);
 }
 
+/* Under `adding`. */
 static void define(struct vt_location *l, const struct module *m, const char *path)
 {
-    uint8_t bytes[PATH_MAX + 128];
-    char own[PATH_MAX];
-    struct vt_mp p = vt_mp_into(bytes, sizeof bytes);
+    static char own[PATH_MAX];
     if (!path || !*path) { /* the executable has no name in the loader's list */
         long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
         own[n > 0 ? n : 0] = 0;
         path = own;
     }
+    struct vt_mp p = vt_define_begin(l, strlen(path) + BUILD_ID + 96);
     vt_mp_array(&p, 8);
     vt_mp_uint(&p, VT_D_MODULE);
     vt_mp_uint(&p, m->slot);
@@ -90,7 +90,7 @@ static void define(struct vt_location *l, const struct module *m, const char *pa
     vt_mp_str(&p, path);
     vt_mp_bin(&p, m->build_id, m->build_id_bytes);
     vt_mp_uint(&p, vt_now());
-    vt_define_at(l, bytes, (size_t)(p.at - bytes));
+    vt_define_end(l, &p);
 }
 
 static const struct module *known(uintptr_t address)

@@ -96,7 +96,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
 /* The executable's name without .out or .exe (guide 4.2.3.2). */
 static void standard_prefix(char *into, size_t bytes)
 {
-    char path[PATH_MAX];
+    static char path[PATH_MAX];
     long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
     char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -119,13 +119,15 @@ static void read_prefix(struct vt_settings *set)
     strcpy(set->prefix, text);
 }
 
-/* Where the program was started: noted before its own code can change the directory. */
-static char here[512];
+/* Where the program was started: noted before its own code can change the directory. Empty: the directory is gone, or
+   its path is too long.                                                                                                */
+static char here[sizeof((struct vt_settings *)0)->gdir];
 
 __attribute__((constructor)) static void note_directory(void)
 {
-    if (*here) return;
-    if (VT_SYS2(getcwd, here, sizeof here) <= 0) strcpy(here, "/");
+    static int noted;
+    if (!noted && (VT_SYS2(getcwd, here, sizeof here) <= 0 || here[0] != '/')) here[0] = 0;
+    noted = 1;
 }
 
 static void read_directory(const char *name, char *into, size_t bytes)
@@ -141,8 +143,9 @@ static void read_directory(const char *name, char *into, size_t bytes)
         vt_text_add(&t, "/");
     }
     vt_text_add(&t, text);
-    if (!VT_SYS4(faccessat, AT_FDCWD, into, W_OK | X_OK, 0)) return;
-    vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text, here);
+    if (!VT_SYS4(faccessat, AT_FDCWD, into, W_OK | X_OK, 0) && strlen(into) < bytes - 1) return;
+    vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text,
+           *here ? here : "no other");
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
 }

@@ -49,18 +49,21 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
 #define VT_SYS4(name, a, b, c, d) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define VT_SYS6(name, a, b, c, d, e, f) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* Where the disk is full or the file size limited, a write sends SIGXFSZ, whose default ends the program. */
-static inline void vt_hold_sigxfsz(uint64_t *old)
+/* Writes may send signals whose default ends the program: SIGXFSZ at a limit on file sizes, SIGPIPE when nobody reads
+   standard error any more.                                                                                            */
+#define VT_WRITE_SIGNALS (1ull << (SIGXFSZ - 1) | 1ull << (SIGPIPE - 1))
+
+static inline void vt_hold_signals(uint64_t *old)
 {
-    uint64_t set = 1ull << (SIGXFSZ - 1);
+    uint64_t set = VT_WRITE_SIGNALS;
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8);
 }
 
-static inline void vt_release_sigxfsz(const uint64_t *old)
+static inline void vt_release_signals(const uint64_t *old)
 {
-    uint64_t set = 1ull << (SIGXFSZ - 1);
+    uint64_t set = VT_WRITE_SIGNALS & ~*old;
     struct timespec none = {0, 0};
-    if (!(*old & set)) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
+    if (set) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
     VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 

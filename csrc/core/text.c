@@ -42,16 +42,27 @@ long vt_read_file(const char *path, char *into, size_t bytes)
     return n;
 }
 
+/* Not on the stack, which may be a signal handler's small one. Two threads that speak at once wait for each other. */
 static void say(const char *format, va_list args)
 {
-    char line[1400] = "vtrace: ";
-    int saved = errno;
+    static char line[1400] = "vtrace: ";
+    static _Atomic int speaking;
+    uint64_t mask;
+    int saved = errno, free = 0;
+    for (int i = 0; !atomic_compare_exchange_strong(&speaking, &free, 1); i++, free = 0) {
+        if (i == 1000) return;
+        VT_SYS0(sched_yield);
+    }
     int n = vsnprintf(line + 8, sizeof line - 10, format, args);
     errno = saved;
-    if (n < 0) return;
-    size_t length = strlen(line);
-    line[length++] = '\n';
-    VT_SYS3(write, 2, line, length);
+    if (n >= 0) {
+        size_t length = strlen(line);
+        line[length++] = '\n';
+        vt_hold_signals(&mask);
+        VT_SYS3(write, 2, line, length);
+        vt_release_signals(&mask);
+    }
+    atomic_store(&speaking, 0);
 }
 
 void vt_say(uint64_t level, const char *format, ...)
