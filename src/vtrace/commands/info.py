@@ -21,7 +21,7 @@ Pairs = list[tuple[str, str]]
 
 
 @click.command()
-@click.argument("target", metavar="PREFIX|ARCHIVE")
+@click.argument("target", metavar="PREFIX|ARCHIVE", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(target: str, as_json: bool) -> None:
     """Show who recorded a trace, where, when and how, and what is in it.
@@ -37,11 +37,21 @@ def command(target: str, as_json: bool) -> None:
         found = _local(Path(target))
         click.echo(_plain(json.dumps(found, indent=2) if as_json else _local_text(found)))
         return
+    _tell_of_newer(Path(target), anchor)
     overview = read_overview(anchor)
     if as_json:
         click.echo(json.dumps(_data(overview), indent=2))
     else:
         click.echo(_plain(_text(overview)))
+
+
+def _tell_of_newer(target: Path, anchor: Path) -> None:
+    """A program that ran again has left files that are not in the archive yet."""
+    from vtrace.unify.find import prefixes
+
+    if anchor.parent.name == f"{target.name}.trace" and target.name in prefixes(target.parent):
+        hint = f"vtunify --force {shlex.quote(str(target))}"
+        click.echo(f"vtrace: there are local files of {target.name} that are not in {anchor.parent} ({hint})", err=True)
 
 
 def _data(o: Overview) -> dict[str, Any]:
@@ -71,11 +81,15 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
 
 
 def _text(o: Overview) -> str:
-    parts = [f"{o.anchor.parent}", *_aligned(_about(o))]
+    parts = [click.style(str(o.anchor.parent), bold=True), *_aligned(_about(o))]
     events = o.vtrace.get("EVENTS", {})
     if events:
-        parts += ["", "Events", *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)]
-    parts += ["", "Locations", *_table(o.locations)]
+        parts += [
+            "",
+            click.style("Events", bold=True),
+            *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True),
+        ]
+    parts += ["", click.style("Locations", bold=True), *_table(o.locations)]
     return "\n".join(parts)
 
 

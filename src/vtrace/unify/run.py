@@ -237,13 +237,15 @@ def _clean_up(run: Run, keep: bool, reasons: Sequence[str], console: Console) ->
     if reasons:
         console.note(f"the local files stay: {'; '.join(reasons[:4])}")
         return
+    left = []
     for path in run.local_files():
         try:
             path.unlink(missing_ok=True)
-        except OSError as error:
-            console.warn(f"{path} cannot be removed: {error.strerror}")
-        else:
             console.detail(f"removed {path}", level=3)
+        except OSError:
+            left.append(path)
+    if left:
+        console.warn(f"no permission to remove {several(left)}")
 
 
 def _written(output: Path, run: Run, definitions: Definitions, rows: Sequence[Row]) -> Written:
