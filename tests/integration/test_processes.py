@@ -27,9 +27,9 @@ def endings(build: Builder) -> Path:
 
 def by_process(trace: Trace) -> list[Counter[str]]:
     """The calls of each process, in the order of the locations."""
-    groups: dict[str, Counter[str]] = {}
+    groups: dict[int, Counter[str]] = {}
     for location in trace.locations.values():
-        groups.setdefault(location.group, Counter()).update(trace.calls(location.id))
+        groups.setdefault(location.process, Counter()).update(trace.calls(location.id))
     return list(groups.values())
 
 

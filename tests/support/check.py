@@ -40,13 +40,13 @@ def _check_files(trace: Trace) -> None:
 def _check_definitions(trace: Trace) -> None:
     assert sorted(trace.locations) == list(range(len(trace.locations))), "location ids are not 0, 1, 2, ..."
     read_counts = Counter(event.location for event in trace.events)
-    groups: dict[str, list[str]] = defaultdict(list)
+    groups: dict[tuple[int, str], list[str]] = defaultdict(list)
     for location in trace.locations.values():
         assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
         assert location.kind == "CPU_THREAD"
         assert location.group
         assert location.host
-        groups[location.group].append(location.name)
+        groups[location.process, location.group].append(location.name)
     for group, names in groups.items():
         assert names[0] == "Master thread", f"{group}: {names}"
         assert all(re.fullmatch(r"Thread \d+(:.*)?", name) for name in names[1:]), f"{group}: {names}"
@@ -104,9 +104,9 @@ _ENDS = {"MpiIsendComplete", "MpiIrecv", "MpiRequestCancelled", "NonBlockingColl
 
 def _check_requests(trace: Trace) -> None:
     """A request is completed at most once, by the process that started it, and after its start."""
-    running: Counter[tuple[str, int]] = Counter()
+    running: Counter[tuple[int, int]] = Counter()
     for event in trace.events:
-        key = (trace.locations[event.location].group, event.attrs.get("request_id", -1))
+        key = (trace.locations[event.location].process, event.attrs.get("request_id", -1))
         if event.kind in _STARTS:
             running[key] += 1
         elif event.kind in _ENDS or event.kind == "MpiRequestTest":
@@ -119,20 +119,20 @@ def rank_in(trace: Trace, comm: int, location: int) -> int:
     members = trace.comms[comm].members
     if members is None:
         return 0
-    group = trace.locations[location].group
-    ranks = [rank for rank, member in enumerate(members) if trace.locations[member].group == group]
-    assert len(ranks) == 1, f"{group} is {len(ranks)} times in {trace.comms[comm]}"
+    process = trace.locations[location].process
+    ranks = [rank for rank, member in enumerate(members) if trace.locations[member].process == process]
+    assert len(ranks) == 1, f"{trace.locations[location]} is {len(ranks)} times in {trace.comms[comm]}"
     return ranks[0]
 
 
 # Communicator, its process when it is like MPI_COMM_SELF, from, to, tag, bytes.
-_Key = tuple[int, str, int, int, int, int]
+_Key = tuple[int, int, int, int, int, int]
 
 
 def _message(trace: Trace, event: Event) -> _Key:
     comm = event.attrs["communicator"]
     own = rank_in(trace, comm, event.location)
-    alone = trace.locations[event.location].group if trace.comms[comm].members is None else ""
+    alone = trace.locations[event.location].process if trace.comms[comm].members is None else -1
     ends = (own, event.attrs["receiver"]) if "receiver" in event.attrs else (event.attrs["sender"], own)
     return (comm, alone, *ends, event.attrs["msg_tag"], event.attrs["msg_length"])
 
@@ -159,13 +159,13 @@ def _assert_equal(sent: dict[_Key, int], received: dict[_Key, int]) -> None:
     assert sent == received, f"(comm, self, from, to, tag, bytes): sent only {lost}, received only {invented}"
 
 
-def _request(trace: Trace, event: Event) -> tuple[str, int]:
-    return trace.locations[event.location].group, event.attrs["request_id"]
+def _request(trace: Trace, event: Event) -> tuple[int, int]:
+    return trace.locations[event.location].process, event.attrs["request_id"]
 
 
 def _check_collectives(trace: Trace) -> None:
     """Begin and end alternate at a location; all members of a communicator do the same operations on it."""
-    done: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    done: dict[int, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     inside: set[int] = set()
     for event in trace.events:
         if event.kind == "MpiCollectiveBegin":
@@ -178,15 +178,16 @@ def _check_collectives(trace: Trace) -> None:
             operation = event.attrs["collective_op"]
             # Creating from a group concerns its members only, whatever communicator it counts to.
             if "HANDLE" not in operation:
-                group = trace.locations[event.location].group
-                done[event.attrs["communicator"]][group][operation] += 1
+                process = trace.locations[event.location].process
+                done[event.attrs["communicator"]][process][operation] += 1
     assert not inside
-    for comm, groups in done.items():
+    for comm, processes in done.items():
         members = trace.comms[comm].members
         if members is not None:
-            assert set(groups) == _groups(trace, members), f"{trace.comms[comm]}: only {set(groups)} took part"
-            assert len({tuple(sorted(ops.items())) for ops in groups.values()}) == 1, f"{trace.comms[comm]}: {groups}"
+            what = f"{trace.comms[comm]}: {dict(processes)}"
+            assert set(processes) == _processes(trace, members), f"not all took part in {what}"
+            assert len({tuple(sorted(ops.items())) for ops in processes.values()}) == 1, what
 
 
-def _groups(trace: Trace, members: Iterable[int]) -> set[str]:
-    return {trace.locations[member].group for member in members}
+def _processes(trace: Trace, members: Iterable[int]) -> set[int]:
+    return {trace.locations[member].process for member in members}

@@ -16,7 +16,9 @@ from support.tools import call, need
 
 @dataclass(frozen=True)
 class Location:
-    """One stream of events. group and host are names, declared is the definition's number of events."""
+    """One stream of events. process is its location group's id, group that one's name, host the name of its node,
+    declared the definition's number of events.
+    """
 
     id: int
     name: str
@@ -24,6 +26,7 @@ class Location:
     host: str
     kind: str
     declared: int
+    process: int
 
 
 @dataclass(frozen=True)
@@ -187,8 +190,10 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
     for group in definitions.location_groups:
         assert group.system_tree_parent is not None, f"location group {group.name} is on no node"
     for x in definitions.locations:
-        host = x.group.system_tree_parent.name
-        trace.locations[x._ref] = Location(x._ref, x.name, x.group.name, host, _plain(x.type), x.number_of_events)
+        group, host = x.group, x.group.system_tree_parent.name
+        trace.locations[x._ref] = Location(
+            x._ref, x.name, group.name, host, _plain(x.type), x.number_of_events, group._ref
+        )
     for x in definitions.regions:
         kind = (_plain(x.region_role), _plain(x.paradigm))
         trace.regions[x._ref] = Region(x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, *kind)
