@@ -68,23 +68,39 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     return n < 0 ? n : -ENOSPC;
 }
 
+/* A new file with its head, or nothing: it gets its name when the head stands in it. scratch->path is the name. */
+static long create(struct vt_scratch *scratch, uint32_t location, enum vt_content content)
+{
+    struct vt_text t = vt_text_into(scratch->other, sizeof scratch->other);
+    vt_text_add(&t, scratch->path);
+    vt_text_add(&t, ".tmp");
+    long fd = VT_SYS4(openat, AT_FDCWD, scratch->other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return fd;
+    long r = write_head(fd, scratch, location, content);
+    if (r >= 0) r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
+    if (r >= 0) return fd;
+    VT_SYS3(unlinkat, AT_FDCWD, scratch->other, 0);
+    VT_SYS1(close, fd);
+    return r;
+}
+
 static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end)
 {
-    const char *path = l->scratch.path;
-    int fresh = !(l->files & 1u << content);
     struct stat s;
     path_of(l->scratch.path, vt_process.head.rank, l->number, content);
-    long fd = VT_SYS4(openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0666);
-    if (fd < 0) return fd;
-    long r = fresh ? write_head(fd, &l->scratch, l->number, content) : VT_SYS2(fstat, fd, &s);
-    if (r < 0) {
-        if (fresh) VT_SYS3(unlinkat, AT_FDCWD, path, 0);
-        VT_SYS1(close, fd);
-        return r;
+    if (!(l->files & 1u << content)) {
+        long fd = create(&l->scratch, l->number, content);
+        if (fd >= 0) l->files |= 1u << content;
+        *end = VT_FILE_HEAD;
+        return fd;
     }
-    *end = fresh ? VT_FILE_HEAD : (uint64_t)s.st_size;
-    l->files |= 1u << content;
-    return fd;
+    long fd = VT_SYS4(openat, AT_FDCWD, l->scratch.path, O_WRONLY | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    long r = VT_SYS2(fstat, fd, &s);
+    *end = (uint64_t)s.st_size;
+    if (r >= 0) return fd;
+    VT_SYS1(close, fd);
+    return r;
 }
 
 static struct vt_chunk *next_of(const struct vt_chunk *c) { return (struct vt_chunk *)((uintptr_t)c->next * VT_CHUNK_SIZE); }
@@ -146,11 +162,8 @@ void vt_file_start(void)
     uint64_t mask;
     path_of(vt_scratch.path, vt_process.head.rank, 0, VT_DEFINITIONS);
     vt_hold_signals(&mask);
-    long fd = VT_SYS4(openat, AT_FDCWD, vt_scratch.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-        write_head(fd, &vt_scratch, 0, VT_DEFINITIONS);
-        VT_SYS1(close, fd);
-    }
+    long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
+    if (fd >= 0) VT_SYS1(close, fd);
     vt_release_signals(&mask);
 }
 

@@ -370,6 +370,10 @@ __attribute__((destructor)) static void end(void)
     if (atomic_load(&vt_process.state) != VT_ON || !*alive) return;
     struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
     if (l) vt_busy_begin(l);
+    if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */
+        struct vt_location *first = vt_location_new(vt_process.pid);
+        if (first) define_process(first);
+    }
     if (!vt_process.named && is_first() && !vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);
