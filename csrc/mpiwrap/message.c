@@ -119,17 +119,20 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
     return id;
 }
 
-/* Puts a new operation into the table; NULL when it is already complete: MPI libraries let all sends that need no
-   waiting share one handle. Any other entry found by this handle is a request that ended out of our sight.        */
+#define VT_MOST_SHARED 4
+
+/* Puts a new operation into the table; NULL when its completion shall be recorded at once.
+   MPI libraries let all sends that need no waiting share one handle. Each gets an entry, and each Wait takes one of
+   them: which one makes no difference, not even to the program. Further ones, for their number has no bound, are
+   taken as complete. Any other entry found by the handle is a request that ended out of our sight.              */
 static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, uint32_t comm, const MPI_Request *request)
 {
-    struct vt_mpi_request *r = vt_mpi_take(&vt_mpi_requests, VT_HANDLE(*request));
-    if (r && r->kind == VT_REQUEST_SEND && kind == VT_REQUEST_SEND && r->active && !r->persistent) {
-        vt_mpi_put_back(r);
-        return NULL;
-    }
-    if (r) vt_mpi_drop(r);
-    r = vt_mpi_put(&vt_mpi_requests, VT_HANDLE(*request));
+    const uint64_t handle = VT_HANDLE(*request);
+    struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, handle);
+    const bool shared = r && kind == VT_REQUEST_SEND && r->kind == VT_REQUEST_SEND && !r->persistent;
+    if (shared && vt_mpi_count(&vt_mpi_requests, handle) >= VT_MOST_SHARED) return NULL;
+    if (r && !shared && (r = vt_mpi_take(&vt_mpi_requests, handle))) vt_mpi_drop(r);
+    r = vt_mpi_put(&vt_mpi_requests, handle);
     if (!r) return NULL;
     r->kind = (uint8_t)kind;
     r->comm = comm;

@@ -162,6 +162,7 @@ struct vt_mpi_table {
 
 extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 
+unsigned vt_mpi_count(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle);

@@ -53,12 +53,26 @@ struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle)
     return NULL;
 }
 
+/* How many entries a handle has, taken ones included, as far as its first 8 places tell. */
+unsigned vt_mpi_count(struct vt_mpi_table *table, uint64_t handle)
+{
+    const uint64_t key = vt_key(handle);
+    struct vt_mpi_level *l = atomic_load_explicit(&table->levels[0], memory_order_acquire);
+    unsigned n = 0;
+    const size_t place = vt_place(key, 0);
+    for (size_t i = place; l && i < place + VT_PLACES; i++)
+        n += (atomic_load_explicit(&l->keys[i], memory_order_relaxed) & ~VT_TAKEN) == key;
+    return n;
+}
+
 /* The entry, no longer found by its handle until it is put back; NULL when there is none. */
 struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle)
 {
-    struct vt_mpi_request *r = vt_mpi_find(table, handle);
-    uint64_t key = vt_key(handle);
-    return r && atomic_compare_exchange_strong(r->key, &key, key | VT_TAKEN) ? r : NULL;
+    for (;;) {
+        struct vt_mpi_request *r = vt_mpi_find(table, handle);
+        uint64_t key = vt_key(handle);
+        if (!r || atomic_compare_exchange_strong(r->key, &key, key | VT_TAKEN)) return r;
+    }
 }
 
 /* A new entry, taken, with everything else zero; NULL when there is no memory. */

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from support.build import Builder
+from support.check import check
 from support.readback import Trace
-from support.run import record
+from support.run import record, run, unify
 
 Record = tuple[str, int, int, int]
 
@@ -95,7 +98,7 @@ def test_requests_of_every_kind_end_in_every_call(build: Builder, tmp_path: Path
         # the last one is a receive that was tested in vain twice
         extra = {"MPI_Waitall": 9 + 6000, "MPI_Wait": 1}.get(call, 0)
         assert receiver[call]["MpiIrecv"] == count + extra, call
-        # sends that need no waiting share one handle: all but the first of them end where they start
+        # of many sends that need no waiting and share one handle some end where they start
         assert 1 <= sender[call]["MpiIsendComplete"] <= count + extra, call
     assert receiver["MPI_Test"]["MpiRequestTest"] >= 1
     assert receiver["MPI_Testall"]["MpiRequestTest"] >= 1
@@ -116,6 +119,25 @@ def test_requests_of_every_kind_end_in_every_call(build: Builder, tmp_path: Path
     assert messages(trace, 1)[-6000:] == many + many
     started = [m for m in messages(trace, 0) if 300 <= m[2] < 400]
     assert started == [("Isend", 1, 300, 4), ("Isend", 1, 301, 8), ("Isend", 1, 302, 12)] * 3
+
+
+def test_large_counts(build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_large.c", compiler="mpicc")
+    if "none" in run(program, tmp_path, ranks=2).stdout:
+        pytest.skip("this MPI has no large-count functions")
+    unify(tmp_path, "mpi_large")
+    trace = check(tmp_path / "mpi_large.trace")
+    for rank in (0, 1):
+        peer = 1 - rank
+        assert messages(trace, rank) == [
+            ("Send", peer, 1, 12), ("Recv", peer, 1, 12), ("Isend", peer, 2, 16), ("Irecv", peer, 2, 16),
+        ]  # fmt: skip
+        ends = [e.attrs for e in trace.of(rank) if e.kind == "MpiCollectiveEnd"]
+        assert [(e["collective_op"], e["size_sent"], e["size_received"]) for e in ends] == [
+            ("BCAST", 0 if rank else 40, 20),
+            ("ALLGATHERV", 2 * 4 * (rank + 1), 12),
+        ]
+        assert trace.calls(rank)["MPI_Allgatherv_c"] == 1
 
 
 def test_threads_that_all_communicate(build: Builder, tmp_path: Path) -> None:
