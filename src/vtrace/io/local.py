@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -81,33 +82,44 @@ def open_local(path: Path) -> LocalFile:
             rows, cut = index(file.fileno(), size, head, base)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-    return LocalFile(path, head, np.array(rows, INDEX), cut, base, size, mapped)
+    return LocalFile(path, head, rows, cut, base, size, mapped)
 
 
-Rows = list[tuple[Any, ...]]
+Rows = np.ndarray[Any, np.dtype[np.void]]
+
+
+def _rows(heads: list[bytes], dtype: np.dtype[np.void], offsets: list[int], base: int, form: int) -> tuple[Rows, Any]:
+    """Rows with all that blocks' or chunks' heads (of dtype) have in common with them, and the heads themselves."""
+    found = np.frombuffer(b"".join(heads), dtype)
+    rows = np.zeros(len(found), INDEX)
+    for name in set(INDEX.names or ()) & set(dtype.names or ()):
+        rows[name] = found[name]
+    rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
+    rows["form"] = form
+    return rows, found
 
 
 def _index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    rows: Rows = []
-    at = records.FILE_HEAD
+    heads: list[bytes] = []
+    offsets: list[int] = []
+    at, cut = records.FILE_HEAD, None
     while at < size:
         data = os.pread(fd, records.BLOCK.itemsize, at)
         if len(data) < records.BLOCK.itemsize:
-            return rows, f"{head.path}: cut within the head of the block at byte {at}"
+            cut = f"{head.path}: cut within the head of the block at byte {at}"
+            break
         block = np.frombuffer(data, records.BLOCK, 1)[0]
-        wrong = block_problem(block, head.content, size - at - records.BLOCK.itemsize)
+        wrong = _block_problem(block, head.content, size - at - records.BLOCK.itemsize)
         if wrong:
-            return rows, f"{head.path}: {wrong} at byte {at}"
-        rows.append(
-            (base + at, BLOCK_FORM, block["content"], block["codec"], block["location"], block["sequence"],
-             block["thread"], block["records"], block["classes"], block["depth"], block["raw_bytes"],
-             block["stored_bytes"], block["ticks"], block["end_ticks"], block["lost"], tuple(block["pair"]))
-        )  # fmt: skip
+            cut = f"{head.path}: {wrong} at byte {at}"
+            break
+        heads.append(data)
+        offsets.append(at)
         at += records.BLOCK.itemsize + int(block["stored_bytes"])
-    return rows, None
+    return _rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0], cut
 
 
-def block_problem(block: Any, content: int, rest: int) -> str | None:
+def _block_problem(block: Any, content: int, rest: int) -> str | None:
     """What is wrong with a block's head (a BLOCK scalar) that has rest bytes behind it, or None."""
     if block["magic"] != records.BLOCK_MAGIC:
         return "no block"
@@ -125,35 +137,43 @@ def block_problem(block: Any, content: int, rest: int) -> str | None:
 
 
 def _index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    rows: Rows = []
+    heads: list[bytes] = []
+    offsets: list[int] = []
     problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
     for at in range(records.CHUNK_SIZE, size - records.CHUNK_SIZE + 1, records.CHUNK_SIZE):
         data = os.pread(fd, records.CHUNK.itemsize, at)
         if len(data) < records.CHUNK.itemsize:
-            return rows, f"{head.path}: cut at byte {at}"
+            problem = f"{head.path}: cut at byte {at}"
+            break
         chunk = np.frombuffer(data, records.CHUNK, 1)[0]
-        state = int(chunk["state"])
-        if state == records.CHUNK_FREE:
+        if chunk["state"] == records.CHUNK_FREE:
             continue
-        end = int(chunk["head"]) or records.CHUNK_SIZE
-        content = int(chunk["content"])
-        if (
-            state > records.CHUNK_FULL
-            or content not in (records.EVENTS, records.DEFINITION_DATA)
-            or chunk["nopen"] > records.OPEN_MAX
-            or end < records.CHUNK_DATA
-            or (content == records.EVENTS and end % 8)
-        ):
+        if _is_damaged(chunk):
             problem = problem or f"{head.path}: a damaged chunk at byte {at}"
             continue
-        full = state == records.CHUNK_FULL
-        rows.append(
-            (base + at, CHUNK_FORM, content, records.CODEC_RAW, chunk["location"], chunk["sequence"], chunk["thread"],
-             chunk["records"] if full else 0, chunk["classes"] if full else records.CLASS_ALL, chunk["depth"],
-             end - records.CHUNK_DATA, end - records.CHUNK_DATA, chunk["ticks"], chunk["end_ticks"] if full else 0,
-             chunk["lost"], tuple(chunk["pair"]))
-        )  # fmt: skip
+        heads.append(data)
+        offsets.append(at)
+    rows, chunks = _rows(heads, records.CHUNK, offsets, base, CHUNK_FORM)
+    filling = chunks["state"] == records.CHUNK_FILLING
+    for name, unknown in (("records", 0), ("classes", records.CLASS_ALL), ("end_ticks", 0)):
+        rows[name][filling] = unknown
+    ends = chunks["head"].astype(np.uint32)
+    ends[ends == 0] = records.CHUNK_SIZE
+    rows["raw_bytes"] = rows["stored_bytes"] = ends - records.CHUNK_DATA
     return rows, problem
+
+
+def _is_damaged(chunk: Any) -> bool:
+    """Whether the head of a chunk in use (a CHUNK scalar) is impossible."""
+    end = int(chunk["head"]) or records.CHUNK_SIZE
+    events = chunk["content"] == records.EVENTS
+    return bool(
+        chunk["state"] > records.CHUNK_FULL
+        or not (events or chunk["content"] == records.DEFINITION_DATA)
+        or chunk["nopen"] > records.OPEN_MAX
+        or end < records.CHUNK_DATA
+        or (events and end % 8)
+    )
 
 
 @dataclass(eq=False)
@@ -182,50 +202,57 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
 
     Each sequence number is taken once: an intact block before the chunk it was made from, that before a damaged one.
     """
-    found: dict[tuple[int, int], dict[int, list[tuple[LocalFile, Any]]]] = {}
-    for file in files:
-        if file.head.content != records.BUFFER:
-            found.setdefault((file.head.content, file.head.location), {})
-        for row in file.blocks:
-            rows = found.setdefault((int(row["content"]), int(row["location"])), {})
-            rows.setdefault(int(row["sequence"]), []).append((file, row))
-    return {key: _stream(key, found[key], files) for key in sorted(found)}
+    rows = np.concatenate([np.empty(0, INDEX), *(file.blocks for file in files)])
+    owners = np.repeat(np.arange(len(files)), [len(file.blocks) for file in files])
+    order = np.lexsort((rows["sequence"], rows["location"], rows["content"]))
+    rows, owners = rows[order], owners[order]
+    named = rows["content"].astype(np.uint64) << np.uint64(32) | rows["location"]
+    keys, begins = np.unique(named, return_index=True)
+    ends = [*begins[1:], len(rows)]
+    parts = {(int(k) >> 32, int(k) & 0xFFFFFFFF): slice(b, e) for k, b, e in zip(keys, begins, ends, strict=False)}
+    own = {(f.head.content, f.head.location): [f] for f in files if f.head.content != records.BUFFER}
+    found = {}
+    for key in sorted(parts.keys() | own.keys()):
+        part = parts.get(key, slice(0, 0))
+        chosen = _choose(rows[part], owners[part], files)
+        used = own.get(key, [])
+        used = used + [files[n] for n in np.unique(owners[part][chosen]) if files[n] not in used]
+        found[key] = _stream(key, rows[part][chosen], used)
+    return found
 
 
-def _stream(key: tuple[int, int], found: dict[int, list[tuple[LocalFile, Any]]], files: list[LocalFile]) -> Stream:
-    content, location = key
-    chosen = [_choose(found[sequence]) for sequence in sorted(found)]
-    index = np.array([row for _, row in chosen], INDEX) if chosen else np.empty(0, INDEX)
-    taken = {id(file) for file, _ in chosen}
-    used = [file for file in files if id(file) in taken or (file.head.content, file.head.location) == key]
+def _choose(rows: Rows, owners: np.ndarray[Any, Any], files: list[LocalFile]) -> list[int]:
+    """Which rows (ascending sequence) to take, so that each sequence number comes once."""
+    begins = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1))
+    if len(begins) == len(rows):
+        return begins.tolist()
+    chosen = []
+    for begin, end in pairwise([*begins.tolist(), len(rows)]):
+        copies = list(range(begin, end))
+        if len(copies) > 1:
+            good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[owners[n]], rows[n])]
+            chunks = [n for n in copies if rows[n]["form"] == CHUNK_FORM]
+            copies = good or sorted(chunks or copies, key=lambda n: -int(rows[n]["raw_bytes"]))
+        chosen.append(copies[0])
+    return chosen
+
+
+def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream:
+    sequences = index["sequence"].astype(np.int64)
     problems = []
-    for file in used:
+    for file in files:
         # What a cut events file lacks may still stand in the buffer.
-        after = max((int(row["sequence"]) for row in file.blocks), default=-1) + 1
-        if file.cut and (file.head.content == records.BUFFER or after not in found):
+        after = int(file.blocks["sequence"].max(initial=0)) + 1 if len(file.blocks) else 0
+        if file.cut and (file.head.content == records.BUFFER or after not in sequences):
             problems.append(file.cut)
-    stream = Stream(location, content, index, used, problems)
-    expected = 0
-    for number, row in enumerate(index):
-        sequence = int(row["sequence"])
-        if sequence != expected:
-            path, offset = stream.where(number)
-            missing = f"block {expected} is" if sequence == expected + 1 else f"blocks {expected} to {sequence - 1} are"
-            problems.append(f"{path}: {missing} missing before byte {offset} (location {location})")
-        expected = sequence + 1
+    stream = Stream(key[1], key[0], index, files, problems)
+    expected = np.concatenate([[0], sequences[:-1] + 1])
+    for number in np.flatnonzero(sequences != expected[: len(sequences)]):
+        path, offset = stream.where(int(number))
+        first, last = expected[number], sequences[number] - 1
+        missing = f"block {first} is" if first == last else f"blocks {first} to {last} are"
+        problems.append(f"{path}: {missing} missing before byte {offset} (location {key[1]})")
     return stream
-
-
-def _choose(candidates: list[tuple[LocalFile, Any]]) -> tuple[LocalFile, Any]:
-    """The best of several copies of one chunk."""
-    if len(candidates) == 1:
-        return candidates[0]
-    blocks = [c for c in candidates if c[1]["form"] == BLOCK_FORM]
-    chunks = [c for c in candidates if c[1]["form"] == CHUNK_FORM]
-    for file, row in blocks:
-        if _intact(file, row):
-            return file, row
-    return max(chunks or blocks, key=lambda c: int(c[1]["raw_bytes"]))
 
 
 def _intact(file: LocalFile, row: Any) -> bool:
