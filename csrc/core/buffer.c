@@ -144,6 +144,8 @@ void vt_chunk_give(struct vt_chunk *c)
 {
     uint64_t head = atomic_load(&free_chunks), mine;
     __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
+    /* At the end of the program a thread may still be storing a record that nobody will read. */
+    if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ENDED) return;
     do {
         __atomic_store_n(&c->next, (uint32_t)head, __ATOMIC_RELAXED);
         mine = (head & ~(uint64_t)UINT32_MAX) | (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);

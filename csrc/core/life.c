@@ -210,11 +210,15 @@ uint64_t vt_random(void)
     return r;
 }
 
-/* The files that exist under the old head's name follow. */
+/* The files that exist under the old name follow. No location may write meanwhile: it would look for the new name. */
 static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const uint8_t *run)
 {
     struct vt_file *h = &vt_process.head;
-    uint32_t n = atomic_load(&vt_process.locations), old = h->rank;
+    uint32_t n = atomic_load(&vt_process.locations), old = h->rank, me = (uint32_t)VT_SYS0(gettid);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) vt_location_lock(l);
+    }
     h->rank = rank;
     h->world_size = world_size;
     h->world = world;
@@ -228,7 +232,7 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
     if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, old);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (!l || !vt_location_lock(l)) continue;
+        if (!l || atomic_load(&l->lock) != me) continue;
         vt_file_rename(l, old);
         vt_location_unlock(l);
     }
