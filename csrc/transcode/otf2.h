@@ -37,7 +37,6 @@
     X(int32_t, Archive_SetFlushCallbacks, (void *, const void *, void *))                                             \
     X(int32_t, Archive_SetLockingCallbacks, (void *, const void *, void *))                                           \
     X(int32_t, Archive_SetMemoryCallbacks, (void *, const void *, void *))                                            \
-    X(const char *, Error_GetDescription, (int32_t))                                                                  \
     X(void *, Error_RegisterCallback, (void *, void *))
 
 struct vt_otf2 {

@@ -114,5 +114,7 @@ def test_random_damage_is_never_fatal(tmp_path: Path, kernel: Kernel) -> None:
 
 def test_a_writer_that_does_not_exist_is_an_error_of_otf2(tmp_path: Path, kernel: Kernel) -> None:
     stream = stream_of(lf.write_events(tmp_path / "e", [chunk().enter(1)]))
-    with pytest.raises(VtraceError, match=f"{tmp_path}/e: OTF2 could not write its events: Parameter value out of range"):
+    with pytest.raises(
+        VtraceError, match=f"{tmp_path}/e: OTF2 could not write its events: Parameter value out of range"
+    ):
         kernel.transcode(0, stream, maps())
