@@ -93,6 +93,9 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     vt_say(1, "%s=%.100s is too %s: %s is used", s->name, text, v < kept ? "small" : "large", used);
 }
 
+/* File names have 255 bytes; host, pid, start, thread and ending need up to 120 of them. */
+#define PREFIX_MOST 128
+
 /* The executable's name without .out or .exe (guide 4.2.3.2). */
 static void standard_prefix(char *into, size_t bytes)
 {
@@ -102,7 +105,7 @@ static void standard_prefix(char *into, size_t bytes)
     char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     char *dot = strrchr(name, '.');
     if (dot && dot > name && (!strcmp(dot, ".out") || !strcmp(dot, ".exe"))) *dot = 0;
-    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_text t = vt_text_into(into, bytes < PREFIX_MOST + 1 ? bytes : PREFIX_MOST + 1);
     vt_text_add(&t, *name ? name : "a");
 }
 
@@ -111,9 +114,9 @@ static void read_prefix(struct vt_settings *set)
     const char *text = getenv("VT_FILE_PREFIX");
     standard_prefix(set->prefix, sizeof set->prefix);
     if (!text || !*text) return;
-    if (strchr(text, '/') || strlen(text) >= sizeof set->prefix) {
-        vt_say(1, "VT_FILE_PREFIX=%.100s is not a file name without directory (that is VT_PFORM_GDIR): %s is used", text,
-               set->prefix);
+    if (strchr(text, '/') || strlen(text) > PREFIX_MOST) {
+        vt_say(1, "VT_FILE_PREFIX=%.100s is not a file name of at most %d bytes without directory (that is VT_PFORM_GDIR): "
+                  "%s is used", text, PREFIX_MOST, set->prefix);
         return;
     }
     strcpy(set->prefix, text);
