@@ -119,6 +119,9 @@ def run(command: click.Command, name: str) -> int:
     except VtraceError as error:
         message = error.args[0] if error.args else str(error)
         return _failed(name, str(message), error.hint, error.exit_code)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _failed(name, f"{place}{error.strerror or error}", None, 1)
     return code if isinstance(code, int) else 0
 
 

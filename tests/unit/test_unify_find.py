@@ -108,6 +108,32 @@ def test_foreign_file(tmp_path: Path) -> None:
     assert "heat.2.def.z" in said[0]
 
 
+def test_empty_files_go_with_the_process_that_they_name(tmp_path: Path) -> None:
+    rank(tmp_path, 1, 2)
+    rank(tmp_path, 0, 2)
+    write_defs(
+        tmp_path / "heat.xno.de-1-77-af.def.z",
+        [],
+        prefix="heat",
+        rank=None,
+        host="no.de-1",
+        pid=77,
+        start=0xAF,
+        run=RUN_A,
+    )
+    own = ["heat.20003.events.z", "heat.1.events.z", "heat.xno.de-1-77-af.events.z", "heat.xno.de-1-77-af.3.def.z"]
+    for name in [*own, "heat.9.def.z", "heat.xno.de-1-77-ae.def.z"]:
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(FormatError, match=r"heat\.1\.events\.z is empty"):
+        find_run(tmp_path / "heat", False, fail)
+    run = find_run(tmp_path / "heat", True, fail)
+    assert [[path.name for path in process.empty] for process in run.processes] == [
+        ["heat.1.events.z"], ["heat.20003.events.z"], ["heat.xno.de-1-77-af.3.def.z", "heat.xno.de-1-77-af.events.z"],
+    ]  # fmt: skip
+    assert {path.name for path in run.others} == {"heat.9.def.z", "heat.xno.de-1-77-ae.def.z"}
+    assert {path.name for path in run.local_files()} >= set(own)
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(VtraceError, match=r"no local files heat\.\*.*VT_PFORM_GDIR"):
         find_run(tmp_path / "heat", False, fail)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,13 @@ class Overview:
 
 def find_anchor(operand: Path) -> Path | None:
     """The anchor file of an archive given as its directory, its anchor file or its prefix; None: there is none."""
-    if operand.suffix == ".otf2" and operand.is_file():
+    if operand.suffix == ".otf2" and os.path.isfile(operand):
         return operand
     beside = [operand.with_name(f"{mark}{operand.name}.trace") for mark in ("", "u_") if operand.name]
     for directory in [operand, *beside]:
-        if (directory / ANCHOR).is_file():
+        if os.path.isfile(directory / ANCHOR):
             return directory / ANCHOR
-    found = sorted(operand.glob("*.otf2")) if operand.is_dir() else []
+    found = sorted(operand.glob("*.otf2")) if os.path.isdir(operand) else []
     return found[0] if len(found) == 1 else None
 
 

@@ -18,7 +18,7 @@ from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.process import Process
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
-_LOCAL = re.compile(rf"(?P<prefix>.+)\.{_ID}\.(?:(?:def|events)(?:\.z)?|buffer)|(?P<control>.+)\.uctl")
+_LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.(?:(?:def|events)(?:\.z)?|buffer)|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 _SHOWN = 4
 Warn = Callable[[str], None]
@@ -57,7 +57,7 @@ def resolve_prefix(operand: str) -> Path:
     if path.suffix in _NOT_A_PREFIX and path.stem and _candidates(path.with_suffix("")):
         return path.with_suffix("")
     match = _LOCAL.fullmatch(path.name)
-    if match and path.exists():
+    if match and os.path.exists(path):
         return path.with_name(match["prefix"] or match["control"])
     return path
 
@@ -69,7 +69,8 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     a warning instead.
     """
     paths = _candidates(prefix)
-    heads = [head for head in _heads(paths, salvage, warn) if head.prefix == prefix.name]
+    empty = [path for path in paths if not path.stat().st_size]  # no harm if its process was killed: the buffer has all
+    heads = [h for h in _heads(sorted({*paths} - {*empty}), salvage, warn) if h.prefix == prefix.name]
     if not heads:
         raise _nothing(prefix)
     uctl, path = _uctl(prefix, warn)
@@ -80,6 +81,10 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     ranks = max([p.head.world_size for p in processes if p.main] + [uctl.ranks if uctl else 0])
     missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
     others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
+    others += _join_empty(empty, processes)
+    for process in processes:
+        if process.empty and not process.buffer and not salvage:
+            raise FormatError(f"{process.empty[0]} is empty", "--salvage goes on without it")
     return Run(prefix, newest, processes, missing, ranks, path if uctl else None, others)
 
 
@@ -134,7 +139,7 @@ def _heads(paths: Iterable[Path], salvage: bool, warn: Warn) -> list[FileHead]:
 
 def _uctl(prefix: Path, warn: Warn) -> tuple[Uctl | None, Path | None]:
     path = prefix.with_name(prefix.name + ".uctl")
-    if not path.exists():
+    if not os.path.exists(path):
         return None, None
     try:
         return read_uctl(path), path
@@ -147,7 +152,7 @@ def _nothing(prefix: Path) -> VtraceError:
     where = prefix.parent.resolve()
     archive = prefix if prefix.suffix == ".trace" else prefix.with_name(prefix.name + ".trace")
     message = f"no local files {prefix.name}.*.def* or {prefix.name}.*.events* in {where}"
-    if archive.is_dir():
+    if os.path.isdir(archive):
         return VtraceError(message, f"{archive.name} is there already: vtrace info {archive}")
     known = prefixes(prefix.parent)
     near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
@@ -177,6 +182,24 @@ def _processes(heads: list[FileHead]) -> list[Process]:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
     return sorted(found.values(), key=lambda p: (not p.main, (p.main and p.rank) or 0, p.head.start, p.head.process))
+
+
+def _join_empty(paths: Iterable[Path], processes: Iterable[Process]) -> list[Path]:
+    """Gives empty files to the processes that their names speak of; returns those of others."""
+    owners = {f"x{p.head.host}-{p.head.pid}-{p.head.start:x}": p for p in processes}
+    owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
+    others = []
+    for path in paths:
+        match = _LOCAL.fullmatch(path.name)
+        name = match["id"] if match else ""
+        if not name.startswith("x") and int(name or "0", 16) > 0xFFFF:
+            name = f"{int(name, 16) >> 16:x}"
+        owner = owners.get(name) or owners.get(name.rpartition(".")[0])
+        if owner:
+            owner.empty.append(path)
+        else:
+            others.append(path)
+    return others
 
 
 def _buffer_elsewhere(process: Process) -> Path | None:

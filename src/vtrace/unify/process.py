@@ -27,6 +27,8 @@ class Process:
     head: FileHead
     files: list[FileHead] = field(default_factory=list)
     buffer: Path | None = None
+    empty: list[Path] = field(default_factory=list)
+    """Files without even a head."""
     rank: int | None = None
     main: bool = False
     """Of the run's first world."""
@@ -77,7 +79,7 @@ class Process:
     def all_files(self) -> list[Path]:
         """Every file of the process, definitions last: without them the others are of no use."""
         order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
-        return [head.path for head in order] + ([self.buffer] if self.buffer else [])
+        return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
 
     @contextmanager
     def opened(self, location: int | None = None) -> Iterator[Streams]:
