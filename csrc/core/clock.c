@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-#define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew */
+#define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew, sooner at first: the program may be killed */
 
 int vt_clock_is_counter;
 
@@ -68,7 +68,8 @@ struct vt_clock_pair vt_clock_recent(void)
     static struct vt_clock_pair pairs[2];
     static _Atomic uint64_t next;
     uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), due = atomic_load_explicit(&next, memory_order_relaxed);
-    if (now >= due && atomic_compare_exchange_strong(&next, &due, now + VT_PAIR_AGE)) {
+    uint64_t age = now - vt_process.head.pair.mono;
+    if (now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE))) {
         uint32_t other = 1 - atomic_load(&turn);
         pairs[other] = vt_clock_measure();
         atomic_store(&turn, other);
