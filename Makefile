@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
+FUZZ_SECONDS ?= 3600
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## Say what there is to make (default)
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile
 
 setup: $(STAMP) ## Make the virtual environment .venv and install vtrace with the MPICH wheel there
 
@@ -28,8 +29,17 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
 	@echo "To see the timeline, open demo/heat2d.trace/traces.otf2 in Vampir or ViTE. All that is known of the run:"
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
 
-test: setup ## Run all tests
+test: setup ## Run the tests, TESTS="tests/unit -k name" some of them
 	$(BIN)/python -m pytest $(TESTS)
+
+test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and sanitizers
+	$(BIN)/python -m pytest -m "" $(TESTS)
+
+sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan and valgrind
+	$(BIN)/python -m pytest -m "" $(wildcard tests/unit/test_core.py tests/integration/test_sanitizers.py)
+
+fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
+	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz
 
 bench: setup ## Measure what recording and unifying cost
 	$(BIN)/python bench/run.py
@@ -42,4 +52,4 @@ lint: setup ## Check style and types
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test bench lint clean
+.PHONY: help setup demo test test-full sanitize fuzz bench lint clean
