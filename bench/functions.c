@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* functions CALLS PASSES: calls a tiny function CALLS times, PASSES times over; prints the ns per call of each pass.
-   Compiled with the hooks of vtrace, with those of floor.c, and with neither.                                        */
+/* functions CALLS PASSES [exe|lib|both] [THREADS]: each of THREADS threads calls a tiny function of the executable, of a
+   shared library (functions_lib.c), or of both in turn, CALLS times, PASSES times over; prints the ns per call of each
+   pass. Compiled with the hooks of vtrace, with those of floor.c, and with neither.                                     */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define PLAIN __attribute__((no_instrument_function))
+#define MOST 64
 
-__attribute__((noinline)) long tiny(long x)
+long lib_tiny(long x);
+
+__attribute__((noinline)) long exe_tiny(long x)
 {
     __asm__ volatile("" : "+r"(x));
     return x + 1;
 }
+
+static long calls, passes;
+static char where;
+static pthread_barrier_t barrier;
+static double times[MOST][MOST];
 
 static PLAIN double now(void)
 {
@@ -20,13 +31,46 @@ static PLAIN double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+static PLAIN long loop(void)
+{
+    long x = 0;
+    if (where == 'e')
+        for (long i = 0; i < calls; i++) x = exe_tiny(x);
+    else if (where == 'l')
+        for (long i = 0; i < calls; i++) x = lib_tiny(x);
+    else
+        for (long i = 0; i < calls; i += 2) x = lib_tiny(exe_tiny(x));
+    return x;
+}
+
+static PLAIN void *body(void *number)
+{
+    double *mine = times[(long)number];
+    for (long p = 0; p < passes && p < MOST; p++) {
+        pthread_barrier_wait(&barrier);
+        double begin = now();
+        if (loop() < calls) abort();
+        mine[p] = (now() - begin) / (double)calls;
+    }
+    return NULL;
+}
+
 PLAIN int main(int argc, char **argv)
 {
-    long calls = argc > 1 ? atol(argv[1]) : 1000000, passes = argc > 2 ? atol(argv[2]) : 1, x = 0;
+    pthread_t threads[MOST];
+    long n = argc > 4 ? atol(argv[4]) : 1;
+    calls = argc > 1 ? atol(argv[1]) : 1000000;
+    passes = argc > 2 ? atol(argv[2]) : 1;
+    where = argc > 3 ? argv[3][0] : 'e';
+    if (n < 1 || n > MOST || passes < 1 || passes > MOST) return 2;
+    pthread_barrier_init(&barrier, NULL, (unsigned)n);
+    for (long i = 1; i < n; i++) pthread_create(&threads[i], NULL, body, (void *)i);
+    body((void *)0L);
+    for (long i = 1; i < n; i++) pthread_join(threads[i], NULL);
     for (long p = 0; p < passes; p++) {
-        double begin = now();
-        for (long i = 0; i < calls; i++) x = tiny(x);
-        printf("%.3f\n", (now() - begin) / (double)calls);
+        double sum = 0;
+        for (long i = 0; i < n; i++) sum += times[i][p];
+        printf("%.3f\n", sum / (double)n);
     }
-    return x != calls * passes;
+    return 0;
 }

@@ -31,16 +31,22 @@ static inline __attribute__((always_inline)) void record(uintptr_t function, uin
     vt_busy_begin(l);
     uint64_t *at = l->cursor, dt, now = vt_now();
     uintptr_t offset = function - l->code_base[0];
+    uint32_t slot = l->code_slot[0];
     dt = now - l->last;
-    if (VT_UNLIKELY(at >= l->limit || dt >> 32 || offset >= l->code_size[0])) {
-        vt_busy_end(l);
-        record_slow(function, leave);
-        return;
+    if (VT_UNLIKELY(offset >= l->code_size[0])) { /* the executable and one library take turns: neither is looked up */
+        offset = function - l->code_base[1];
+        slot = l->code_slot[1];
+        if (offset >= l->code_size[1]) goto slow;
     }
-    *at = dt << 32 | VT_FUNCTION | leave | (l->code_slot[0] + (uint32_t)offset);
+    if (VT_UNLIKELY(at >= l->limit || dt >> 32)) goto slow;
+    *at = dt << 32 | VT_FUNCTION | leave | (slot + (uint32_t)offset);
     l->last = now;
     vt_publish(l, at + 1);
     vt_busy_end(l);
+    return;
+slow:
+    vt_busy_end(l);
+    record_slow(function, leave);
 }
 
 __attribute__((visibility("default"))) void __cyg_profile_func_enter(void *function, void *site)

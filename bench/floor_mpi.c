@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The floor of an MPI call: wrappers that read the clock before and after, and do nothing else. */
+#include <mpi.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t now(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+#endif
+}
+
+static volatile uint64_t sink;
+
+int MPI_Allreduce(const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)
+{
+    sink = now();
+    int result = PMPI_Allreduce(s, r, n, t, o, c);
+    sink = now();
+    return result;
+}
+
+int MPI_Sendrecv(const void *s, int sn, MPI_Datatype st, int to, int tag, void *r, int rn, MPI_Datatype rt, int from,
+                 int rtag, MPI_Comm c, MPI_Status *status)
+{
+    sink = now();
+    int result = PMPI_Sendrecv(s, sn, st, to, tag, r, rn, rt, from, rtag, c, status);
+    sink = now();
+    return result;
+}
+
+int MPI_Comm_rank(MPI_Comm c, int *rank)
+{
+    sink = now();
+    int result = PMPI_Comm_rank(c, rank);
+    sink = now();
+    return result;
+}

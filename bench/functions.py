@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Function events against hooks that only read the clock and store 8 bytes into a mapping of the same kind."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+from measure import HERE, Row, against_floor, at_most, build, run
+
+CALLS = 1_000_000
+BUFFER = 64 * 1024 * 1024
+CASES = {
+    "executable": ("exe", 1), "shared library": ("lib", 1), "alternating": ("both", 1), "2 threads": ("exe", 2),
+}  # fmt: skip
+
+
+def prepare(work: Path) -> None:
+    """Builds the program untraced, with the floor's hooks, and with vtrace-cc."""
+    program, library = HERE / "functions.c", HERE / "functions_lib.c"
+    hooks = ["-finstrument-functions"]
+    origin = "-Wl,-rpath,$ORIGIN"
+    build("gcc", "-O2", "-fPIC", "-shared", HERE / "floor.c", "-o", "libfloor.so", cwd=work)
+    for name, compiler, flags, more in (
+        ("plain", "gcc", [], []),
+        ("floor", "gcc", hooks, ["-Wl,--no-as-needed", "-L.", "-lfloor"]),
+        ("traced", "vtrace-cc", ["-vt:mt"], []),
+    ):
+        build(compiler, *flags, "-O2", "-fPIC", "-shared", library, "-o", f"libtiny_{name}.so", *more, cwd=work)
+        build(
+            compiler, *flags, "-O2", program, "-o", name, "-L.", f"-ltiny_{name}", origin, *more, "-lpthread", cwd=work
+        )
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Passes of 2 million events in a buffer for 5.9 million: the first touches new memory, the third writes it out,
+    the fourth and fifth find it warm."""
+    first: list[tuple[float, float]] = []
+    warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
+    flush: list[float] = []
+    for _ in range(repetitions):
+        for case, (where, threads) in CASES.items():
+            plain = min(run("./plain", CALLS, 5, where, threads, cwd=work))
+            floor = [t - plain for t in run("./floor", CALLS, 6, where, threads, cwd=work)]
+            settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
+            if threads > 1:  # every thread its own buffer, as large as the first one's
+                settings = {"VT_BUFFER_SIZE": "45M", "VT_THREAD_BUFFER_SIZE": "45M", "VT_MAX_FLUSHES": "0"}
+            traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
+            mean = statistics.mean(traced[3:5])
+            warm[case].append((statistics.mean(floor[3:6]) / 2, mean / 2))
+            if case == "executable":
+                first.append((floor[0] / 2, traced[0] / 2))
+                flush.append((traced[2] - mean) * CALLS / (BUFFER * 0.7 / 8))
+    return [
+        against_floor("function event, first pass", first, 1.3),
+        *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),
+        at_most("flush of a buffered event", "ns", flush, 10),
+    ]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPI calls against wrappers that only read the clock twice, and what they cost while MPI is not recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measure import HERE, Row, against_floor, at_most, build, run
+
+CALLS = 200_000
+PASSES = 5
+KINDS = ("Allreduce", "Sendrecv", "Comm_rank")
+
+
+def prepare(work: Path) -> None:
+    """Builds the program untraced, with the floor's wrappers, and with vtrace-cc."""
+    build("mpicc", "-O2", HERE / "mpi.c", "-o", "mpi_plain", cwd=work)
+    build("mpicc", "-O2", HERE / "mpi.c", HERE / "floor_mpi.c", "-o", "mpi_floor", cwd=work)
+    build("vtrace-cc", "-vt:inst", "manual", "-O2", HERE / "mpi.c", "-o", "mpi_traced", cwd=work)
+
+
+def best(work: Path, program: str, **settings: str) -> list[float]:
+    """ns per call of each kind, the best of the passes: the others were interrupted."""
+    numbers = run(program, CALLS, PASSES, cwd=work, **settings)
+    return [min(numbers[kind :: len(KINDS)]) for kind in range(len(KINDS))]
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Differences to the untraced program, as pairs of floor and vtrace from the same repetition."""
+    pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    off: list[float] = []
+    for _ in range(repetitions):
+        plain = best(work, "./mpi_plain")
+        floor = best(work, "./mpi_floor")
+        traced = best(work, "./mpi_traced", VT_BUFFER_SIZE="256M", VT_MAX_FLUSHES="0")
+        without = best(work, "./mpi_traced", VT_MPITRACE="no")
+        for kind, p, f, t in zip(KINDS, plain, floor, traced, strict=True):
+            pairs[kind].append((f - p, t - p))
+        off.append(without[2] - plain[2])
+    texts = {"Allreduce": "with its collective", "Sendrecv": "with its two messages", "Comm_rank": "without records"}
+    return [
+        *(against_floor(f"MPI_{kind} {texts[kind]}", pairs[kind], 2.0, "ns a call") for kind in KINDS),
+        at_most("MPI call while VT_MPITRACE=no", "ns a call", off, 2),
+    ]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What starting and ending a traced program adds to its time."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from measure import ENVIRONMENT, HERE, Row, at_most, build
+
+RUNS = 20
+
+
+def prepare(work: Path) -> None:
+    """Builds a program that does nothing, untraced and traced."""
+    build("gcc", "-O2", HERE / "empty.c", "-o", "empty_plain", cwd=work)
+    build("vtrace-cc", "-vt:seq", "-O2", HERE / "empty.c", "-o", "empty_traced", cwd=work)
+
+
+def seconds(work: Path, program: str) -> float:
+    """The best of some runs, from before the fork to after the wait."""
+    best = float("inf")
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        subprocess.run([program], cwd=work, env=ENVIRONMENT, check=True)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """The difference to the untraced program, in one repetition after the other."""
+    added = [(seconds(work, "./empty_traced") - seconds(work, "./empty_plain")) * 1e3 for _ in range(repetitions)]
+    return [at_most("start and end of a program", "ms", added, 5)]
