@@ -167,18 +167,24 @@ class Kernel:
 
         Raises FormatError (path, offset of the block) for damage.
         """
-        found: list[list[Any]] = []
-        raw = ctypes.create_string_buffer(records.RAW_MAX)
-        error = Error()
-        index = np.ascontiguousarray(stream.index)
-        for number, row in enumerate(index):
-            address = index.ctypes.data + number * index.itemsize
-            code = self._library.vt_kernel_decode(address, raw, ctypes.byref(error))
-            if code:
-                error.row = number
-                raise self._error(code, error, stream)
-            found += self._unpack(raw.raw[: int(row["raw_bytes"])], stream, number)
-        return found
+        rows = range(len(stream.index))
+        return [item for number in rows for item in self._unpack(self._raw(stream, number), stream, number)]
+
+    def words(self, stream: Stream, number: int) -> U8:
+        """The words of the records in row number of a stream of events.
+
+        Raises FormatError (path, offset of the block) for damage; what the words say is not looked at.
+        """
+        return np.frombuffer(self._raw(stream, number), np.uint64)
+
+    def _raw(self, stream: Stream, number: int) -> bytes:
+        row = np.ascontiguousarray(stream.index[number : number + 1])
+        raw, error = ctypes.create_string_buffer(records.RAW_MAX), Error()
+        code = self._library.vt_kernel_decode(row.ctypes.data, raw, ctypes.byref(error))
+        if code:
+            error.row = number
+            raise self._error(code, error, stream)
+        return ctypes.string_at(raw, int(row[0]["raw_bytes"]))
 
     def _unpack(self, data: bytes, stream: Stream, number: int) -> list[list[Any]]:
         limit = len(data)
