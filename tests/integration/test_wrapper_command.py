@@ -77,6 +77,31 @@ def test_verbose_shows_and_does(here: Path) -> None:
     assert is_instrumented(here / "main.o")
 
 
+@pytest.mark.parametrize("place", ["CMakeFiles/CMakeScratch/TryCompile-1", "meson-private/tmp1"])
+def test_trials_of_build_systems_are_the_compilers_own(here: Path, place: str) -> None:
+    fake = fake_compiler(here)
+    directory = here / place
+    directory.mkdir(parents=True)
+    for cwd, words in (
+        (directory, ["main.c", "-o", "x"]),
+        (directory, ["-static", "main.c"]),
+        (here, ["conftest.c"]),
+        (here, ["-O2", "main.o", "-o", "conftest"]),
+        (here, ["-c", "sub/conftest.c", "-o", "x.o"]),
+    ):
+        done = wrap(cwd, "-vt:cc", fake, *words, VT_CFLAGS="-O3")
+        assert (done.stdout.splitlines(), done.stderr) == (["-O3", *words], "")
+    words = ["-c", "main.c", "-o", f"{place}/main.o"]
+    assert "-finstrument-functions" in wrap(here, "-vt:cc", fake, *words).stdout.splitlines()
+
+
+def test_libraries_linked_without_the_standard_ones(here: Path) -> None:
+    """As libtool links those of C++."""
+    seq(here, "-shared", "-nostdlib", "-fPIC", "twice.c", "-lc", "-o", "libtwice.so")
+    assert is_linked(here / "libtwice.so")
+    assert "libvtrace" not in seq(here, "-vt:show", "-nostdlib", "main.c").stdout
+
+
 def test_showme_gives_the_flags_for_other_build_systems(here: Path) -> None:
     flags = seq(here, "-vt:showme-compile").stdout
     libraries = seq(here, "-vt:showme-link").stdout

@@ -86,7 +86,7 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
     line = Line(given)
     if not Line(options.args).inputs:
         return [*compiler, *options.args]
-    if line.untraced:
+    if line.untraced and not line.probe:
         if "static" in line.untraced:
             _say(language, f"{line.untraced}: links without vtrace, the program will not be traced")
         return [*compiler, *given]
@@ -98,7 +98,7 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
 
 def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     flags = []
-    if options.instrument:
+    if options.instrument and not line.probe:
         flags += [] if line.debug else ["-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language)
     if _brings_mpi(compiler, options, line):
@@ -108,6 +108,8 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
 
 def _link(args: list[str], compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     """args with the MPI shim before the first MPI library, for the linker takes it only for calls still undefined."""
+    if line.probe:
+        return [*args, *(_find(compiler, args).link_flags if _brings_mpi(compiler, options, line) else ())]
     at, shim = len(args), []
     if _wants_mpi(compiler, options, line) and language is not opt.FORTRAN and not line.shared:
         if mpi_position(args) != mpi_position(line.words):

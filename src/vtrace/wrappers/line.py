@@ -27,20 +27,25 @@ class Line:
 
     words: the arguments, those of response files in place of them. inputs: anything to compile or to link.
     compiles: there is a source whose code the compiler instruments. links: a program or shared library is made.
-    untraced: the option that keeps vtrace's library out of the link, if there is one.
+    untraced: the option that keeps vtrace's library out of the link, if there is one. probe: a build system tries
+    what the compiler can do.
     """
 
     def __init__(self, args: list[str]) -> None:
         self.words = expand(args)
         self.inputs: list[str] = []
         self.sources: list[str] = []
+        self.output = ""
         self._read()
         flags = set(self.words)
         self.compiles = bool(self.sources) and not flags & _NOT_COMPILED
         only_headers = bool(self.sources) and self.sources == self.inputs and all(map(_is_header, self.sources))
         self.links = bool(self.inputs) and not flags & _NOT_LINKED and not only_headers
         self.shared = "-shared" in flags or "--shared" in flags
-        self.untraced = next((word for word in _UNTRACED if word in flags), None) if self.links else None
+        # libtool links C++ libraries with -nostdlib and names the standard libraries itself.
+        alone = _UNTRACED[:-1] if self.shared else _UNTRACED
+        self.untraced = next((word for word in alone if word in flags), None) if self.links else None
+        self.probe = _is_probe([*self.inputs, self.output])
         self.debug = any(word.startswith("-g") for word in self.words)
 
     def _read(self) -> None:
@@ -53,6 +58,8 @@ class Line:
                     language = None if value == "none" else value
                 elif word == "-l":
                     self.inputs.append("-l" + value)
+                elif word == "-o":
+                    self.output = value
             elif word.startswith("-x"):
                 language = None if word == "-xnone" else word[2:]
             elif word.startswith("-l"):
@@ -61,6 +68,18 @@ class Line:
                 self.inputs.append(word)
                 if language or _is_source(word):
                     self.sources.append(word)
+
+
+def _is_probe(files: list[str]) -> bool:
+    """Whether configure, CMake or Meson tries the compiler: by the names that each of them keeps for that."""
+    if any(os.path.basename(file).startswith("conftest") for file in files):
+        return True
+    try:
+        place = os.getcwd().split(os.sep)
+    except OSError:
+        return False
+    # The sources of a project are compiled in directories above these two.
+    return "CMakeFiles" in place or "meson-private" in place
 
 
 def expand(args: list[str], depth: int = 0) -> list[str]:

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One project, built by make, CMake, autoconf and Meson: they take the wrappers as compilers, and what they try while
+they configure is neither traced nor leaves files."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.run import record, run
+from support.tools import PROGRAMS, call, command, environment, need
+from support.wrap import has_shim, is_linked
+
+SOURCES = ("two_a.c", "two_b.c", "two_lib.c", "shapes.cc", "solver.f90", "keep.h")
+TWO = {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}
+
+MAKEFILE = """\
+CFLAGS = -O2
+CXXFLAGS = -O2
+FFLAGS = -O2
+all: two shapes solver
+libtwo.so: two_lib.c
+\t$(CC) $(CFLAGS) -shared -fPIC $< -o $@
+two: two_a.o two_b.o libtwo.so
+\t$(CC) two_a.o two_b.o -L. -ltwo -Wl,-rpath,. -o $@
+shapes: shapes.cc
+\t$(CXX) $(CXXFLAGS) $< -o $@
+solver: solver.f90
+\t$(FC) $(FFLAGS) $< -o $@
+"""
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.10)
+project(p C CXX Fortran)
+include(CheckFunctionExists)
+include(CheckCSourceRuns)
+find_package(Threads REQUIRED)
+check_function_exists(printf HAVE_PRINTF)
+check_c_source_runs("static int f(int i) { return i; } int main(void) { return f(0); }" RUNS)
+if(NOT HAVE_PRINTF OR NOT RUNS)
+  message(FATAL_ERROR "a trial failed")
+endif()
+add_library(lib2 SHARED two_lib.c)
+add_executable(two two_a.c two_b.c)
+target_link_libraries(two lib2)
+add_executable(shapes shapes.cc)
+add_executable(solver solver.f90)
+"""
+
+CONFIGURE_AC = """\
+AC_INIT([p], [1.0])
+AM_INIT_AUTOMAKE([foreign])
+AM_PROG_AR
+AC_PROG_CC
+AC_PROG_CXX
+AC_PROG_FC
+LT_INIT([disable-static])
+AC_CHECK_FUNCS([printf], [], [AC_MSG_ERROR([a trial failed])])
+AC_CHECK_SIZEOF([long])
+AC_RUN_IFELSE([AC_LANG_PROGRAM([[static int f(int i) { return i; }]], [[return f(0);]])], [],
+  [AC_MSG_ERROR([a trial failed])])
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+"""
+
+MAKEFILE_AM = """\
+lib_LTLIBRARIES = libtwo.la
+libtwo_la_SOURCES = two_lib.c
+bin_PROGRAMS = two shapes solver
+two_SOURCES = two_a.c two_b.c
+two_LDADD = libtwo.la
+shapes_SOURCES = shapes.cc
+solver_SOURCES = solver.f90
+"""
+
+MESON = """\
+project('p', 'c', 'cpp', 'fortran')
+cc = meson.get_compiler('c')
+assert(cc.has_function('printf'))
+assert(cc.run('static int f(int i) { return i; } int main(void) { return f(3); }').returncode() == 3)
+lib2 = shared_library('two', 'two_lib.c')
+executable('two', 'two_a.c', 'two_b.c', link_with: lib2)
+executable('shapes', 'shapes.cc')
+executable('solver', 'solver.f90')
+"""
+
+
+@dataclass
+class Project:
+    """A directory with the sources. Its environment has the wrappers in PATH, over compilers that write a log."""
+
+    here: Path
+    env: dict[str, str]
+
+    @property
+    def log(self) -> list[str]:
+        """The commands of the compilers so far."""
+        path = self.here / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def call(self, *words: str | Path, **env: str) -> None:
+        call(words, self.here, self.env | env, timeout=300)
+
+    def left(self) -> list[Path]:
+        """Local files of traced programs, anywhere below."""
+        endings = (".z", ".uctl", ".buffer")
+        return [path for path in self.here.rglob("*") if path.name.endswith(endings) or path.suffix == ".trace"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    here, tools = tmp_path / "project", tmp_path / "bin"
+    here.mkdir()
+    tools.mkdir()
+    for source in SOURCES:
+        shutil.copy(PROGRAMS / source, here)
+    for wrapper in ("vtrace-cc", "vtrace-cxx", "vtrace-fc"):
+        _script(tools / wrapper, f'exec {shlex.join(command(wrapper))} "$@"')
+    env = {"PATH": f"{tools}:{environment()['PATH']}", "CC": "vtrace-cc", "CXX": "vtrace-cxx", "FC": "vtrace-fc"}
+    for variable, compiler in (("VT_CC", "gcc"), ("VT_CXX", "g++"), ("VT_FC", "gfortran")):
+        logged = f'printf "%s " "$@" >> {here}/log; echo >> {here}/log; exec {need(compiler)} "$@"'
+        env[variable] = str(_script(tools / f"logged-{compiler}", logged))
+    return Project(here, env)
+
+
+def _script(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def records_all(project: Project, directory: Path) -> None:
+    """The programs below directory work, and every function of the project is recorded."""
+    assert not project.left(), "building left files of traced programs"
+    compiled = [line for line in project.log if "-finstrument-functions" in line]
+    for source in SOURCES[:-1]:
+        assert [line for line in compiled if source in line], f"{source} is not instrumented"
+    assert record(directory / "two", project.here).calls() == TWO
+    calls = record(directory / "shapes", project.here).calls()
+    assert (calls["Global::Global"], calls["geometry::area"], calls["thrower"]) == (1, 11, 9)
+    calls = record(directory / "solver", project.here).calls()
+    assert (calls["solver_mod::smooth"], calls["solver_mod::fib"], calls["inner"]) == (7, 67, 3)
+
+
+def only_tried(project: Project) -> None:
+    """So far compilers were only tried: often, without instrumentation, without a trace."""
+    assert len([line for line in project.log if " -o " in line or " -c " in line]) > 5
+    for flag in ("-finstrument-functions", "libvtrace"):
+        assert not [line for line in project.log if flag in line]
+    assert not project.left()
+
+
+def test_make(project: Project) -> None:
+    (project.here / "Makefile").write_text(MAKEFILE)
+    project.call(need("make"), "CC=vtrace-cc", "CXX=vtrace-cxx", "FC=vtrace-fc")
+    records_all(project, project.here)
+
+
+@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
+def test_cmake(project: Project, generator: str) -> None:
+    need("ninja")
+    (project.here / "CMakeLists.txt").write_text(CMAKE)
+    project.call(need("cmake"), "-G", generator, "-S", ".", "-B", "build")
+    only_tried(project)
+    project.call(need("cmake"), "--build", "build")
+    records_all(project, project.here / "build")
+
+
+def test_autoconf(project: Project) -> None:
+    for tool in ("automake", "libtoolize"):
+        need(tool)
+    (project.here / "configure.ac").write_text(CONFIGURE_AC)
+    (project.here / "Makefile.am").write_text(MAKEFILE_AM)
+    project.call(need("autoreconf"), "--install")
+    project.call("./configure", f"--prefix={project.here}/installed")
+    only_tried(project)
+    # Programs beside their shared library are scripts of libtool until they are installed.
+    project.call(need("make"), "install")
+    records_all(project, project.here / "installed" / "bin")
+    assert is_linked(project.here / "installed" / "lib" / "libtwo.so")
+
+
+def test_meson(project: Project) -> None:
+    (project.here / "meson.build").write_text(MESON)
+    project.call(need("meson"), "setup", "build")
+    only_tried(project)
+    project.call(need("meson"), "compile", "-C", "build")
+    records_all(project, project.here / "build")
+
+
+def test_the_wrapper_switched_off_changes_nothing(project: Project) -> None:
+    """With VT_WRAPPER=off the result is byte for byte the compiler's own."""
+    (project.here / "Makefile").write_text(MAKEFILE)
+    built = []
+    for compilers, env in (
+        (("CC=vtrace-cc", "CXX=vtrace-cxx", "FC=vtrace-fc"), {"VT_WRAPPER": "off"}),
+        (("CC=gcc", "CXX=g++", "FC=gfortran"), {}),
+    ):
+        project.call(need("make"), "--always-make", *compilers, **env)
+        built.append([(project.here / name).read_bytes() for name in ("two", "libtwo.so", "shapes", "solver")])
+    assert built[0] == built[1]
+    assert project.log
+    assert not [line for line in project.log if "vtrace" in line]
+
+
+@pytest.mark.parametrize("place", ["before the wrapper", "behind the wrapper"])
+def test_ccache(project: Project, place: str) -> None:
+    ccache = need("ccache")
+    project.env["CCACHE_DIR"] = str(project.here / "cache")
+    (project.here / "CMakeLists.txt").write_text(CMAKE.replace(" Fortran", "").replace("add_executable(solver", "#"))
+    launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER={ccache}" for language in ("C", "CXX")]
+    if place == "behind the wrapper":
+        launchers = []
+        project.env["VT_CC"] = f"{ccache} {need('gcc')}"
+    for _ in range(2):
+        project.call(need("cmake"), "-S", ".", "-B", "build", *launchers)
+        project.call(need("cmake"), "--build", "build")
+        assert record(project.here / "build" / "two", project.here).calls() == TWO
+        shutil.rmtree(project.here / "two.trace")
+        shutil.rmtree(project.here / "build")
+    statistics = call([ccache, "--print-stats"], project.here, project.env).stdout.split()
+    hits = dict(zip(statistics[::2], statistics[1::2], strict=True))
+    assert int(hits["direct_cache_hit"]) + int(hits["preprocessed_cache_hit"]) >= 3
+
+
+@pytest.mark.parametrize("compiler", ["mpicc", "gcc"])
+def test_cmake_finds_mpi(project: Project, compiler: str) -> None:
+    """Whether the compiler behind the wrapper knows MPI or CMake asks mpicc for its flags."""
+    need("mpicc")
+    project.env["VT_CC"] = need(compiler)
+    (project.here / "ring.c").write_text(
+        "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }\n"
+    )
+    (project.here / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(MPI REQUIRED COMPONENTS C)\n"
+        "add_executable(ring ring.c)\ntarget_link_libraries(ring MPI::MPI_C)\n"
+    )
+    project.call(need("cmake"), "-S", ".", "-B", "build", f"-DMPI_HOME={Path(need('mpicc')).parent.parent}")
+    assert not project.left()
+    project.call(need("cmake"), "--build", "build")
+    assert has_shim(project.here / "build" / "ring")
+    trace = record(project.here / "build" / "ring", project.here, ranks=2)
+    calls = trace.calls()
+    assert (calls["main"], calls["MPI_Init"], calls["MPI_Barrier"], calls["MPI_Finalize"]) == (2, 2, 2, 2)
+
+
+def test_trials_get_mpi_but_nothing_of_vtrace(project: Project) -> None:
+    """-vt:mpi brings MPI to a trial of configure too."""
+    need("mpicc")
+    uses = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n"
+    for name in ("conftest", "uses"):
+        (project.here / f"{name}.c").write_text(uses)
+        project.call("vtrace-cc", "-vt:mpi", f"{name}.c", "-o", name)
+    assert not has_shim(project.here / "conftest")
+    assert not is_linked(project.here / "conftest")
+    run(project.here / "conftest", project.here)
+    assert not project.left()
+    assert has_shim(project.here / "uses")
