@@ -55,7 +55,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         record(work, EVENTS, 1)
         rates.append(EVENTS / vtunify(work, 1) / 1e6)
         cpu.append((children_cpu() - begin) / EVENTS * 1e9)
-        record(work, EVENTS, 2)
+        record(work, 3 * EVENTS, 2)
         one = vtunify_kept(work, 1)
         gains.append(one / vtunify_kept(work, 2))
         bytes_per_event.append(heat_bytes(work))
@@ -80,7 +80,8 @@ def vtunify_kept(work: Path, jobs: int) -> float:
 def heat_bytes(work: Path) -> float:
     """Bytes of all local files of heat2d on 4 ranks, per event of its archive."""
     subprocess.run(
-        [BIN / "mpiexec", "-n", "4", "./heat2d", "400", str(HEAT_STEPS)], cwd=work, env=ENVIRONMENT | {"VT_MAX_FLUSHES": "0"},
+        [BIN / "mpiexec", "-n", "4", "./heat2d", "400", str(HEAT_STEPS)],
+        cwd=work, env=ENVIRONMENT | {"VT_MAX_FLUSHES": "0"},
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     size = sum(path.stat().st_size for path in work.glob("heat2d.*.z"))

@@ -25,6 +25,24 @@ struct vt_location *vt_location_to_record(void)
     return l && VT_UNLIKELY(l->busy) ? not_busy(l) : l;
 }
 
+/* All but the first word. Most calls write up to 8, for which a jump is cheaper than a loop. */
+static inline void copy(uint64_t *at, const uint64_t *words, unsigned n)
+{
+    switch (n) {
+    default:
+        for (unsigned i = 8; i < n; i++) at[i] = words[i]; /* fall through */
+    case 8: at[7] = words[7]; /* fall through */
+    case 7: at[6] = words[6]; /* fall through */
+    case 6: at[5] = words[5]; /* fall through */
+    case 5: at[4] = words[4]; /* fall through */
+    case 4: at[3] = words[3]; /* fall through */
+    case 3: at[2] = words[2]; /* fall through */
+    case 2: at[1] = words[1]; /* fall through */
+    case 1:
+    case 0: return;
+    }
+}
+
 void vt_write(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_here;
@@ -35,7 +53,7 @@ void vt_write(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(at + n > l->limit || dt >> 32)) vt_put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
-        for (unsigned i = 1; i < n; i++) at[i] = words[i];
+        copy(at, words, n);
         l->last = now;
         vt_publish(l, at + n);
     }

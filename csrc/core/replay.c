@@ -49,14 +49,16 @@ static inline void meet(struct walk *k, uint32_t offset)
     k->found |= VT_CLASS_NEW_CODE;
 }
 
-static void other(struct walk *k, uint32_t what, uint64_t payload)
+/* What is no function event: of the kinds up to LEAVE_ADDRESS all but TIME open or close a region. */
+static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
 {
     uint32_t kind = VT_KIND(what);
     k->found |= classes[kind];
     if (kind == VT_K_ENTER) enter(k, what);
     else if (kind == VT_K_LEAVE) leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-    else if (kind == VT_K_ENTER_ADDRESS) enter(k, payload | VT_OPEN_ADDRESS);
-    else if (kind == VT_K_LEAVE_ADDRESS) leave(k, payload | VT_OPEN_ADDRESS);
+    else if (VT_LIKELY(kind > VT_K_LEAVE_ADDRESS && kind != VT_K_THREAD)) return;
+    else if (kind == VT_K_ENTER_ADDRESS) enter(k, *payload | VT_OPEN_ADDRESS);
+    else if (kind == VT_K_LEAVE_ADDRESS) leave(k, *payload | VT_OPEN_ADDRESS);
     else if (kind == VT_K_THREAD) k->depth = 0;
 }
 
@@ -77,8 +79,8 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
             i++;
             continue;
         }
-        other(&k, what, VT_WORDS(what) ? w[i + 1] : 0);
-        i += 1 + VT_WORDS(what);
+        other(&k, what, w + i + 1);
+        i += 1 + (what >> 21 & 7);
     }
     l->depth = k.depth;
     l->nopen = k.depth < VT_OPEN_MAX ? k.depth : VT_OPEN_MAX;

@@ -2,16 +2,21 @@
 /* Begin and end of collective operations; templates/coll.c says which bytes are counted. */
 #include "mpiwrap.h"
 
-struct vt_mpi_coll vt_mpi_coll_begin(uint32_t region, MPI_Comm comm)
+/* Field by field into the caller's memory: a struct returned by value is read back wider than it was written, which
+   stalls the processor for longer than the records take.                                                            */
+void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
 {
-    struct vt_mpi_coll coll = {.comm = vt_mpi_comm(comm), .root = VT_NO_ROOT};
-    if (coll.comm) {
-        uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
-        vt_write(words, 2);
-        coll.n = vt_mpi_peers(coll.comm);
-        coll.me = coll.comm->rank;
-    } else vt_enter(region);
-    return coll;
+    const struct vt_mpi_comm *c = coll->comm = vt_mpi_comm(comm);
+    if (!c) {
+        vt_enter(region);
+        return;
+    }
+    uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
+    vt_write(words, 2);
+    coll->n = vt_mpi_peers(c);
+    coll->me = c->rank;
+    coll->root = VT_NO_ROOT;
+    coll->sent = coll->received = 0;
 }
 
 /* In an inter-communicator the root passes MPI_ROOT, its group MPI_PROC_NULL, the other group the root's rank. */

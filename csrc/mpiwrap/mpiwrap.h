@@ -137,7 +137,7 @@ struct vt_mpi_coll {
     uint64_t sent, received;
 };
 
-struct vt_mpi_coll vt_mpi_coll_begin(uint32_t region, MPI_Comm comm);
+void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
 void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root);
 void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result);
 

@@ -25,7 +25,8 @@
 $FUNCTION
 {
     $BEGIN
-    struct vt_mpi_coll vt = vt_mpi_coll_begin(vt_region, $IN_COMM);
+    struct vt_mpi_coll vt;
+    vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);
     if (vt.comm) {
 $BODY
     }
