@@ -223,6 +223,13 @@ def test_clang(here: Path) -> None:
     assert "program.1.events.z" in names(here)
 
 
+def test_clang_for_gprof(here: Path) -> None:
+    """clang has one place for its call of mcount and for the enter of a function after inlining."""
+    wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-pg", "-S", "twice.c")
+    assembly = (here / "twice.s").read_text()
+    assert all(name in assembly for name in ("mcount", "__cyg_profile_func_enter", "__cyg_profile_func_exit"))
+
+
 def test_cxx(here: Path) -> None:
     (here / "hello.cc").write_text("#include <string>\nint main() { return std::string(2, 'x').size() != 2; }\n")
     wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")

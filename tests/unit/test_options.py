@@ -206,6 +206,26 @@ def test_the_mpicc_of_a_library_on_the_line(tmp_path: Path) -> None:
     assert mpicc_of_library(["-L/nowhere/lib", "-lmpi"]) is None
 
 
+def test_the_mpicc_among_those_of_debian(tmp_path: Path) -> None:
+    names = ("mpicc", "mpicc.openmpi", "mpicc.mpich")
+    (tmp_path / "bin").mkdir()
+    for name in names:
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    libraries = tmp_path / "lib" / "x86_64-linux-gnu"
+    found = [
+        mpicc_of_library(args)
+        for args in (
+            [f"-L{libraries}/openmpi/lib", "-lmpi"],
+            [f"{libraries}/openmpi/lib/libmpi.so"],
+            [f"-L{libraries}", "-lmpich"],
+            [f"{libraries}/libmpich.so"],
+            [f"-L{libraries}", "-lmpi"],
+        )
+    ]
+    assert [Path(path or "").name for path in found] == [*[names[1]] * 2, *[names[2]] * 2, names[0]]
+
+
 def test_the_default_compiler_follows_path_and_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpicc = tmp_path / "mpicc"
     mpicc.write_text("#!/bin/sh\n")

@@ -66,7 +66,8 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language) -
         raise VtraceError(f"{compiler[0]}: cannot be run: {error.strerror}", "check that it is executable") from None
     text = done.stdout.decode(errors="replace")
     if re.search(r"clang|Intel.*oneAPI DPC", text):
-        return ["-finstrument-functions-after-inlining"]
+        # With -pg clang puts its call of mcount where this option would have put the one at each enter.
+        return ["-finstrument-functions" if "-pg" in args else "-finstrument-functions-after-inlining"]
     if "Free Software Foundation" in text and language.name != "Fortran":
         return ["-finstrument-functions", f"-finstrument-functions-exclude-file-list={_SYSTEM_HEADERS}"]
     return ["-finstrument-functions"]
@@ -114,12 +115,17 @@ def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # no
 
 
 def mpicc_of_library(args: list[str]) -> str | None:
-    """The mpicc that belongs to the MPI library on a link line: in bin/ beside a lib/ of the line."""
-    directories = [arg[2:] for arg in args if arg.startswith("-L")]
-    directories += [os.path.dirname(arg) for arg in args if os.path.basename(arg).startswith("libmpi")]
+    """The mpicc that belongs to the MPI library on a link line: in bin/ beside a lib/ above the library."""
+    libraries = [arg for arg in args if os.path.basename(arg).startswith("libmpi")]
+    directories = [arg[2:] for arg in args if arg.startswith("-L")] + [os.path.dirname(arg) for arg in libraries]
+    mpich = any(os.path.basename(arg).startswith(("-lmpich", "libmpich")) for arg in args)
     for directory in directories:
-        for up in ("..", "../.."):
-            found = os.path.normpath(os.path.join(directory, up, "bin", "mpicc"))
-            if os.access(found, os.X_OK):
-                return found
+        # Debian keeps several MPIs in one prefix: its mpicc is any of them.
+        flavour = ".mpich" if mpich else ".openmpi" if "openmpi" in directory else ""
+        parts = os.path.abspath(directory).split(os.sep)
+        for i in reversed([i for i, part in enumerate(parts) if part in ("lib", "lib64")]):
+            for name in dict.fromkeys(["mpicc" + flavour, "mpicc"]):
+                found = os.path.join(os.sep, *parts[:i], "bin", name)
+                if os.access(found, os.X_OK):
+                    return found
     return None
