@@ -37,6 +37,8 @@ uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
     /* Half of what the rounding allows: then d * factor >> shift stays below 2^63 too. */
     c->reach = c->shift ? (uint64_t)1 << (c->shift - 1) : 0;
     if (i + 2 < c->n && c->reach > c->run) c->reach = c->run;
+    unsigned __int128 last = c->rise ? (unsigned __int128)(VT_NS_MAX - c->base) * c->run / c->rise : UINT64_MAX;
+    if (c->reach > last) c->reach = (uint64_t)last;
 
     __int128 product = ((__int128)ticks - c->begin) * c->rise;
     __int128 ns = product / c->run + c->base - (product < 0 && product % c->run != 0);

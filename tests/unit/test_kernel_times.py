@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support import localfiles as lf
@@ -45,6 +45,7 @@ def clocks(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[int]]:
 
 @settings(deadline=None, max_examples=100)
 @given(clocks())
+@example(([(0, 1 << 62), (1 << 61, (1 << 63) - 2)], [1 << 61, (1 << 62) - 1]))
 def test_times_are_exact(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[tuple[int, int]], list[int]]
 ) -> None:

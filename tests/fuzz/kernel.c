@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libFuzzer on the kernel: bytes become blocks and chunks as they may lie in mapped files, and every event that comes
+   of them is checked against what readers of OTF2 insist on. Built by test_kernel_fuzz.py, with ASan and UBSan.     */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "core/format.h"
+#include "transcode/transcode.h"
+
+#define ROWS_MAX 64
+#define WRITER ((void *)0x1234)
+
+#define INSIST(what)                                                                                                  \
+    do {                                                                                                              \
+        if (!(what)) {                                                                                                \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                        \
+            abort();                                                                                                  \
+        }                                                                                                             \
+    } while (0)
+
+/* Before each block in the input. The payload are records, or stored bytes with STORED. */
+struct piece {
+    uint8_t how, codec, step, nopen;
+    uint16_t bytes, classes;
+    uint32_t raw_bytes, unused;
+    uint64_t ticks, end_ticks;
+};
+enum { CHUNK = 1, WRONG_CHECKSUM = 2, STORED = 4, RAW_BYTES = 8, DEFINITIONS = 16 };
+
+/* Before all of them. fail: which event OTF2 refuses, 0 none. */
+struct options {
+    uint16_t fail;
+    uint8_t nknots, unused[5];
+    uint64_t knot_ticks[4], knot_ns[4];
+};
+
+/* ---- libotf2, which believes nothing ---- */
+
+static struct {
+    uint64_t last, events, fail, depth, size, counts[VT_EVENT_KINDS];
+    uint32_t *stack, regions, comms;
+} reader;
+
+static int32_t event(enum vt_event number, const void *writer, const void *attributes, uint64_t time)
+{
+    INSIST(writer == WRITER && !attributes && time >= reader.last && time <= UINT64_MAX >> 1);
+    INSIST(!reader.fail || reader.events < reader.fail); /* nothing may follow an error */
+    if (++reader.events == reader.fail) return 78;
+    reader.last = time;
+    reader.counts[number]++;
+    return 0;
+}
+
+#define HEAD void *w, void *a, uint64_t t
+
+static int32_t enter(HEAD, uint32_t region)
+{
+    INSIST(region <= reader.regions);
+    if (reader.depth == reader.size) {
+        reader.size = reader.size ? reader.size * 2 : 64;
+        reader.stack = realloc(reader.stack, reader.size * sizeof *reader.stack);
+    }
+    reader.stack[reader.depth++] = region;
+    return event(VT_N_EvtWriter_Enter, w, a, t);
+}
+
+static int32_t leave(HEAD, uint32_t region)
+{
+    INSIST(reader.depth && reader.stack[--reader.depth] == region);
+    return event(VT_N_EvtWriter_Leave, w, a, t);
+}
+
+static int32_t flush(HEAD, uint64_t stop)
+{
+    INSIST(stop >= t);
+    int32_t code = event(VT_N_EvtWriter_BufferFlush, w, a, t);
+    if (!code) reader.last = stop;
+    return code;
+}
+
+static int32_t on_off(HEAD, uint8_t mode)
+{
+    INSIST(mode == 1 || mode == 2);
+    return event(VT_N_EvtWriter_MeasurementOnOff, w, a, t);
+}
+
+static int32_t metric(HEAD, uint32_t id, uint8_t n, const void *types, const void *values)
+{
+    uint64_t value;
+    memcpy(&value, values, sizeof value);
+    INSIST(id == 0 && n == 1 && *(const uint8_t *)types == 10);
+    return event(VT_N_EvtWriter_Metric, w, a, t);
+}
+
+/* The other kinds: their arguments, and what must be true of them. */
+#define EVENT(name, condition, ...)                                                                                   \
+    static int32_t name(HEAD, ##__VA_ARGS__)                                                                          \
+    {                                                                                                                 \
+        INSIST(condition);                                                                                            \
+        return event(VT_N_EvtWriter_##name, w, a, t);                                                                 \
+    }
+#define ANY uint32_t __attribute__((unused))
+#define ANY8 uint64_t __attribute__((unused))
+EVENT(MpiSend, comm < reader.comms, ANY peer, uint32_t comm, ANY tag, ANY8 bytes)
+EVENT(MpiRecv, comm < reader.comms, ANY peer, uint32_t comm, ANY tag, ANY8 bytes)
+EVENT(MpiIsend, comm < reader.comms, ANY peer, uint32_t comm, ANY tag, ANY8 bytes, ANY8 request)
+EVENT(MpiIrecv, comm < reader.comms, ANY peer, uint32_t comm, ANY tag, ANY8 bytes, ANY8 request)
+EVENT(MpiIsendComplete, 1, ANY8 request)
+EVENT(MpiIrecvRequest, 1, ANY8 request)
+EVENT(MpiRequestTest, 1, ANY8 request)
+EVENT(MpiRequestCancelled, 1, ANY8 request)
+EVENT(NonBlockingCollectiveRequest, 1, ANY8 request)
+EVENT(MpiCollectiveBegin, 1)
+EVENT(MpiCollectiveEnd, op < 23 && comm < reader.comms, uint8_t op, uint32_t comm, ANY root, ANY8 sent, ANY8 received)
+EVENT(NonBlockingCollectiveComplete, op < 23 && comm < reader.comms, uint8_t op, uint32_t comm, ANY root, ANY8 sent,
+      ANY8 received, ANY8 request)
+EVENT(CommCreate, comm < reader.comms, uint32_t comm)
+EVENT(CommDestroy, comm < reader.comms, uint32_t comm)
+
+static void take_libotf2(void)
+{
+    vt_otf2 = (struct vt_otf2){
+        .EvtWriter_Enter = enter, .EvtWriter_Leave = leave, .EvtWriter_BufferFlush = flush,
+        .EvtWriter_MeasurementOnOff = on_off, .EvtWriter_Metric = metric, .EvtWriter_MpiSend = MpiSend,
+        .EvtWriter_MpiRecv = MpiRecv, .EvtWriter_MpiIsend = MpiIsend, .EvtWriter_MpiIrecv = MpiIrecv,
+        .EvtWriter_MpiIsendComplete = MpiIsendComplete, .EvtWriter_MpiIrecvRequest = MpiIrecvRequest,
+        .EvtWriter_MpiRequestTest = MpiRequestTest, .EvtWriter_MpiRequestCancelled = MpiRequestCancelled,
+        .EvtWriter_MpiCollectiveBegin = MpiCollectiveBegin, .EvtWriter_MpiCollectiveEnd = MpiCollectiveEnd,
+        .EvtWriter_NonBlockingCollectiveRequest = NonBlockingCollectiveRequest,
+        .EvtWriter_NonBlockingCollectiveComplete = NonBlockingCollectiveComplete, .EvtWriter_CommCreate = CommCreate,
+        .EvtWriter_CommDestroy = CommDestroy,
+    };
+}
+
+/* ---- From bytes to rows ---- */
+
+static size_t (*compress)(void *, size_t, const void *, size_t, int);
+
+/* The kernel gives pages of mapped files back; the rows here are no files. */
+int vt_fuzz_madvise(void *address, size_t bytes, int advice)
+{
+    (void)advice;
+    INSIST(((uintptr_t)address & 4095) == 0 && bytes && bytes < 5u << 20);
+    return 0;
+}
+
+static uint32_t varint(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+    uint8_t *at = to;
+    for (uint32_t i = 0; i + 8 <= bytes; i += 8) {
+        uint32_t halves[2];
+        memcpy(halves, from + i, 8);
+        for (int k = 1; k >= 0; k--) {
+            uint32_t v = k ? halves[1] : halves[0] << 2 | halves[0] >> 30;
+            for (; v >= 128; v >>= 7) *at++ = (uint8_t)(v | 128);
+            *at++ = (uint8_t)v;
+        }
+    }
+    return (uint32_t)(at - to);
+}
+
+/* What a block of this codec stores for these records. */
+static uint32_t encode(uint8_t *to, size_t capacity, uint8_t codec, const uint8_t *from, uint32_t bytes)
+{
+    static uint8_t planes[UINT16_MAX];
+    if (codec == VT_VARINT) return varint(to, from, bytes);
+    if (codec == VT_ZSTD_PLANES) {
+        uint32_t n = bytes / 8;
+        for (uint32_t i = 0; i < n * 8; i++) planes[i % 8 * n + i / 8] = from[i];
+        return (uint32_t)compress(to, capacity, planes, n * 8, 1);
+    }
+    if (codec == VT_ZSTD) return (uint32_t)compress(to, capacity, from, bytes, 1);
+    memcpy(to, from, bytes);
+    return bytes;
+}
+
+/* A block of exactly its size, so that a byte too far is seen; row is what the index says of it. */
+static void *block(struct vt_row *row, const struct piece *p, const uint64_t *open, const uint8_t *payload)
+{
+    static uint8_t stored[3 * UINT16_MAX];
+    uint32_t n = p->how & STORED ? p->bytes : encode(stored, sizeof stored, p->codec, payload, p->bytes);
+    struct vt_block head = {.version = 1, .codec = p->codec, .content = row->content, .raw_bytes = row->raw_bytes,
+                            .stored_bytes = n, .nopen = p->nopen, .ticks = p->ticks, .end_ticks = p->end_ticks};
+    uint8_t *memory = malloc(sizeof head + n);
+    memcpy(head.magic, VT_BLOCK_MAGIC, sizeof head.magic);
+    memcpy(head.open, open, sizeof head.open);
+    memcpy(memory + sizeof head, p->how & STORED ? payload : stored, n);
+    head.checksum = vt_checksum(vt_checksum(0, &head, sizeof head), memory + sizeof head, n);
+    head.checksum ^= !!(p->how & WRONG_CHECKSUM);
+    memcpy(memory, &head, sizeof head);
+    row->stored_bytes = n;
+    return memory;
+}
+
+static void *chunk(struct vt_row *row, const struct piece *p, const uint64_t *open, const uint8_t *payload)
+{
+    struct vt_chunk head = {.nopen = p->nopen, .ticks = p->ticks, .content = row->content};
+    size_t bytes = row->raw_bytes > VT_RAW_MAX ? p->bytes : row->raw_bytes;
+    uint8_t *memory = calloc(1, VT_CHUNK_DATA + bytes);
+    memcpy(head.open, open, sizeof head.open);
+    memcpy(memory, &head, sizeof head);
+    memcpy(memory + VT_CHUNK_DATA, payload, bytes < p->bytes ? bytes : p->bytes);
+    row->stored_bytes = (uint32_t)bytes;
+    return memory;
+}
+
+static uint32_t make_rows(struct vt_row *rows, const uint8_t *data, size_t size)
+{
+    uint32_t n = 0, sequence = 0;
+    while (n < ROWS_MAX && size >= sizeof(struct piece)) {
+        struct piece p;
+        uint64_t open[VT_OPEN_MAX] = {0};
+        memcpy(&p, data, sizeof p);
+        data += sizeof p, size -= sizeof p;
+        size_t opens = (p.nopen < VT_OPEN_MAX ? p.nopen : VT_OPEN_MAX) * sizeof *open;
+        if (opens > size) opens = size & ~(size_t)7;
+        memcpy(open, data, opens);
+        data += opens, size -= opens;
+        if (p.bytes > size) p.bytes = (uint16_t)size;
+        sequence += p.step & 3;
+        struct vt_row *row = &rows[n++];
+        *row = (struct vt_row){
+            .form = p.how & CHUNK, .content = p.how & DEFINITIONS ? VT_DEFINITIONS : VT_EVENTS, .codec = p.codec,
+            .sequence = sequence, .classes = p.classes ? p.classes : VT_CLASS_ALL, .ticks = p.ticks,
+            .raw_bytes = p.how & RAW_BYTES ? p.raw_bytes : p.bytes & ~7u, .end_ticks = p.end_ticks,
+        };
+        row->address = (uintptr_t)(p.how & CHUNK ? chunk : block)(row, &p, open, data);
+        data += p.bytes, size -= p.bytes;
+        sequence++;
+    }
+    return n;
+}
+
+/* ---- What must hold ---- */
+
+static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps *maps, uint16_t fail,
+                     struct vt_transcoded *result)
+{
+    struct vt_error error = {0};
+    memset(&reader, 0, sizeof reader);
+    reader.fail = fail;
+    reader.regions = maps->unknown_region;
+    reader.comms = (uint32_t)maps->ncomms;
+    int code = vt_kernel_transcode(WRITER, rows, n, maps, result, &error);
+    INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
+    INSIST(memchr(error.text, 0, sizeof error.text) && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
+    INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));
+    if (code == VT_BAD_DATA || code == VT_BAD_ARGUMENT) INSIST(error.text[0]);
+    if (code == VT_OK) {
+        INSIST(!reader.depth && result->events == reader.events && result->last_ns >= reader.last);
+        INSIST(!memcmp(result->counts, reader.counts, sizeof reader.counts));
+        INSIST(result->first_ns <= result->last_ns);
+    }
+    free(reader.stack);
+    return code;
+}
+
+/* A second opinion on all rows: whether they hold whole records only; no_address: one names what scans leave out. */
+static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
+{
+    static uint64_t words[VT_WORDS_MAX];
+    struct vt_error error;
+    for (uint32_t i = 0; i < n; i++) {
+        if (vt_kernel_decode(&rows[i], (uint8_t *)words, &error)) return 0;
+        for (uint32_t k = 0, count = rows[i].raw_bytes / 8; k < count;) {
+            uint32_t what = (uint32_t)words[k], payload = 0;
+            if (!(what & VT_FUNCTION)) {
+                payload = VT_WORDS(what);
+                if (!vt_record_words[VT_KIND(what)] || vt_record_words[VT_KIND(what)] != payload + 1) return 0;
+            }
+            k += 1 + payload;
+            if (k > count) return 0;
+            *no_address |= VT_KIND(what) == VT_K_ENTER_ADDRESS && words[k - 1] == UINT64_MAX;
+        }
+    }
+    return 1;
+}
+
+/* Maps for all that the scan has found, and nothing else: then nothing may be without a place. */
+static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps maps, const struct vt_scan *found,
+                          int no_address)
+{
+    static uint32_t same[VT_ID_MAX + 1];
+    static uint8_t types[VT_ID_MAX + 1];
+    uint64_t most = found->nfunctions > found->naddresses ? found->nfunctions : found->naddresses;
+    uint32_t *functions = malloc((found->nfunctions + 1) * sizeof *functions), *numbers = calloc(most + 1, 4);
+    for (uint64_t i = 0; i < found->nfunctions; i++) functions[i] = (uint32_t)found->functions[i];
+    maps.nfunctions = found->nfunctions, maps.function_offsets = functions, maps.function_regions = numbers;
+    maps.naddresses = found->naddresses, maps.addresses = found->addresses, maps.address_regions = numbers;
+    maps.nregions = found->nregions ? found->regions[found->nregions - 1] + 1 : 0, maps.regions = same;
+    maps.ncomms = found->ncomms ? found->comms[found->ncomms - 1] + 1 : 0;
+    maps.comms = maps.comm_peer_offset = same;
+    maps.nmetrics = VT_ID_MAX + 1, maps.metrics = same, maps.metric_types = types;
+    if (!types[0]) memset(types, 10, sizeof types);
+    struct vt_transcoded result;
+    int code = transcode(rows, n, &maps, 0, &result);
+    if (code == VT_OK) INSIST(!result.unmapped || no_address);
+    free(functions);
+    free(numbers);
+}
+
+static void try_all(const struct options *options, const struct vt_row *rows, uint32_t n)
+{
+    static const uint32_t functions[] = {1, 2, 3, VT_CODE_MASK}, comms[] = {VT_UNMAPPED, 0, 1, 2};
+    static const uint32_t regions[] = {VT_UNMAPPED, 0, 1, 2, 3}, offsets[] = {0, 0, 1, UINT32_MAX}, metrics[] = {0};
+    static const uint64_t addresses[] = {0x7001, 0x7002, UINT64_MAX - 1};
+    static const uint8_t types[] = {10};
+    struct vt_maps maps = {
+        .function_offsets = functions, .function_regions = functions, .nfunctions = 3, .addresses = addresses,
+        .address_regions = functions, .naddresses = 3, .regions = regions, .nregions = 5, .comms = comms,
+        .comm_peer_offset = offsets, .ncomms = 4, .metrics = metrics, .metric_types = types, .nmetrics = 1,
+        .knot_ticks = options->knot_ticks, .knot_ns = options->knot_ns, .nknots = options->nknots % 5,
+        .unknown_region = 3,
+    };
+    struct vt_transcoded result;
+    struct vt_error error = {0};
+    struct vt_scan found;
+    vt_kernel_scan(rows, n, VT_CLASS_NEW_CODE | VT_CLASS_REGION, &found, &error);
+    vt_kernel_scan_free(&found);
+    int code = transcode(rows, n, &maps, options->fail, &result);
+    int scanned = vt_kernel_scan(rows, n, VT_CLASS_ALL, &found, &error), no_address = 0;
+    INSIST(scanned == VT_OK || scanned == VT_BAD_DATA);
+    INSIST((scanned == VT_OK) == well_formed(rows, n, &no_address));
+    if (code == VT_OK) INSIST(scanned == VT_OK);
+    if (scanned == VT_OK) {
+        transcode_all(rows, n, maps, &found, no_address);
+        vt_kernel_scan_free(&found);
+    }
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    void *zstd = dlopen("libzstd.so.1", RTLD_NOW);
+    INSIST(zstd && vt_kernel_zstd(NULL));
+    *(void **)&compress = dlsym(zstd, "ZSTD_compress");
+    take_libotf2();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct options options;
+    struct vt_row rows[ROWS_MAX];
+    if (size < sizeof options) return 0;
+    memcpy(&options, data, sizeof options);
+    uint32_t n = make_rows(rows, data + sizeof options, size - sizeof options);
+    try_all(&options, rows, n);
+    for (uint32_t i = 0; i < n; i++) free((void *)(uintptr_t)rows[i].address);
+    return 0;
+}

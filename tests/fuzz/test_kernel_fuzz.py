@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libFuzzer on the kernel in C: see kernel.c. VT_FUZZ_SECONDS says how long; what it finds stays in build/fuzz."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from support.localfiles import Chunk, varint
+from support.tools import ROOT, call, need, unavailable
+from support.transcoding import MPI
+from vtrace.io import records as r
+
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
+SOURCES = ROOT / "csrc"
+CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
+FLAGS = [
+    "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined", "-Wall", "-Wextra",
+    "-Dmadvise=vt_fuzz_madvise",
+]  # fmt: skip
+
+
+def build(directory: Path, sources: Path) -> Path:
+    program = directory / "kernel"
+    clang = need("clang")
+    runtime = Path(call([clang, "-print-runtime-dir"], directory).stdout.strip())
+    if not list(runtime.glob("libclang_rt.fuzzer-*.a")):
+        unavailable("libFuzzer (libclang-rt-*-dev) is not installed")
+    kernel = sorted((sources / "transcode").glob("*.c"))
+    done = call(
+        [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name("kernel.c"), *kernel, "-o", program], directory
+    )
+    assert not done.stderr, str(done)
+    return program
+
+
+def options(fail: int = 0, ticks: tuple[int, ...] = (1000, 2000), ns: tuple[int, ...] = (0, 1000)) -> bytes:
+    pad = (0,) * (4 - len(ticks))
+    return struct.pack("<HB5x8Q", fail, len(ticks), *ticks, *pad, *ns, *pad)
+
+
+def piece(chunk: Chunk, codec: int, how: int = 0, step: int = 0, payload: bytes | None = None) -> bytes:
+    """struct piece of kernel.c with its open regions and its records."""
+    data = bytes(chunk.data) if payload is None else payload
+    numbers = (how, codec, step, len(chunk.open), len(data), chunk.classes, len(chunk.data), 0)
+    head = struct.pack("<4B2H2I2Q", *numbers, chunk.ticks, chunk.end_ticks)
+    return head + struct.pack(f"<{len(chunk.open)}Q", *chunk.open) + data
+
+
+def seeds(directory: Path) -> Path:
+    """Every kind of record, codec and form, times before and after the knots, holes, and an event that OTF2 refuses."""
+    directory.mkdir()
+    every = Chunk(open=[r.FUNCTION | 1, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x7001]).enter(1).enter(2, 5)
+    for kind, identifier, payload, _, _ in MPI:
+        every.record(kind, 1, identifier, *payload)
+    every.record("ENTER", 1, 2).record("ENTER_ADDRESS", 1, 0, 0x7001).leave(1, 3).record("METRIC", 1, 0, 77)
+    every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LIMIT").record("LOST", 0, 1, 3)
+    every.record("TIME", 0, 0, 1 << 40).record("THREAD", 1, 0, 4711).record("LEAVE", 1, 2).leave(2)
+    every.record("LEAVE_ADDRESS", 1, 0, 0x7001)
+    early = Chunk(ticks=10).enter(1).leave(1, 3)
+    one = piece(every, r.CODEC_RAW)
+    found = {
+        **{f"codec{n}": options() + piece(every, n) for n in range(4)},
+        "chunk": options() + piece(every, 0, CHUNK) + piece(early, 0, CHUNK, 1),
+        "hole": options(ticks=(5, 1500, 1 << 60), ns=(3, 4, 1 << 62)) + one + piece(every, 2, 0, 2) + piece(early, 3),
+        "refused": options(fail=7) + one,
+        "checksum": options() + one + piece(every, 1, WRONG_CHECKSUM),
+        "stored": options() + piece(every, r.CODEC_VARINT, STORED | RAW_BYTES, 0, varint(bytes(every.data))),
+        "definitions": options() + piece(every, 1, DEFINITIONS),
+    }
+    for name, data in found.items():
+        (directory / name).write_bytes(data)
+    return directory
+
+
+def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
+    """libFuzzer's exit code and what it printed; inputs that are new to it stay in the corpus under directory."""
+    corpus, found = directory / "corpus", directory / "found"
+    for path in (corpus, found):
+        path.mkdir(exist_ok=True)
+    words = [program, f"-max_total_time={seconds}", "-max_len=8192", "-timeout=10", "-rss_limit_mb=1024", "-seed=1"]
+    done = call([*words, f"-artifact_prefix={found}/", corpus, seeds(directory / "seeds")], directory,
+                check=False, timeout=seconds + 120)  # fmt: skip
+    return done.returncode, done.stderr
+
+
+def test_the_kernel_takes_anything(tmp_path: Path) -> None:
+    where = tmp_path
+    if "VT_FUZZ_SECONDS" in os.environ:  # hours of work are worth keeping
+        where = ROOT / "build" / "fuzz"
+        where.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(where / "seeds", ignore_errors=True)
+    code, text = fuzz(build(tmp_path, SOURCES), where, SECONDS)
+    assert code == 0, text
+    assert "Done" in text
+
+
+MISTAKES = {
+    "time runs backwards": ("transcode.c", "t < p->last || early", "early"),
+    "an id is not mapped": ("transcode.c", "if (comm == VT_UNMAPPED) return VT_OK; /* c", "/* c"),
+    "a record is cut": ("transcode.h", "expected <= n - at", "at < n"),
+    "a block is too large": ("decode.c", "row->raw_bytes > VT_RAW_MAX ||", ""),
+    "the scan misses one": ("scan.c", "    case VT_K_IRECV:\n", ""),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("what", MISTAKES)
+def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
+    """A kernel with a check too few must not survive: otherwise the fuzzing proves nothing."""
+    shutil.copytree(SOURCES, tmp_path / "csrc")
+    name, right, wrong = MISTAKES[what]
+    file = tmp_path / "csrc" / "transcode" / name
+    text = file.read_text()
+    assert right in text
+    file.write_text(text.replace(right, wrong))
+    code, _ = fuzz(build(tmp_path, tmp_path / "csrc"), tmp_path, 60)
+    assert code != 0
