@@ -13,6 +13,7 @@ from vtrace import __version__, console
 from vtrace.errors import UsageError
 
 _COMMANDS = {
+    "dump": ("vtrace.commands.dump", "command"),
     "info": ("vtrace.commands.info", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
 }

@@ -208,9 +208,9 @@ def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
     code = "import sys, vtrace.cli; sys.exit('numpy' in sys.modules or 'otf2' in sys.modules)"
     assert call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path).returncode == 0
     listed = vtrace_in(tmp_path, "--help").stdout
-    for name in ("completion", "info", "shim"):
+    for name in ("completion", "dump", "info", "shim"):
         assert f"\n  {name}" in listed
-    for name in ("info", "shim"):
+    for name in ("dump", "info", "shim"):
         assert isinstance(cli.command.get_command(click.Context(cli.command), name), click.Command)
 
 

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace dump: every record and definition of local files as text, for debugging."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io import listing
+from vtrace.io.kernel import Kernel
+from vtrace.io.local import LocalFile, open_local, read_head, read_uctl
+from vtrace.io.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
+from vtrace.unify.definitions import ProcessDefinitions, inherit
+from vtrace.unify.find import Run, find_run, resolve_prefix, several
+from vtrace.unify.labels import Labels
+from vtrace.unify.process import Process
+from vtrace.unify.symbols import Symbols
+
+Item = dict[str, Any]
+"""One line of output; type says what it is."""
+
+_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS})
+_HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
+"""Fields of definitions that people read so."""
+_BARE = re.compile(r"[^\s\"'=]+")
+
+
+@click.command()
+@click.argument("target", metavar="PREFIX|FILE", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--records/--no-records", default=True, help="Show the records of events [default], or all but them.")
+@click.option("--only", metavar="KIND", multiple=True, type=click.Choice(_KINDS, case_sensitive=False),
+              help="Show records and definitions of this kind only; may be repeated.")  # fmt: skip
+@click.option("--location", metavar="N", type=click.IntRange(0), help="Show what this location of each process wrote.")
+@click.option("--names/--no-names", default=True, help="Look up the names of functions [default], or show addresses.")
+def command(
+    target: str, as_json: bool, records: bool, only: tuple[str, ...], location: int | None, names: bool
+) -> None:
+    """Show every record and definition in the local files of a run, or in one file.
+
+    Lines begin with file, block or chunk (their heads), definition, or with RANK:LOCATION for a record: its time in
+    ticks, ticks since the record before, kind, name with number, and payload. Blocks behind damage are shown, too.
+
+    \b
+    Examples:
+      vtrace dump heat                           all files of the last run under this prefix
+      vtrace dump heat.1.events.z | less         one file: .def, .events, .buffer or .uctl
+      vtrace dump heat --only SEND --only RECV   messages of all ranks
+      vtrace dump heat --no-records              heads and definitions
+      vtrace dump heat --json | jq .kind         for scripts
+
+    \b
+    Kinds of records:
+      FUNCTION_ENTER FUNCTION_LEAVE ENTER LEAVE ENTER_ADDRESS LEAVE_ADDRESS METRIC
+      SEND RECV ISEND ISEND_COMPLETE IRECV_REQUEST IRECV REQUEST_TEST REQUEST_CANCELLED
+      COLL_BEGIN COLL_END COLL_REQUEST COLL_COMPLETE COMM_CREATE COMM_DESTROY
+      TIME LOST OFF ON FLUSH LIMIT THREAD
+    Kinds of definitions:
+      PROPERTY REGION MODULE MODULE_END COMM COMM_MEMBERS COMM_NAME LOCATION METRIC CLOCK
+      SUMMARY
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    problems = []
+    for item in _Dump(records, frozenset(only), location, names).of(target):
+        if item["type"] == "problem":
+            problems.append(item["text"])
+        sys.stdout.write((json.dumps(item) if as_json else _text(item)) + "\n")
+    if problems:
+        more = f"and {len(problems) - 1} more, see the lines with problem" if problems[1:] else None
+        raise FormatError(problems[0], more)
+
+
+@dataclass
+class _Dump:
+    """What is wanted, and what is known by now."""
+
+    records: bool
+    only: frozenset[str]
+    location: int | None
+    names: bool
+    kernel: Kernel = field(default_factory=Kernel)
+    symbols: Symbols = field(default_factory=lambda: Symbols(0))
+
+    def of(self, target: str) -> Iterator[Item]:
+        """All lines of a file or of a run."""
+        if _is_local(Path(target)):
+            yield from self._one(Path(target))
+            return
+        problems: list[str] = []
+        run = find_run(resolve_prefix(target), True, problems.append)
+        yield from map(_problem, problems)
+        if run.others:
+            click.echo(f"vtrace: files of other runs are left alone: {several(run.others)}", err=True)
+        if run.uctl and self.location is None:
+            yield from self._control(run.uctl)
+        for process in run.processes:
+            labels = self._labels(process, run)
+            for path in [head.path for head in process.files] + ([process.buffer] if process.buffer else []):
+                yield from self._file(path, labels)
+            yield from ({"type": "empty", "path": str(path)} for path in process.empty if not self.only)
+
+    def _one(self, path: Path) -> Iterator[Item]:
+        if path.name.endswith(".uctl"):
+            yield from self._control(path)
+            return
+        head = read_head(path)
+        alone = Process(head, [], path) if head.content == BUFFER else Process(head, [head])
+        run = Run(path, head.run, [alone], [], 0, None)
+        with suppress(VtraceError, OSError):  # definitions may stand in other files of the process
+            run = find_run(path.with_name(head.prefix), True, lambda text: None)
+        process = next((p for p in run.processes if p.head.process == head.process), alone)
+        yield from self._file(path, self._labels(process, run))
+
+    def _control(self, path: Path) -> Iterator[Item]:
+        try:
+            known = asdict(read_uctl(path))
+        except VtraceError as error:
+            yield _problem(str(error))
+            return
+        if not self.only:
+            yield {"type": "uctl", "path": str(path)} | {key: listing.plain(value) for key, value in known.items()}
+
+    def _file(self, path: Path, labels: Labels) -> Iterator[Item]:
+        try:
+            file = open_local(path)
+        except VtraceError as error:
+            yield _problem(str(error))
+            return
+        with file:
+            if self.location is None or file.head.content == BUFFER or file.head.location == self.location:
+                if not self.only:
+                    yield {"type": "file"} | listing.head(file)
+                yield from self._rows(file, labels)
+                if file.cut:
+                    yield _problem(file.cut)
+
+    def _rows(self, file: LocalFile, labels: Labels) -> Iterator[Item]:
+        stream = listing.rows(file)
+        events = self.records and (not self.only or not self.only.isdisjoint(listing.RECORD_KINDS))
+        for number, row in enumerate(stream.index):
+            if self.location is not None and row["location"] != self.location:
+                continue
+            if not self.only:
+                head = listing.row(file, stream, number)
+                yield head | {"open": [labels.of(record)["name"] for record in head["open"]]}
+            where = {"rank": file.head.rank, "pid": file.head.pid, "location": int(row["location"])}
+            try:
+                if row["content"] != EVENTS:
+                    for kind, values in listing.definitions(self.kernel, stream, number):
+                        if not self.only or kind in self.only:
+                            yield {"type": "definition", **where, "kind": kind, "fields": values}
+                elif events:
+                    for record in listing.records(self.kernel, stream, number):
+                        if not self.only or record.kind in self.only:
+                            known = {"kind": record.kind, "ticks": record.ticks, "delta": record.delta}
+                            yield {"type": "record", **where, **known, **labels.of(record)}
+            except FormatError as error:
+                yield _problem(str(error))
+
+    def _labels(self, process: Process, run: Run) -> Labels:
+        labels = Labels(self._definitions(process, run), self.symbols)
+        if self.names:
+            known = len(self.symbols.warnings)
+            self.symbols.run_start = process.head.start
+            self.symbols.resolve(labels.learn(process))
+            for text in self.symbols.warnings[known:]:
+                click.echo(f"vtrace: warning: {text}", err=True)
+        return labels
+
+    def _definitions(self, process: Process, run: Run) -> ProcessDefinitions:
+        """Those of a process, and in a forked child those of its parent."""
+        with suppress(VtraceError):  # told where the file itself is shown
+            process.load(self.kernel, True)
+        head = process.head
+        parents = (p for p in run.processes if head.forked and p.head.process == (head.host, *(head.parent or ())))
+        for parent in parents:
+            if parent.head.start < head.start:
+                inherit(process.definitions, self._definitions(parent, run), head.pair[0])
+        return process.definitions
+
+
+def _is_local(path: Path) -> bool:
+    """Whether it is one local file; an executable may have the name of the prefix."""
+    if re.search(r"\.(?:(?:def|events)(?:\.z)?|buffer|uctl)$", path.name) and path.exists():
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(FILE_MAGIC)) == FILE_MAGIC
+    except OSError:
+        return False
+
+
+def _problem(text: str) -> Item:
+    return {"type": "problem", "text": listing.plain(text)}
+
+
+def _text(item: Item) -> str:
+    rest = dict(item)
+    match rest.pop("type"):
+        case "problem":
+            return f"problem {rest['text']}"
+        case "file" | "uctl" | "empty" as kind:
+            return f"{kind} {_shown(rest.pop('path'))} {_pairs(rest, ('world',))}".rstrip()
+        case "block" | "chunk" as kind:
+            return f"{kind} {_pairs(rest)}"
+        case kind:
+            rank, pid, location = rest.pop("rank"), rest.pop("pid"), rest.pop("location")
+            who = f"{f'pid{pid}' if rank is None else rank}:{location}"
+            if kind == "definition":
+                return f"definition {who} {rest['kind']} {_pairs(rest['fields'], _HEXADECIMAL)}"
+            return f"{who} {_record(rest)}"
+
+
+def _record(rest: Item) -> str:
+    start = f"{rest.pop('ticks')} +{rest.pop('delta'):<7} {rest.pop('kind')}"
+    if "name" not in rest:
+        return f"{start} {_pairs(rest)}".rstrip()
+    name, at = rest.pop("name"), rest.pop("at", None)
+    number = rest.pop(next(iter(rest)))  # what REFERS_TO says, or the address
+    name = name if name.isprintable() else json.dumps(name)
+    return f"{start} {name} {f'<{at or number}>' if name != at else ''} {_pairs(rest)}".rstrip()
+
+
+def _pairs(values: Item, hexadecimal: Iterable[str] = ()) -> str:
+    return " ".join(f"{key}={_shown(value, key in hexadecimal)}" for key, value in values.items())
+
+
+def _shown(value: Any, hexadecimal: bool = False) -> str:
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return hex(value) if hexadecimal else str(value)
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.isprintable():
+        return value
+    if isinstance(value, list) and not any(isinstance(entry, str) and "," in entry for entry in value):
+        return ",".join(map(_shown, value))
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All that stands in one local file, in order and as plain values with names: what vtrace dump shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import _otf2
+import numpy as np
+
+from vtrace.errors import FormatError
+from vtrace.io import records as r
+from vtrace.io.kernel import Kernel
+from vtrace.io.local import BLOCK_FORM, LocalFile, Stream
+
+FUNCTION_KINDS = ("FUNCTION_ENTER", "FUNCTION_LEAVE")
+RECORD_KINDS = (*FUNCTION_KINDS, *r.KINDS)
+
+_KINDS = {number: (name, words) for name, (number, words, _) in r.KINDS.items()}
+_DEFINITIONS = {number: name for name, number in r.DEFINITIONS.items()}
+COMM_KINDS = {number: name for name, number in r.COMM_KINDS.items()}
+_CONTENTS = {r.EVENTS: "events", r.DEFINITION_DATA: "definitions", r.BUFFER: "buffer"}
+_CLOCKS = {r.CLOCK_TSC: "TSC", r.CLOCK_CNTVCT: "CNTVCT", r.CLOCK_NANOSECONDS: "nanoseconds"}
+_CODECS = {r.CODEC_RAW: "raw", r.CODEC_ZSTD: "zstd", r.CODEC_ZSTD_PLANES: "zstd-planes", r.CODEC_VARINT: "varint"}
+_STATES = {r.CHUNK_FILLING: "filling", r.CHUNK_FULL: "full"}
+_CLASSES = {
+    value: name.removeprefix("CLASS_").lower()
+    for name, value in vars(r).items()
+    if name.startswith("CLASS_") and value & (value - 1) == 0
+}
+_PAYLOAD = {
+    "TIME": "gap", "ENTER_ADDRESS": "address", "LEAVE_ADDRESS": "address", "LOST": "events", "FLUSH": "duration",
+    "THREAD": "thread", "SEND": "peer_tag bytes", "RECV": "peer_tag bytes", "ISEND": "peer_tag bytes request",
+    "ISEND_COMPLETE": "request", "IRECV_REQUEST": "request", "IRECV": "peer_tag bytes request",
+    "REQUEST_TEST": "request", "REQUEST_CANCELLED": "request", "COLL_END": "op_root sent received",
+    "COLL_REQUEST": "request", "COLL_COMPLETE": "op_root sent received request", "METRIC": "value",
+}  # fmt: skip
+"""Names of the payload words, see VT_KINDS in format.h. The two that hold two numbers each are split."""
+_COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
+REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(("ENTER", "LEAVE"), "region")
+REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric"}
+"""What a record's id is, where it has one."""
+_FIELDS = {
+    "PROPERTY": "key value",
+    "REGION": "id name paradigm role file line",
+    "MODULE": "slot start size bias path build_id ticks",
+    "MODULE_END": "slot ticks",
+    "COMM": "id kind parent tag hash count size rank remote",
+    "COMM_MEMBERS": "id side first world ranks",
+    "COMM_NAME": "id name",
+    "LOCATION": "number thread name ticks",
+    "METRIC": "id name unit type mode per_process",
+    "CLOCK": "ticks mono real",
+    "SUMMARY": "location records lost flushes flush_ticks off_ticks clamped last limit",
+}
+"""Names of the definitions' fields, see enum vt_definition in format.h."""
+
+
+class Record(NamedTuple):
+    """One record. kind: of RECORD_KINDS; id: of a function its offset in the code space; ticks: absolute (of TIME:
+    after the gap); delta: ticks since the record before; words: the payload."""
+
+    kind: str
+    id: int
+    ticks: int
+    delta: int
+    words: list[int]
+
+    def payload(self) -> dict[str, Any]:
+        """The payload by name. op has OTF2's name, root is None where there is none."""
+        found: dict[str, Any] = {}
+        for name, word in zip(_PAYLOAD.get(self.kind, "").split(), self.words, strict=True):
+            low, high = word & 0xFFFFFFFF, word >> 32
+            if name == "peer_tag":
+                found |= {"peer": low, "tag": high}
+            elif name == "op_root":
+                found |= {"op": _named(_otf2.CollectiveOp._names, low), "root": None if high == r.NO_RANK else high}
+            else:
+                found[name] = word
+        return found
+
+
+def head(file: LocalFile) -> dict[str, Any]:
+    """The head of a file: FileHead's fields, its size, and how many blocks (of a buffer: chunks in use) it has."""
+    known = {entry.name: getattr(file.head, entry.name) for entry in fields(file.head)}
+    known |= {"content": _CONTENTS[file.head.content], "clock": _CLOCKS.get(file.head.clock, file.head.clock)}
+    known |= {"pair": list(file.head.pair), "parent": list(file.head.parent) if file.head.parent else None}
+    found: dict[str, Any] = plain({**known, "path": str(file.path), "bytes": file.size, "blocks": len(file.blocks)})
+    return found
+
+
+def rows(file: LocalFile) -> Stream:
+    """The blocks of a file in order; the chunks of a buffer by location, definitions first."""
+    order = np.lexsort((file.blocks["sequence"], file.blocks["location"], file.blocks["content"] == r.EVENTS))
+    chunks = file.head.content == r.BUFFER
+    return Stream(file.head.location, file.head.content, file.blocks[order] if chunks else file.blocks, [file], [])
+
+
+def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
+    """The head of one block or chunk of a file; open: the enters of regions that are open when it begins."""
+    entry = stream.index[number]
+    at = int(entry["address"]) - file.base
+    block = entry["form"] == BLOCK_FORM
+    dtype = r.BLOCK if block else r.CHUNK
+    read = np.frombuffer(file.read(at, dtype.itemsize), dtype)[0]
+    found: dict[str, Any] = {"type": "block" if block else "chunk", "offset": at}
+    found |= {"content": _CONTENTS[entry["content"]]}
+    found |= {name: int(entry[name]) for name in ("location", "sequence", "thread", "records")}
+    if block:
+        found |= {"codec": _CODECS[entry["codec"]], "stored_bytes": int(entry["stored_bytes"])}
+    else:
+        found["state"] = _STATES.get(int(read["state"]), "free")
+    classes = int(entry["classes"])
+    known = [name for bit, name in _CLASSES.items() if classes & bit]
+    found |= {"raw_bytes": int(entry["raw_bytes"]), "classes": ["unknown"] if classes == r.CLASS_ALL else known}
+    found |= {"depth": int(entry["depth"]), "open": [_enter(int(word)) for word in read["open"][: read["nopen"]]]}
+    found |= {"ticks": int(entry["ticks"]), "end_ticks": int(entry["end_ticks"]), "lost": int(entry["lost"])}
+    return found | {"pair": [int(value) for value in entry["pair"]]}
+
+
+def _enter(word: int) -> Record:
+    if word & r.OPEN_ADDRESS:
+        return Record("ENTER_ADDRESS", 0, 0, 0, [word & ~r.OPEN_ADDRESS])
+    if word & r.FUNCTION:
+        return Record("FUNCTION_ENTER", word & r.CODE_MASK, 0, 0, [])
+    return Record("ENTER", word & r.ID_MAX, 0, 0, [])
+
+
+def records(kernel: Kernel, stream: Stream, number: int) -> Iterator[Record]:
+    """The records of one block or chunk. Raises FormatError (path, offset) for damage, after those before it."""
+    now, at = int(stream.index[number]["ticks"]), 0
+    words = kernel.words(stream, number).tolist()
+    while at < len(words):
+        what, delta = words[at] & 0xFFFFFFFF, words[at] >> 32
+        now += delta
+        if what & r.FUNCTION:
+            yield Record(FUNCTION_KINDS[what & r.FUNCTION_LEAVE != 0], what & r.CODE_MASK, now, delta, [])
+            at += 1
+            continue
+        kind, count = _KINDS.get(what >> 24, ("", 0))
+        payload = words[at + 1 : at + 1 + count]
+        if not kind or what >> 21 & 7 != count or len(payload) < count:
+            problem = f"unknown kind of record {what >> 24}" if not kind else "record of a wrong size"
+            raise FormatError(f"{_place(stream, number)}, byte {8 * at} of its records: {problem}")
+        if kind == "TIME":
+            now += payload[0]
+            delta += payload[0]
+        yield Record(kind, what & r.ID_MAX, now, delta, payload)
+        at += 1 + count
+
+
+def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The definitions of one block or chunk: kind and fields. Raises FormatError (path, offset) for damage."""
+    for array in kernel.definitions(replace(stream, index=stream.index[number : number + 1])):
+        kind = _DEFINITIONS.get(array[0], "")
+        names = _FIELDS.get(kind, "").split()
+        deep = any(isinstance(item, list) for value in array if isinstance(value, list) for item in value)
+        if len(names) != len(array) - 1 or deep:
+            problem = f"a definition ({kind}) has a wrong shape" if kind else f"unknown definition {array[0]}"
+            raise FormatError(f"{_place(stream, number)}: {problem}")
+        found = dict(zip(names, array[1:], strict=True))
+        if kind == "REGION":
+            found["paradigm"] = _named(_otf2.Paradigm._names, found["paradigm"])
+            found["role"] = _named(_otf2.RegionRole._names, found["role"])
+        elif kind == "COMM":
+            found["kind"] = _named(COMM_KINDS, found["kind"])
+        elif kind == "COMM_MEMBERS" and isinstance(found["ranks"], bytes):
+            found["ranks"] = np.frombuffer(found["ranks"][: len(found["ranks"]) & ~3], "<u4").tolist()
+        yield kind, plain(found)
+
+
+def _named(names: dict[int, str], value: Any) -> Any:
+    return names.get(value, value) if isinstance(value, int) else value
+
+
+def _place(stream: Stream, number: int) -> str:
+    path, offset = stream.where(number)
+    return f"{path}: in the {'chunk' if stream.index[number]['form'] else 'block'} at byte {offset}"
+
+
+def plain(value: Any) -> Any:
+    """value as JSON has it: bytes as hexadecimal digits, names that are no text with ? for what is not."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return {key: plain(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run with a record and a definition of every kind, and vtrace dump of it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+from support.localfiles import Chunk, write_defs, write_events
+from support.tools import Done, call, command
+from vtrace.io import records as r
+
+D = r.DEFINITIONS
+DEFINITIONS: list[list[Any]] = [
+    [D["PROPERTY"], "command", ["./a", "two words"]],
+    [D["REGION"], 1, "solve it", 1, 1, "a.c", 7],
+    [D["REGION"], 2, "MPI_Send", 4, 28, None, 0],
+    [D["MODULE"], 0x1000, 0x400000, 0x1000, 0x400000, "/nowhere/prog", b"\xab\xcd", 900],
+    [D["MODULE_END"], 0x1000, 5000],
+    [D["COMM"], 1, r.COMM_KINDS["WORLD"], None, 0, 0xFEED, 0, 2, 0, 0],
+    [D["COMM"], 2, r.COMM_KINDS["SPLIT"], 1, 3, 0xBEEF, 0, 1, 0, 0],
+    [D["COMM"], 3, r.COMM_KINDS["CART"], 1, 0, 0xBEEF, 0, 1, 0, 0],
+    [D["COMM_MEMBERS"], 2, 0, 0, 7, struct.pack("<2I", 0, 1)],
+    [D["COMM_NAME"], 2, "row\n0"],
+    [D["LOCATION"], 0, 100, None, 1000],
+    [D["METRIC"], 1, "degrees", "C", "f", "p", False],
+    [D["METRIC"], 2, "balance", "#", "i", "a", True],
+    [D["CLOCK"], 1, 2, 3],
+    [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, False],
+]
+# Kind, delta, id, payload; what the record's item must have beside kind, time and id; the end of its text.
+RECORDS: list[tuple[str, int, int, list[int], dict[str, Any], str]] = [
+    ("ENTER", 10, 1, [], {"region": 1, "name": "solve it"}, "ENTER solve it <1>"),
+    ("SEND", 0, 1, [1 | 5 << 32, 80], {"comm": 1, "name": "MPI_COMM_WORLD", "peer": 1, "tag": 5, "bytes": 80},
+     "SEND MPI_COMM_WORLD <1> peer=1 tag=5 bytes=80"),
+    ("RECV", 0, 2, [0, 1 << 40], {"comm": 2, "name": "row\n0", "peer": 0, "tag": 0, "bytes": 1 << 40},
+     f'RECV "row\\n0" <2> peer=0 tag=0 bytes={1 << 40}'),
+    ("ISEND", 3, 3, [1, 8, 99], {"comm": 3, "name": "CART", "peer": 1, "tag": 0, "bytes": 8, "request": 99},
+     "ISEND CART <3> peer=1 tag=0 bytes=8 request=99"),
+    ("ISEND_COMPLETE", 1, 0, [99], {"request": 99}, "ISEND_COMPLETE request=99"),
+    ("IRECV_REQUEST", 1, 0, [2**64 - 1], {"request": 2**64 - 1}, f"IRECV_REQUEST request={2**64 - 1}"),
+    ("IRECV", 1, 9, [0, 8, 98], {"comm": 9, "name": "?", "peer": 0, "tag": 0, "bytes": 8, "request": 98},
+     "IRECV ? <9> peer=0 tag=0 bytes=8 request=98"),
+    ("REQUEST_TEST", 1, 0, [98], {"request": 98}, "REQUEST_TEST request=98"),
+    ("REQUEST_CANCELLED", 1, 0, [97], {"request": 97}, "REQUEST_CANCELLED request=97"),
+    ("COLL_BEGIN", 1, 0, [], {}, "COLL_BEGIN"),
+    ("COLL_END", 1, 1, [1, 4, 8], {"comm": 1, "name": "MPI_COMM_WORLD", "op": "BCAST", "root": 0, "sent": 4,
+     "received": 8}, "COLL_END MPI_COMM_WORLD <1> op=BCAST root=0 sent=4 received=8"),
+    ("COLL_REQUEST", 1, 0, [96], {"request": 96}, "COLL_REQUEST request=96"),
+    ("COLL_COMPLETE", 1, 1, [r.NO_RANK << 32, 0, 0, 96], {"comm": 1, "name": "MPI_COMM_WORLD", "op": "BARRIER",
+     "root": None, "sent": 0, "received": 0, "request": 96},
+     "COLL_COMPLETE MPI_COMM_WORLD <1> op=BARRIER root=- sent=0 received=0 request=96"),
+    ("COMM_CREATE", 1, 2, [], {"comm": 2, "name": "row\n0"}, 'COMM_CREATE "row\\n0" <2>'),
+    ("COMM_DESTROY", 1, 2, [], {"comm": 2, "name": "row\n0"}, 'COMM_DESTROY "row\\n0" <2>'),
+    ("METRIC", 1, 1, struct.unpack("<Q", struct.pack("<d", -1.5)), {"metric": 1, "name": "degrees", "value": -1.5},
+     "METRIC degrees <1> value=-1.5"),
+    ("METRIC", 1, 2, [2**64 - 3], {"metric": 2, "name": "balance", "value": -3}, "METRIC balance <2> value=-3"),
+    ("METRIC", 1, 3, [2**64 - 3], {"metric": 3, "name": "?", "value": 2**64 - 3}, f"METRIC ? <3> value={2**64 - 3}"),
+    ("LOST", 1, 1, [12], {"reason": 1, "name": "SIGNAL", "events": 12}, "LOST SIGNAL <1> events=12"),
+    ("ENTER_ADDRESS", 1, 0, [0x400010], {"address": 0x400010, "name": "prog+0x10", "at": "prog+0x10"},
+     "ENTER_ADDRESS prog+0x10"),
+    ("LEAVE_ADDRESS", 1, 0, [0x99], {"address": 0x99, "name": "0x99", "at": "0x99"}, "LEAVE_ADDRESS 0x99"),
+    ("LEAVE", 1, 1, [], {"region": 1, "name": "solve it"}, "LEAVE solve it <1>"),
+    ("FLUSH", 1, 0, [500], {"duration": 500}, "FLUSH duration=500"),
+    ("OFF", 1, 0, [], {}, "OFF"),
+    ("ON", 1, 0, [], {}, "ON"),
+    ("THREAD", 1, 0, [4321], {"thread": 4321}, "THREAD thread=4321"),
+    ("LIMIT", 1, 0, [], {}, "LIMIT"),
+]  # fmt: skip
+
+
+def every_kind() -> Chunk:
+    chunk = Chunk(ticks=1000, thread=100)
+    chunk.enter(0x1020, 5).leave(0x1020, 6)
+    chunk.record("TIME", 0, 0, 1 << 33)
+    for kind, delta, number, payload, _, _ in RECORDS:
+        chunk.record(kind, delta, number, *payload)
+    return chunk
+
+
+def write_run(directory: Path) -> Path:
+    """The files of one process that recorded one of each kind, and of a second location; returns directory."""
+    write_defs(directory / "a.1.def.z", DEFINITIONS)
+    write_events(directory / "a.1.events.z", [every_kind()])
+    open_there = [r.FUNCTION | 0x1020, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x400010]
+    second = Chunk(3, 0, 50, open=open_there, depth=5, lost=2)
+    write_events(directory / "a.10003.events.z", [second.record("LEAVE", 7, 2), Chunk(3, 1, 57).enter(0x1020)])
+    return directory
+
+
+def dumped(directory: Path, *words: str | Path, check: bool = True) -> Done:
+    return call([*command("vtrace"), "dump", *words], directory, check=check)
+
+
+def items(directory: Path, *words: str | Path, check: bool = True) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in dumped(directory, "--json", *words, check=check).stdout.splitlines()]
+
+
+def errors(done: Done) -> int:
+    """How many lines say error. (That functions of a program that is nowhere have no names is a warning.)"""
+    assert all(line.startswith(("vtrace: error: ", "vtrace: warning: ")) for line in done.stderr.splitlines())
+    return done.stderr.count("vtrace: error: ")
+
+
+def of_type(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [item for item in found if item["type"] == kind]
