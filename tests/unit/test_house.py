@@ -141,6 +141,9 @@ def test_each_file(path: Path) -> None:
     lines = text.splitlines()
     head = lines[:2] if lines and lines[0].startswith("#!") else lines[:1]
     assert not lines or "SPDX-License-Identifier: BSD-3-Clause" in head[-1], "the first line names the licence"
+    assert text.endswith("\n"), "the last line ends with a newline"
+    assert not re.search(r"[ \t]+$", text, re.MULTILINE), "spaces at the end of a line"
+    assert path.name == "Makefile" or "\t" not in text, "a tab"
     limit = 300 if path.suffix == ".py" else 600
     assert len(lines) <= limit, f"{len(lines)} lines, at most {limit}"
     assert not re.search(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b", text)
