@@ -64,7 +64,7 @@ def test_agrees_with_the_other_reader(build: Builder, tmp_path: Path) -> None:
     expected = [(r.kind, r.id, r.ticks) for r in words.events(tmp_path / "many.1.events")]
     found = records(dump(tmp_path, "many"))
     assert [(item["kind"], item.get("offset", 0), item["ticks"]) for item in found] == expected
-    assert sum(kind == "FLUSH" for kind, _, _ in expected) >= 2
+    assert "FLUSH" in {kind for kind, _, _ in expected}
     assert len(expected) > 40000
 
 
