@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def test_block(core: Path, tmp_path: Path) -> None:
     enter = records.KINDS["ENTER"][0] << 24
     assert [int(w) for w in heads[1]["open"]] == [enter | i for i in range(2, 34)], "outermost first; id 1 is the leaf"
     assert {int(h["classes"]) for h in heads} == {records.CLASS_REGION}
-    assert all(int(a["end_ticks"]) == int(b["ticks"]) for a, b in zip(heads, heads[1:], strict=False))
+    assert all(int(a["end_ticks"]) == int(b["ticks"]) for a, b in pairwise(heads))
 
 
 def test_abi(core: Path, tmp_path: Path) -> None:

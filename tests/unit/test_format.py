@@ -206,9 +206,8 @@ def test_communicator_identity(tmp_path: Path, field: str) -> None:
             comm = [D["COMM"], 5 + rank, own["kind"], 1, own["tag"], own["hash"], own["count"], 2, rank, 0]
             members = [[D["COMM_MEMBERS"], 5, 0, 0, 7, np.array([0, 1], "<u4").tobytes()]] if not rank else []
             chunk = lf.Chunk().record("COLL_BEGIN", 1).record("COLL_END", 9, 5 + rank, 0xFFFFFFFF << 32, 0, 0)
-            process(
-                tmp_path, str(rank + 1), {0: [chunk]}, [world(rank), comm, *members], rank=rank, world_size=2, pid=100 + rank,
-            )  # fmt: skip
+            own = {"rank": rank, "world_size": 2, "pid": 100 + rank}
+            process(tmp_path, str(rank + 1), {0: [chunk]}, [world(rank), comm, *members], **own)
         trace = unified(tmp_path)
         assert len(trace.comms) == 2 + number
         used = {e.attrs["communicator"] for e in trace.events if e.kind == "MpiCollectiveEnd"}
