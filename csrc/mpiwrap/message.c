@@ -125,14 +125,15 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
    MPI libraries let all sends that need no waiting share one handle. Each gets an entry, and each Wait takes one of
    them: which one makes no difference, not even to the program. Further ones, for their number has no bound, are
    taken as complete. Any other entry found by the handle is a request that ended out of our sight.              */
-static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, uint32_t comm, const MPI_Request *request)
+static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, bool shared, uint32_t comm,
+                                      const MPI_Request *request)
 {
     const uint64_t handle = VT_HANDLE(*request);
-    struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, handle);
-    const bool shared = r && kind == VT_REQUEST_SEND && r->kind == VT_REQUEST_SEND && !r->persistent;
-    if (shared && vt_mpi_count(&vt_mpi_requests, handle) >= VT_MOST_SHARED) return NULL;
-    if (r && !shared && (r = vt_mpi_take(&vt_mpi_requests, handle))) vt_mpi_drop(r);
-    r = vt_mpi_put(&vt_mpi_requests, handle);
+    struct vt_mpi_request *r = shared ? vt_mpi_take_unshared(&vt_mpi_requests, handle)
+                                      : vt_mpi_take(&vt_mpi_requests, handle);
+    if (r) vt_mpi_drop(r);
+    if (shared && vt_mpi_count_shared(&vt_mpi_requests, handle) >= VT_MOST_SHARED) return NULL;
+    r = vt_mpi_put(&vt_mpi_requests, handle, shared);
     if (!r) return NULL;
     r->kind = (uint8_t)kind;
     r->comm = comm;
@@ -142,7 +143,7 @@ static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, uint32_t co
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result)
 {
     if (id && result == MPI_SUCCESS) {
-        struct vt_mpi_request *r = vt_post(VT_REQUEST_SEND, 0, request);
+        struct vt_mpi_request *r = vt_post(VT_REQUEST_SEND, true, 0, request);
         if (!r) {
             uint64_t words[] = {VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region)};
             vt_write(words, 3);
@@ -157,7 +158,7 @@ void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, 
 
 static void vt_irecv_leave(uint32_t region, uint32_t comm, const MPI_Request *request)
 {
-    struct vt_mpi_request *r = vt_post(VT_REQUEST_RECV, comm, request);
+    struct vt_mpi_request *r = vt_post(VT_REQUEST_RECV, false, comm, request);
     if (!r) {
         vt_leave(region);
         return;
@@ -182,7 +183,7 @@ void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, i
                        const MPI_Request *request)
 {
     const struct vt_mpi_comm *c = peer == MPI_PROC_NULL ? NULL : vt_mpi_comm(comm);
-    struct vt_mpi_request *r = c ? vt_post(kind, c->id, request) : NULL;
+    struct vt_mpi_request *r = c ? vt_post(kind, false, c->id, request) : NULL;
     if (!r) return;
     r->persistent = true;
     r->peer = (uint32_t)peer;
@@ -234,7 +235,7 @@ void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message)
 {
     if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC) return;
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message)) : NULL;
+    struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message), false) : NULL;
     if (!r) return;
     r->kind = VT_REQUEST_MESSAGE;
     r->comm = c->id;

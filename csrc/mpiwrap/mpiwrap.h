@@ -147,7 +147,8 @@ enum vt_mpi_request_kind { VT_REQUEST_SEND = 1, VT_REQUEST_RECV, VT_REQUEST_MESS
 
 struct vt_mpi_request {
     _Atomic(uint64_t) *key; /* its place in the table */
-    uint64_t id;            /* of the operation under way */
+    _Atomic(uint64_t) *published;
+    uint64_t id; /* of the operation under way */
     uint64_t bytes;
     uint32_t comm, peer, tag;
     uint8_t kind;
@@ -162,10 +163,11 @@ struct vt_mpi_table {
 
 extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 
-unsigned vt_mpi_count(struct vt_mpi_table *table, uint64_t handle);
+unsigned vt_mpi_count_shared(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
-struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle);
+struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t handle);
+struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared);
 void vt_mpi_put_back(struct vt_mpi_request *request);
 void vt_mpi_drop(struct vt_mpi_request *request);
 
