@@ -26,9 +26,9 @@ enum vt_shim_kind { VT_SHIM_MPI = 1 };
 
 struct vt_shim {
     uint32_t size, abi; /* sizeof(struct vt_shim), VT_ABI as the shim was compiled */
-    uint32_t kind;      /* enum vt_shim_kind */
+    uint32_t kind;      /* enum vt_shim_kind; 0: another, which no setting switches off */
     uint32_t unused;
-    const char *name;    /* "MPICH 5.0.2": for the trace's properties */
+    const char *name;    /* "MPICH 5.0.2": for messages; of an MPI shim for the trace's properties */
     const char *version; /* vtrace version that built the shim */
 };
 

@@ -189,10 +189,11 @@ int vt_attach(const struct vt_shim *shim)
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
         vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
-                "): its MPI calls are not recorded; run it with the newer one", shim->version);
+                "): its %s calls are not recorded; run it with the newer one", shim->version,
+                shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
-    if (!l->busy) {
+    if (!l->busy && shim->kind == VT_SHIM_MPI) {
         vt_busy_begin(l);
         vt_define_property(l, "shim.mpi", shim->name);
         vt_busy_end(l);
