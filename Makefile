@@ -8,7 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## Say what there is to make (default)
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## Make the virtual environment .venv and install vtrace with the MPICH wheel there
 

@@ -85,6 +85,7 @@ C = [
     Case("jump.c", (), JUMP),
     Case("many.c", ("50",), {"main": 1, "work": 50}),
     Case("moves.c", ("/",), {"run": 1, "work": 20}),
+    Case("naps.c", ("2", "5"), {"main": 1, "nap": 16, "body": 2, "too_short": 1, "on_signal": 1}, flags=PTHREAD),
     Case("nested.c", (), NESTED),
     Case("quiet.c", (), {"body": 1, "work": 10}, flags=PTHREAD),
     Case("threads.c", ("together", "3", "50"), {"main": 1, "body": 3, "work": 200}, flags=PTHREAD),
@@ -145,7 +146,7 @@ def test_program(build: Builder, tmp_path: Path, case: Case, variant: Variant) -
     assert case.more or calls == case.calls
 
 
-VARY = "[Tt]est|probe"
+VARY = "[Tt]est|probe|some"
 
 
 def with_mpi() -> list[Variant]:

@@ -113,7 +113,9 @@ def test_questions_to_the_compiler(here: Path, question: str) -> None:
 def test_no_arguments_at_all(here: Path) -> None:
     own = call([need("gcc")], here, check=False)
     done = seq(here, check=False)
-    assert (done.returncode, done.stderr) == (own.returncode, own.stderr)
+    hint, _, rest = done.stderr.partition("\n")
+    assert hint.startswith("vtrace-cc: -vt:help shows")
+    assert (done.returncode, rest) == (own.returncode, own.stderr)
 
 
 def test_response_files(here: Path) -> None:

@@ -96,7 +96,8 @@ def test_the_wrapper_can_be_switched_off() -> None:
 @pytest.mark.parametrize("language", [opt.C, opt.CXX, opt.FORTRAN])
 def test_help_names_every_option(language: opt.Language) -> None:
     text = opt.help_text(language)
-    for option in (*language.options, *opt.MODES, *opt.ACTIONS, "inst"):
+    modes = opt.MODES if language.mpi_compilers else ()
+    for option in (*language.options, *modes, *opt.ACTIONS, "inst"):
         assert f"-vt:{option}" in text
     for variable in (language.variable, language.flags_variable, "VT_INST", "VT_LDFLAGS", "VT_LIBS", "VT_PREFIX"):
         assert variable in text

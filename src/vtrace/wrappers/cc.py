@@ -61,6 +61,8 @@ def _do(argv: list[str], language: Language) -> int:
     if options.action == "show":
         print(shlex.join(words))
         return 0
+    if options.args in ([], ["--help"]) and not options.off:
+        _say(language, "-vt:help shows the options of vtrace; these are the compiler's:")
     if options.action == "verbose":
         print(shlex.join(words), file=sys.stderr)
     _become(words)

@@ -130,21 +130,23 @@ def _is_off(environ: Mapping[str, str]) -> bool:
 
 def help_text(language: Language) -> str:
     """What -vt:help prints."""
-    compiler = " or ".join(f"-vt:{option} CMD" for option in language.options)
-    default = f"{' or '.join(language.mpi_compilers)} where found, else " if language.mpi_compilers else ""
-    source = {"C": "heat.c", "C++": "heat.cc"}.get(language.name, "heat.f90")
-    wrapper = language.wrapper
+    wrapper, has_mpi = language.wrapper, bool(language.mpi_compilers)
+    compiler = ", ".join(f"-vt:{option}" for option in language.options) + " CMD"
+    default = f"{' or '.join(language.mpi_compilers)} where found, else " if has_mpi else ""
+    source, build_variable = {"C": ("heat.c", "CC"), "C++": ("heat.cc", "CXX")}.get(language.name, ("heat.f90", "FC"))
+    modes = f"""\
+  -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
+  -vt:mpi, -vt:hyb        an MPI program, with one thread or several
+                          (without these four {wrapper} finds out by itself)
+"""
     return f"""\
 usage: {wrapper} [-vt:OPTION ...] COMPILER_ARGUMENTS
 
 Compiles and links as the {language.name} compiler does, so that the program records its
-functions and its MPI calls. All other arguments go to the compiler as they are.
+functions{" and its MPI calls" if has_mpi else ""}. All other arguments go to the compiler as they are.
 
   {compiler:<22}  the compiler ({default}{language.compiler}); may have arguments
-  -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
-  -vt:mpi, -vt:hyb        an MPI program, with one thread or several
-                          (without these four {wrapper} finds out by itself)
-  -vt:inst compinst       record functions (default); adds -g
+{modes if has_mpi else ""}  -vt:inst compinst       record functions (default); adds -g
   -vt:inst manual         do not; adds no -g
   -vt:show                print the compiler's command, do nothing
   -vt:verbose             print it on stderr, and do it
@@ -155,9 +157,11 @@ functions and its MPI calls. All other arguments go to the compiler as they are.
 Environment: {language.variable} and VT_INST stand for -vt:{language.options[0]} and -vt:inst; an option wins.
 {language.flags_variable}, VT_LDFLAGS, VT_LIBS are passed to the compiler and the linker.
 VT_WRAPPER=off calls the compiler as if {wrapper} were not there. VT_PREFIX: where vtrace is installed, if moved.
+What configure, CMake and Meson only try is compiled without tracing.
 
 Examples:
   {wrapper} -O2 {source} -o heat
-  {wrapper} -vt:seq -O2 -c {source} && {wrapper} -vt:seq heat.o -o heat
-  CC={wrapper} cmake -S . -B build
+  {wrapper} -O2 -c {source} && {wrapper} heat.o -o heat
+  {build_variable}={wrapper} cmake -S . -B build && cmake --build build
+  ./configure {build_variable}={wrapper} && make
 """
