@@ -187,6 +187,15 @@ def test_missing_rank(heat: Path) -> None:
     assert trace.of(2) == []
 
 
+def test_programs_of_one_run_under_their_own_names(heat: Path) -> None:
+    rank_files(heat.parent, 0, size=3)
+    write_defs(heat.parent / "sea.3.def.z", [], **{**head(2, 3), "prefix": "sea"})
+    write_defs(heat.parent / "old.1.def.z", [], **{**head(0, 3), "prefix": "old", "run": b"O" * 16})
+    (heat.parent / "bad.1.def.z").write_bytes(b"?")
+    with pytest.raises(VtraceError, match=r"rank 2 of 3 are missing.*\(sea ran with it.*VT_FILE_PREFIX"):
+        run(heat)
+
+
 def test_process_that_was_killed(heat: Path) -> None:
     """Its def file has only the head, all else is in its buffer; the last record was not published."""
     buffer = heat.parent / "heat.xnode1-101-abc.buffer"

@@ -111,6 +111,19 @@ def prefixes(directory: Path) -> list[str]:
     return sorted({m["prefix"] or m["control"] for m in map(_LOCAL.fullmatch, _names(directory)) if m})
 
 
+def kin(run: Run) -> list[str]:
+    """Other prefixes in the directory that belong to the same run: programs started together under their own names."""
+    found = []
+    for name in set(prefixes(run.prefix.parent)) - {run.prefix.name}:
+        try:
+            heads = map(read_head, _candidates(run.prefix.with_name(name)))
+            if any(head.prefix == name and head.run == run.id for head in heads):
+                found.append(name)
+        except VtraceError:
+            pass  # only files that can be read are worth a hint
+    return sorted(found)
+
+
 def _names(directory: Path) -> list[str]:
     try:
         return sorted(os.listdir(directory))

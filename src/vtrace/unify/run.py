@@ -20,7 +20,7 @@ from vtrace.unify.account import Row
 from vtrace.unify.clocks import curves
 from vtrace.unify.communicators import merge
 from vtrace.unify.definitions import inherit
-from vtrace.unify.find import Run, find_run, ranges, several
+from vtrace.unify.find import Run, find_run, kin, ranges, several
 from vtrace.unify.merge import add_system, merge_metrics, merge_regions
 from vtrace.unify.output import Output, archive_path, check_free
 from vtrace.unify.process import Process
@@ -99,6 +99,8 @@ def _check_run(run: Run, request: Request, console: Console) -> list[str]:
         if not request.salvage:
             place = run.prefix.parent.resolve()
             hint = "copy them there, or use --salvage to go on without them"
+            if others := kin(run):
+                hint = f"{', '.join(others)} ran with it: give all programs of a run one VT_FILE_PREFIX, or use --salvage"
             raise VtraceError(f"the local files of {what} are missing in {place}", hint)
         reasons.append(f"nothing of {what}")
         console.warn(f"there is nothing of {what}")
