@@ -100,7 +100,7 @@ def _check_run(run: Run, request: Request, console: Console) -> list[str]:
             place = run.prefix.parent.resolve()
             hint = "copy them there, or use --salvage to go on without them"
             if others := kin(run):
-                hint = f"{', '.join(others)} ran with it: give all programs of a run one VT_FILE_PREFIX, or use --salvage"
+                hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --salvage"
             raise VtraceError(f"the local files of {what} are missing in {place}", hint)
         reasons.append(f"nothing of {what}")
         console.warn(f"there is nothing of {what}")
