@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 
 import click
-from click.shell_completion import get_completion_class
 
 from vtrace import __version__, console
-from vtrace.errors import UsageError
 
 _COMMANDS = {
+    "completion": ("vtrace.commands.completion", "command"),
     "dump": ("vtrace.commands.dump", "command"),
     "info": ("vtrace.commands.info", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
 }
 """Sub-command -> where it is."""
-_TOOLS = ("vtrace", "vtunify")
 
 
 class _Commands(click.Group):
@@ -47,25 +44,6 @@ _HELP = """Records what parallel programs do over time, as OTF2 archives.
 @click.version_option(__version__, "-V", "--version", prog_name="vtrace", message="%(prog)s %(version)s")
 def command() -> None:
     pass
-
-
-@command.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
-def completion(shell: str | None) -> None:
-    """Print shell completion for vtrace and vtunify.
-
-    \b
-    bash:  eval "$(vtrace completion bash)"        in ~/.bashrc
-    zsh:   eval "$(vtrace completion zsh)"         in ~/.zshrc
-    fish:  vtrace completion fish | source         in ~/.config/fish/config.fish
-    """
-    chosen = shell or os.path.basename(os.environ.get("SHELL", "bash"))
-    kind = get_completion_class(chosen)
-    if kind is None:
-        raise UsageError(f"no completion for {chosen}", "there is one for bash, zsh and fish")
-    for tool in _TOOLS:
-        instance = kind(command, {}, tool, f"_{tool.upper()}_COMPLETE")
-        click.echo(instance.source())
 
 
 def main() -> int:

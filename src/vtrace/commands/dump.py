@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from vtrace.commands.completion import complete_target
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import listing
 from vtrace.io.kernel import Kernel
@@ -36,7 +37,7 @@ _BARE = re.compile(r"[^\s\"'=]+")
 
 
 @click.command()
-@click.argument("target", metavar="PREFIX|FILE", type=click.Path())
+@click.argument("target", metavar="PREFIX|FILE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.option("--records/--no-records", default=True, help="Show the records of events [default], or all but them.")
 @click.option("--only", metavar="KIND", multiple=True, type=click.Choice(_KINDS, case_sensitive=False),

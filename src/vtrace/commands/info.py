@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from vtrace.commands.completion import complete_target
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
 _MOST_LINES = 40
@@ -21,7 +22,7 @@ Pairs = list[tuple[str, str]]
 
 
 @click.command()
-@click.argument("target", metavar="PREFIX|ARCHIVE", type=click.Path())
+@click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(target: str, as_json: bool) -> None:
     """Show who recorded a trace, where, when and how, and what is in it.

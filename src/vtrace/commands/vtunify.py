@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from vtrace import __version__
 from vtrace import console as talk
+from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, Console
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
@@ -27,20 +27,8 @@ Examples:
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
-def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from vtrace.errors import VtraceError
-    from vtrace.unify.find import prefixes
-
-    directory, slash, start = incomplete.rpartition("/")
-    try:
-        names = prefixes(Path(directory + slash or "."))
-    except VtraceError:
-        return []
-    return [CompletionItem(directory + slash + name) for name in names if name.startswith(start)]
-
-
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.argument("prefix", shell_complete=_complete)
+@click.argument("prefix", shell_complete=complete_prefix)
 @click.option("-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory.")
 @click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
 @click.option("-p", "--progress", is_flag=True, help="Show the progress.")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shell completion as a shell asks for it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from support.localfiles import Chunk, write_events
+from support.tools import call, command, need
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with local files of heat and of sim, and both commands under their names in bin."""
+    for name in ("heat", "sim"):
+        write_events(tmp_path / f"{name}.1.events.z", [Chunk()], prefix=name)
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "bin").mkdir()
+    for tool in ("vtrace", "vtunify"):
+        target = tmp_path / "bin" / tool
+        target.write_text(f'#!/bin/sh\nexec {shlex.join(command(tool))} "$@"\n')
+        target.chmod(0o755)
+    return tmp_path
+
+
+CASES = [
+    (("vtrace", ""), {"completion", "dump", "info", "shim"}),
+    (("vtrace", "d"), {"dump"}),
+    (("vtrace", "shim", ""), {"build", "list", "clean"}),
+    (("vtrace", "completion", "b"), {"bash"}),
+    (("vtrace", "dump", "--no-"), {"--no-records", "--no-names"}),
+    (("vtrace", "dump", "heat", "--only", "coll_"), {"coll_begin", "coll_end", "coll_request", "coll_complete"}),
+    (("vtrace", "dump", "h"), {"heat"}),
+    (("vtrace", "info", "--j"), {"--json"}),
+    (("vtrace", "nothing"), set()),
+    (("vtunify", ""), {"heat", "sim"}),
+    (("vtunify", "--keeplocal", "s"), {"sim"}),
+    (("vtunify", "--keep"), {"--keeplocal"}),
+    (("vtunify", "heat", "--"), {
+        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--salvage", "--nocompress", "--version",
+        "--help",
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(("words", "offered"), CASES)
+def test_what_a_shell_is_offered(place: Path, shell: str, words: tuple[str, ...], offered: set[str]) -> None:
+    """In the way that the scripts ask; values are in lines of their own or before a tab."""
+    at = words[-1] if shell == "fish" else str(len(words) - 1)
+    env = {f"_{words[0].upper()}_COMPLETE": f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": at}
+    lines = call([place / "bin" / words[0]], place, env).stdout.strip().splitlines()
+    if shell == "zsh":
+        values = {value for kind, value in zip(lines[::3], lines[1::3], strict=True) if kind == "plain"}
+    else:
+        values = {line.split(",", 1)[1].split("\t")[0] for line in lines if line.startswith("plain,")}
+    assert values == offered
+
+
+def test_in_bash(place: Path) -> None:
+    """The printed script itself, with bash's own variables."""
+    script = 'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\n'
+    for words, _ in CASES:
+        script += f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()\n"
+        script += f'_{words[0]}_completion {words[0]}; echo "${{COMPREPLY[@]}}"\n'
+    done = call([need("bash"), "--norc", "-c", script], place)
+    assert [set(line.split()) for line in done.stdout.splitlines()] == [offered for _, offered in CASES]
+
+
+@pytest.mark.parametrize("tool", ["vtrace", "vtunify"])
+def test_bash_knows_both(place: Path, tool: str) -> None:
+    script = f'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\ncomplete -p {tool}'
+    assert f"-F _{tool}_completion {tool}" in call([need("bash"), "--norc", "-c", script], place).stdout
+
+
+def test_files_where_no_prefix_fits(place: Path) -> None:
+    """The shell then completes names of files itself."""
+    env = {"_VTRACE_COMPLETE": "bash_complete", "COMP_WORDS": "vtrace dump no", "COMP_CWORD": "2"}
+    assert call([place / "bin" / "vtrace"], place, env).stdout == "file,no\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", ""])
+def test_shell_of_the_user(place: Path, shell: str) -> None:
+    shown = call([*command("vtrace"), "completion"], place, {"SHELL": f"/usr/bin/{shell}" if shell else ""}).stdout
+    assert shown == call([*command("vtrace"), "completion", shell or "bash"], place).stdout
+
+
+def test_no_other_shell(place: Path) -> None:
+    done = call([*command("vtrace"), "completion"], place, {"SHELL": "/bin/tcsh"}, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "bash, zsh and fish" in done.stderr
