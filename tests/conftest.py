@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support import mpis
 from support.build import Builder
 
 
@@ -17,3 +18,9 @@ from support.build import Builder
 def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
     """Compiles programs of tests/programs; what was built stays for the session."""
     return Builder(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="session", params=mpis.NAMES)
+def mpi(request: pytest.FixtureRequest, build: Builder) -> mpis.Mpi:
+    """Each of the MPI installations, one after the other."""
+    return mpis.find(request.param, build)

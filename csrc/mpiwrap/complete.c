@@ -139,30 +139,27 @@ static void vt_by_status(struct vt_mpi_batch *batch, struct vt_mpi_request *r, c
     else vt_end(r);
 }
 
-/* Without statuses a Waitall that meets an error still waits for all (MPICH), or returns the error itself (Open MPI);
-   with statuses it gives up at the first error and returns MPI_ERR_IN_STATUS. Where the statuses are ours, the user
-   gets the former.                                                                                                  */
-static int vt_as_ignored(struct vt_mpi_wait *wait, MPI_Request *requests, int result)
+/* A Waitall that meets an error gives up and leaves the other requests to the user. From 4.2 on MPICH does so only when
+   it is asked for statuses: where they are ours, the user gets what it does without.                               */
+static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 {
-    int first = result;
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000
     for (int i = 0; i < wait->n; i++) {
         MPI_Status *status = &wait->statuses[i];
         if (status->MPI_ERROR == MPI_ERR_PENDING) status->MPI_ERROR = PMPI_Wait(&requests[i], status);
-        if (first == result && status->MPI_ERROR != MPI_SUCCESS) first = status->MPI_ERROR;
     }
-#ifdef OPEN_MPI
-    return first;
 #else
-    return result;
+    (void)wait;
+    (void)requests;
 #endif
 }
 
-/* Wait, Waitall, and with a flag Test, Testall. Returns what the call shall return. */
-int vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
+/* Wait, Waitall, and with a flag Test, Testall. */
+void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
     const bool own = wait->statuses != wait->given, in_status = vt_in_status(result);
-    if (in_status && own && !flag) result = vt_as_ignored(wait, requests, result);
+    if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
@@ -172,7 +169,6 @@ int vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *reque
         else vt_completed(&batch, r, &wait->statuses[i]);
     }
     vt_wait_leave(wait, &batch, region);
-    return result;
 }
 
 /* Waitany, and with a flag Testany. */

@@ -187,7 +187,7 @@ struct vt_mpi_wait {
 
 MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
                               MPI_Status *statuses, const MPI_Status *ignore);
-int vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result);
+void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result);
 void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
                     const int *flag, int result);
 void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,

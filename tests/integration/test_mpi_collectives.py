@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
+from support.mpis import Mpi
 from support.readback import Trace
-from support.run import record
 
 NONE = 0xFFFFFFFF
 ROOT = 1
@@ -74,15 +73,11 @@ def in_place(rank: int, n: int) -> list[Operation]:
     ]
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_operations_and_bytes(build: Builder, tmp_path: Path, n: int) -> None:
-    trace = record(build("mpi_collectives.c", compiler="mpicc"), tmp_path, ranks=n)
+@pytest.mark.parametrize("n", [3, pytest.param(2, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full)])
+def test_operations_bytes_and_roles(mpi: Mpi, tmp_path: Path, n: int) -> None:
+    trace = mpi.record(mpi.build("mpi_collectives.c"), tmp_path, ranks=n)
     for rank in range(n):
         assert operations(trace, rank) == apart(rank, n) + in_place(rank, n), rank
-
-
-def test_roles(build: Builder, tmp_path: Path) -> None:
-    trace = record(build("mpi_collectives.c", compiler="mpicc"), tmp_path, ranks=2)
     roles = {region.name: region.role for region in trace.regions.values() if region.paradigm == "MPI"}
     assert roles["MPI_Barrier"] == "BARRIER"
     assert roles["MPI_Bcast"] == roles["MPI_Scatterv"] == "COLL_ONE2ALL"

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from support.build import Builder
+from support.mpis import Mpi
 from support.readback import Trace
-from support.run import record
 
 
-@pytest.fixture
-def trace(build: Builder, tmp_path: Path) -> Trace:
-    return record(build("mpi_comms.c", compiler="mpicc"), tmp_path, ranks=4)
+@pytest.fixture(scope="module")
+def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return mpi.record(mpi.build("mpi_comms.c"), tmp_path_factory.mktemp("comms"), ranks=4)
 
 
 def members_by_tag(trace: Trace) -> dict[int, set[tuple[int, ...] | None]]:

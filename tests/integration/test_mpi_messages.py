@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
 from support.check import check
+from support.mpis import Mpi
 from support.readback import Trace
-from support.run import record, run, unify
+from support.run import unify
 
 Record = tuple[str, int, int, int]
 
@@ -49,8 +49,13 @@ def exchanged(rank: int, size: int) -> list[Record]:
     return [*ring, *ends]
 
 
-def test_every_call_that_sends_or_receives(build: Builder, tmp_path: Path) -> None:
-    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=3)
+@pytest.fixture(scope="module")
+def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """A run of mpi_messages.c."""
+    return mpi.record(mpi.build("mpi_messages.c"), tmp_path_factory.mktemp("messages"), ranks=3)
+
+
+def test_every_call_that_sends_or_receives(trace: Trace) -> None:
     plain = [(1, 40), (2, 16), (3, 3), (4, 0), (5, 48)]
     probed = [(30, 30), (31, 31), (32, 32)]
     assert messages(trace, 0) == [
@@ -74,10 +79,9 @@ def test_every_call_that_sends_or_receives(build: Builder, tmp_path: Path) -> No
     assert (region.role, region.paradigm, region.file) == ("POINT2POINT", "MPI", None)
 
 
-def test_order_inside_a_call(build: Builder, tmp_path: Path) -> None:
+def test_order_inside_a_call(trace: Trace) -> None:
     """A send stands at the time of its enter, a receive at the time of its leave."""
-    trace = record(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=2)
-    for rank in (0, 1):
+    for rank in (0, 1, 2):
         events = trace.of(rank)
         for before, event, after in zip(events, events[1:], events[2:], strict=False):
             if event.kind in ("MpiSend", "MpiIsend"):
@@ -86,8 +90,8 @@ def test_order_inside_a_call(build: Builder, tmp_path: Path) -> None:
                 assert (after.kind, after.time) == ("Leave", event.time)
 
 
-def test_requests_of_every_kind_end_in_every_call(build: Builder, tmp_path: Path) -> None:
-    trace = record(build("mpi_requests.c", compiler="mpicc"), tmp_path, ranks=3)
+def test_requests_of_every_kind_end_in_every_call(mpi: Mpi, tmp_path: Path) -> None:
+    trace = mpi.record(mpi.build("mpi_requests.c"), tmp_path, ranks=3)
     ways = 9 * 4
     completions = {
         "MPI_Wait": 4, "MPI_Waitall": 8, "MPI_Waitany": 4, "MPI_Waitsome": 4,
@@ -121,9 +125,9 @@ def test_requests_of_every_kind_end_in_every_call(build: Builder, tmp_path: Path
     assert started == [("Isend", 1, 300, 4), ("Isend", 1, 301, 8), ("Isend", 1, 302, 12)] * 3
 
 
-def test_large_counts(build: Builder, tmp_path: Path) -> None:
-    program = build("mpi_large.c", compiler="mpicc")
-    if "none" in run(program, tmp_path, ranks=2).stdout:
+def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_large.c")
+    if "none" in mpi.run(program, tmp_path, ranks=2).stdout:
         pytest.skip("this MPI has no large-count functions")
     unify(tmp_path, "mpi_large")
     trace = check(tmp_path / "mpi_large.trace")
@@ -140,9 +144,9 @@ def test_large_counts(build: Builder, tmp_path: Path) -> None:
         assert trace.calls(rank)["MPI_Allgatherv_c"] == 1
 
 
-def test_threads_that_all_communicate(build: Builder, tmp_path: Path) -> None:
-    program = build("mpi_threads.c", compiler="mpicc", flags=("-O1", "-pthread"))
-    trace = record(program, tmp_path, ranks=2)
+def test_threads_that_all_communicate(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_threads.c", flags=("-O1", "-pthread"))
+    trace = mpi.record(program, tmp_path, ranks=2)
     groups: dict[str, list[int]] = {}
     for location in trace.locations.values():
         groups.setdefault(location.group, []).append(location.id)

@@ -72,6 +72,7 @@ int main(int argc, char **argv)
     say("comm", MPI_Barrier(none));
     say("comm", MPI_Comm_dup(none, &none));
     say("comm", MPI_Comm_free(&none));
+    r[0] = MPI_REQUEST_NULL;
     say("request", MPI_Start(&r[0]));
     MPI_Barrier(W);
     MPI_Finalize();

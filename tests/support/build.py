@@ -58,7 +58,7 @@ class Builder:
         plain: bool,
     ) -> None:
         real = need(compiler)
-        wrapper, option = WRAPPERS[compiler]
+        wrapper, option = WRAPPERS[Path(compiler).name.partition(".")[0]]
         words: list[str | Path] = [real] if plain else [*command(wrapper), option, real]
         if mode and not plain:
             words.append(f"-vt:{mode}")

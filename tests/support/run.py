@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from support.check import check
@@ -19,9 +19,13 @@ def run(
     env: Mapping[str, str] | None = None,
     code: int | None = 0,
     timeout: float = 120,
+    launch: Sequence[str] = (),
 ) -> Done:
-    """Runs a program, with ranks under mpiexec; an exit code other than code is an assertion error (None: any)."""
-    launch = [need("mpiexec"), "-n", str(ranks)] if ranks else []
+    """Runs a program, with ranks under mpiexec or with the words launch before it; an exit code other than code is an
+    assertion error (None: any).
+    """
+    if ranks:
+        launch = [need("mpiexec"), "-n", str(ranks)]
     done = call([*launch, program, *args], cwd, env, check=False, timeout=timeout)
     assert code is None or done.returncode == code, str(done)
     return done

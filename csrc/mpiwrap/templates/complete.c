@@ -8,7 +8,8 @@ $FUNCTION
     struct vt_mpi_wait vt_wait;
     $status = vt_mpi_wait_begin(&vt_wait, vt_region, 1, $request, $status, MPI_STATUS_IGNORE);
     $RESULT vt_result = $CALL;
-    return vt_mpi_all_end(&vt_wait, vt_region, $request, NULL, vt_result);
+    vt_mpi_all_end(&vt_wait, vt_region, $request, NULL, vt_result);
+    return vt_result;
 }
 
 //// MPI_Waitall
@@ -19,7 +20,8 @@ $FUNCTION
     $array_of_statuses = vt_mpi_wait_begin(&vt_wait, vt_region, $count, $array_of_requests, $array_of_statuses,
                                            MPI_STATUSES_IGNORE);
     $RESULT vt_result = $CALL;
-    return vt_mpi_all_end(&vt_wait, vt_region, $array_of_requests, NULL, vt_result);
+    vt_mpi_all_end(&vt_wait, vt_region, $array_of_requests, NULL, vt_result);
+    return vt_result;
 }
 
 //// MPI_Test
@@ -29,7 +31,8 @@ $FUNCTION
     struct vt_mpi_wait vt_wait;
     $status = vt_mpi_wait_begin(&vt_wait, vt_region, 1, $request, $status, MPI_STATUS_IGNORE);
     $RESULT vt_result = $CALL;
-    return vt_mpi_all_end(&vt_wait, vt_region, $request, $flag, vt_result);
+    vt_mpi_all_end(&vt_wait, vt_region, $request, $flag, vt_result);
+    return vt_result;
 }
 
 //// MPI_Testall
@@ -40,7 +43,8 @@ $FUNCTION
     $array_of_statuses = vt_mpi_wait_begin(&vt_wait, vt_region, $count, $array_of_requests, $array_of_statuses,
                                            MPI_STATUSES_IGNORE);
     $RESULT vt_result = $CALL;
-    return vt_mpi_all_end(&vt_wait, vt_region, $array_of_requests, $flag, vt_result);
+    vt_mpi_all_end(&vt_wait, vt_region, $array_of_requests, $flag, vt_result);
+    return vt_result;
 }
 
 //// MPI_Waitany

