@@ -88,11 +88,12 @@ def test_trials_of_build_systems_are_the_compilers_own(here: Path, place: str) -
         (here, ["conftest.c"]),
         (here, ["-O2", "main.o", "-o", "conftest"]),
         (here, ["-c", "sub/conftest.c", "-o", "x.o"]),
+        (here, ["-c", "x.c", "-o", "out/conftest2.o"]),
     ):
         done = wrap(cwd, "-vt:cc", fake, *words, VT_CFLAGS="-O3")
         assert (done.stdout.splitlines(), done.stderr) == (["-O3", *words], "")
-    words = ["-c", "main.c", "-o", f"{place}/main.o"]
-    assert "-finstrument-functions" in wrap(here, "-vt:cc", fake, *words).stdout.splitlines()
+    for words in (["-c", "main.c", "-o", f"{place}/main.o"], ["-c", "conftests.c"], ["-c", "conftest/main.c"]):
+        assert "-finstrument-functions" in wrap(here, "-vt:cc", fake, *words).stdout.splitlines()
 
 
 def test_libraries_linked_without_the_standard_ones(here: Path) -> None:

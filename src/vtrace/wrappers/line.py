@@ -72,7 +72,7 @@ class Line:
 
 def _is_probe(files: list[str]) -> bool:
     """Whether configure, CMake or Meson tries the compiler: by the names that each of them keeps for that."""
-    if any(os.path.basename(file).startswith("conftest") for file in files):
+    if any(os.path.basename(file).partition(".")[0].rstrip("0123456789") == "conftest" for file in files):
         return True
     try:
         place = os.getcwd().split(os.sep)
