@@ -118,8 +118,8 @@ RANKS = [
     Case("ranks_threads.c", ("10",), {"main": 2, "body": 4, "work": 121}, True, PTHREAD, 2),
     Case("dies.c", (), {"main": 2, "work": 41}, more=True, ranks=2, code=None, complete=False),
 ]
-ELSEWHERE = {"counted.c", "loader.c", "naps.c", "plugin.c", "two_a.c", "two_b.c", "two_lib.c"}
-"""Programs of several parts, below, one that has to be killed (test_kill.py), one for a shim (test_skeleton.py)."""
+ELSEWHERE = {"loader.c", "plugin.c", "two_a.c", "two_b.c", "two_lib.c", "counted.c", "mpi_table.c"}
+"""Programs of several parts, below; one that has to be killed (test_kill.py), and one that is not traced."""
 
 
 def trace_of(build: Builder, directory: Path, case: Case, variant: Variant) -> Trace:
