@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from support import mpis
+from support.build import Builder
 from vtrace.commands.shim import shim as command
 from vtrace.errors import VtraceError
 from vtrace.wrappers import mpi as finder
@@ -18,12 +20,22 @@ from vtrace.wrappers import shim
 from vtrace.wrappers.mpi import Mpi, find_mpi
 
 
+def found(mpi: mpis.Mpi) -> Mpi:
+    answer = find_mpi(str(mpi.mpicc))
+    assert answer is not None
+    return answer
+
+
 @pytest.fixture
-def mpi() -> Mpi:
-    found = find_mpi()
-    if found is None:
-        pytest.skip("no mpicc")
-    return found
+def mpi(mpi: mpis.Mpi) -> Mpi:
+    """Each of the installations."""
+    return found(mpi)
+
+
+@pytest.fixture
+def wheel(build: Builder) -> Mpi:
+    """The one that is always there."""
+    return found(mpis.find("mpich-wheel", build))
 
 
 @pytest.fixture
@@ -56,7 +68,7 @@ def test_what_is_found(mpi: Mpi) -> None:
     assert mpi.label.split()[-1][0].isdigit()
     assert any(flag.startswith("-I") for flag in mpi.include_flags)
     assert any(flag.startswith("-l") for flag in mpi.link_flags)
-    assert find_mpi() == mpi
+    assert find_mpi(mpi.mpicc) == mpi
 
 
 def test_beside_python_when_not_in_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -119,19 +131,19 @@ def test_key_changes_with_library_and_header(tmp_path: Path) -> None:
     assert len({*keys, found.key}) == 4
 
 
-def test_built_once_even_by_many(mpi: Mpi, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_built_once_even_by_many(wheel: Mpi, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builds = []
     real = shim.write_source
     monkeypatch.setattr(shim, "write_source", lambda *args: builds.append(args) or real(*args))
     with ThreadPoolExecutor(4) as pool:
-        archives = list(pool.map(shim.shim_archive, [mpi] * 4))
+        archives = list(pool.map(shim.shim_archive, [wheel] * 4))
     assert len(builds) == 1
-    assert set(archives) == {cache / f"mpi-{mpi.key}" / "libvtrace-mpi.a"}
+    assert set(archives) == {cache / f"mpi-{wheel.key}" / "libvtrace-mpi.a"}
     listed = subprocess.run(["ar", "t", str(archives[0])], capture_output=True, text=True, check=True).stdout
     assert listed.split() == ["shim.o"]
     assert not list(cache.glob("building-*"))
     (found,) = shim.list_shims()
-    assert (found.label, found.library) == (mpi.label, str(mpi.library))
+    assert (found.label, found.library) == (wheel.label, str(wheel.library))
     assert found.functions > 300
     assert shim.clean_shims(Path("/another/libmpi.so")) == []
     assert shim.clean_shims() == [found]
@@ -148,11 +160,11 @@ def test_a_shim_that_does_not_compile(cache: Path, tmp_path: Path) -> None:
     assert not list(cache.glob("mpi-*"))
 
 
-def test_a_cache_that_cannot_be_written(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written(wheel: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("VT_SHIM_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(VtraceError, match="cannot keep the MPI shim there") as error:
-        shim.shim_archive(mpi)
+        shim.shim_archive(wheel)
     assert "VT_SHIM_CACHE" in str(error.value)
 
 
@@ -164,13 +176,13 @@ def test_place_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shim.cache_dir() == Path.home() / ".cache" / "vtrace"
 
 
-def test_commands(mpi: Mpi, cache: Path) -> None:
+def test_commands(wheel: Mpi, cache: Path) -> None:
     run = CliRunner()
-    built = run.invoke(command, ["build"])
+    built = run.invoke(command, ["build", "--mpicc", wheel.mpicc])
     assert built.exit_code == 0
     assert Path(built.output.strip()).exists()
     shown = run.invoke(command, ["list"])
-    assert shown.output.startswith(f"{mpi.label}\t")
-    assert run.invoke(command, ["clean", "--mpicc", mpi.mpicc]).output.startswith("removed ")
+    assert shown.output.startswith(f"{wheel.label}\t")
+    assert run.invoke(command, ["clean", "--mpicc", wheel.mpicc]).output.startswith("removed ")
     assert run.invoke(command, ["list"]).output == ""
     assert isinstance(run.invoke(command, ["build", "--mpicc", "no-such-mpicc"]).exception, VtraceError)

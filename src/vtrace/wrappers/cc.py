@@ -142,13 +142,15 @@ def _shim(compiler: list[str], options: Options, line: Line) -> list[str]:
 
     mpi = _find(compiler, line.words)
     brought = mpi.link_flags if _brings_mpi(compiler, options, line) else ()
-    return [*toolchain.by_name(str(shim_archive(mpi))), *brought]
+    # The shim calls dlsym, which the C library holds only from glibc 2.34 on.
+    return [*toolchain.by_name(str(shim_archive(mpi))), "-ldl", *brought]
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:
-    from vtrace.wrappers.mpi import find_mpi
+    from vtrace.wrappers.mpi import find_mpi, find_mpi_of
 
-    mpi = find_mpi(toolchain.mpi_compiler(compiler, args) or toolchain.mpicc_of_library(args))
+    mpicc = toolchain.mpi_compiler(compiler, args)
+    mpi = find_mpi(mpicc) if mpicc else find_mpi_of(args, compiler, toolchain.mpicc_of_library(args))
     if mpi is None:
         raise VtraceError("finds no MPI whose calls it could record", "put mpicc in PATH, or use -vt:seq or -vt:mt")
     return mpi

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,7 +53,11 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
     command = _show(path)
     compiler, include_flags, link_flags = _split(command, path)
     preprocessed = _preprocess(path, compiler, include_flags)
-    library = _find_library(path, compiler, link_flags)
+    library = _find_library(compiler, link_flags)
+    if library is None:
+        raise VtraceError(
+            f"{path}: finds no shared MPI library among {' '.join(link_flags)}", "vtrace needs a shared libmpi"
+        )
     if not _exports_pmpi(library):
         raise VtraceError(
             f"{library}: this MPI has no profiling interface (PMPI_ functions)", "vtrace cannot record its calls"
@@ -61,6 +66,25 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
     label = _label(preprocessed)
     key = _key(library, preprocessed)
     return Mpi(path, compiler, include_flags, link_flags, library, header, label, key, preprocessed)
+
+
+def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
+    """The MPI whose library stands on a link line: that of mpicc, else of the first mpicc in PATH, whatever its name
+    (mpicc.mpich), that links the same library. Without a shared library on the line this is find_mpi.
+
+    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own.
+    """
+    library = _find_library(tuple(compiler), tuple(words))
+    if library is None:
+        return find_mpi(mpicc)
+    places = [Path(place) for place in os.get_exec_path()]
+    others = [str(path) for place in places for path in sorted(place.glob("mpicc*")) if os.access(path, os.X_OK)]
+    for candidate in (mpicc, None, *others):
+        with suppress(VtraceError):
+            mpi = find_mpi(candidate)
+            if mpi and mpi.library == library:
+                return mpi
+    raise VtraceError(f"{library}: finds no mpicc that links this MPI", "name it with -vt:cc, or put it into PATH")
 
 
 def _find_mpicc(mpicc: str | None) -> str | None:
@@ -122,21 +146,31 @@ def _find_header(include_flags: tuple[str, ...]) -> Path:
     return Path("mpi.h")
 
 
-def _find_library(mpicc: str, compiler: tuple[str, ...], link_flags: tuple[str, ...]) -> Path:
+def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
     """The shared library that defines MPI_Init: the first one on the link line that holds the name."""
-    words = " ".join(link_flags).replace("-L ", "-L").replace("-l ", "-l").split()
-    directories = [Path(word[2:]) for word in words if word.startswith("-L")]
-    for name in (word[2:] for word in words if word.startswith("-l")):
-        if "mpi" not in name:
-            continue
-        file = f"lib{name}.so"
-        found = next((d / file for d in directories if (d / file).exists()), None)
-        if found is None:
-            found = Path(_run([*compiler, f"-print-file-name={file}"]).stdout.strip())
-        for path in _behind_script(found):
+    directories: list[Path] = []
+    libraries: list[str] = []
+    words = iter(flags)
+    for word in words:
+        word += next(words, "") if word in ("-L", "-l") else ""
+        if word.startswith("-L"):
+            directories.append(Path(word[2:]))
+        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or word[0] != "-" and ".so" in word):
+            libraries.append(word)
+    for library in libraries:
+        for path in _behind_script(_locate(library, directories, compiler)):
             if path.is_file() and _holds(path, b"MPI_Init\0"):
                 return path.resolve()
-    raise VtraceError(f"{mpicc}: finds no shared MPI library among {' '.join(words)}", "vtrace needs a shared libmpi")
+    return None
+
+
+def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) -> Path:
+    """The file of a library that stands on a link line as -lNAME, -l:FILE or its path."""
+    if not library.startswith("-l"):
+        return Path(library)
+    name = library[3:] if library.startswith("-l:") else f"lib{library[2:]}.so"
+    found = next((place / name for place in directories if (place / name).exists()), None)
+    return found or Path(_run([*compiler, f"-print-file-name={name}"]).stdout.strip())
 
 
 def _behind_script(path: Path) -> list[Path]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from vtrace.wrappers.mpi import Mpi
 ARCHIVE = "libvtrace-mpi.a"
 _INFO = "shim.json"
 _PREFIX = "mpi-"
+_BUILDING = "building-"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def shim_archive(mpi: Mpi) -> Path:
     if archive.exists():
         return archive
     with _cache_errors(), _lock(cache_dir()):
+        _remove_remains(cache_dir())
         if not archive.exists():
             _build(mpi, directory)
     return archive
@@ -102,8 +105,16 @@ def _lock(directory: Path) -> Iterator[None]:
         yield
 
 
+def _remove_remains(directory: Path) -> None:
+    """What builds left that were killed. Where locks do not reach other machines, a young one may be at work there."""
+    for path in directory.glob(f"{_BUILDING}*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > 3600:
+                shutil.rmtree(path)
+
+
 def _build(mpi: Mpi, directory: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix="building-") as temporary:
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=_BUILDING) as temporary:
         place = Path(temporary) / "shim"
         place.mkdir()
         count = write_source(mpi, place / "shim.c")
