@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -191,36 +192,41 @@ def test_an_aborted_archive_has_no_anchor(tmp_path: Path) -> None:
     assert not (tmp_path / "t.trace/traces.otf2").exists()
 
 
-@pytest.fixture
-def file_limit() -> Iterator[Callable[[int], None]]:
-    """Sets the largest size of a file: a write beyond it fails as on a full disk (Python ignores SIGXFSZ)."""
+@contextmanager
+def file_limit(size: int) -> Iterator[None]:
+    """The largest size of a file: a write beyond it fails as on a full disk (Python ignores SIGXFSZ). It ends inside the
+    test: pytest's own output may be a longer file.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("blocks", [1, 60])
-def test_a_full_disk(
-    tmp_path: Path, blocks: int, file_limit: Callable[[int], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk(tmp_path: Path, blocks: int, capfd: pytest.CaptureFixture[str]) -> None:
     """Small traces fail when the location is closed, large ones while they are written."""
     stream = stream_of(lf.write_events(tmp_path / "e", [calls(4000, sequence) for sequence in range(blocks)]))
     archive = Archive(tmp_path / "t.trace")
-    file_limit(4096)
-    with pytest.raises(VtraceError, match=r"is the disk full.*reached") as caught, archive.event_writer(0) as writer:
+    with (
+        file_limit(4096),
+        pytest.raises(VtraceError, match=r"is the disk full.*reached") as caught,
+        archive.event_writer(0) as writer,
+    ):
         Kernel().transcode(writer, stream, maps())
     assert str(tmp_path) in str(caught.value)
     archive.abort()
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_full_disk_at_the_definitions(tmp_path: Path, file_limit: Callable[[int], None]) -> None:
+def test_a_full_disk_at_the_definitions(tmp_path: Path) -> None:
     many = definitions()
     many.regions += [Region(f"function {n}", f"function {n}") for n in range(2000)]
     archive = Archive(tmp_path / "t.trace")
     fill(archive, 1)
-    file_limit(8192)
-    with pytest.raises(VtraceError, match=r"t\.trace: OTF2 could not write the definitions"):
+    with file_limit(8192), pytest.raises(VtraceError, match=r"t\.trace: OTF2 could not write the definitions"):
         archive.finish(many)
     assert not (tmp_path / "t.trace/traces.otf2").exists()
 
