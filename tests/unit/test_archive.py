@@ -194,8 +194,8 @@ def test_an_aborted_archive_has_no_anchor(tmp_path: Path) -> None:
 
 @contextmanager
 def file_limit(size: int) -> Iterator[None]:
-    """The largest size of a file: a write beyond it fails as on a full disk (Python ignores SIGXFSZ). It ends inside the
-    test: pytest's own output may be a longer file.
+    """The largest size of a file: a write beyond it fails as on a full disk (Python ignores SIGXFSZ). It ends within
+    the test: pytest's own output may be a longer file.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
