@@ -23,7 +23,8 @@
 static char *segments[MAX_SEGMENTS];
 static _Atomic uint32_t segment_count;
 static uint32_t first_bytes = FIRST_SEGMENT;
-static int on_disk;                  /* segments lie in the file */
+static _Atomic int has_file;          /* segments are to lie in the file */
+static _Atomic int has_memory;        /* some do not */
 static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
 static _Atomic uint64_t fresh;       /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
 
@@ -64,7 +65,7 @@ static char *reserve(uint32_t bytes)
 static long map_from_file(char *at, uint32_t number)
 {
     uint64_t mask;
-    long fd = VT_SYS4(openat, AT_FDCWD, vt_process.head.buffer, O_RDWR | O_CLOEXEC, 0);
+    long fd = vt_open(vt_process.head.buffer, O_RDWR, 0);
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
     long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
@@ -72,6 +73,8 @@ static long map_from_file(char *at, uint32_t number)
     if (r >= 0)
         r = VT_SYS6(mmap, at, segment_bytes(number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                     segment_offset(number));
+    if (r < 0 && r > -4096) /* ext4 keeps what it got before the disk was full, and the program needs it */
+        VT_SYS4(fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment_offset(number), segment_bytes(number));
     VT_SYS1(close, fd);
     return r < 0 && r > -4096 ? r : 0;
 }
@@ -87,14 +90,14 @@ static int grow(void)
     uint32_t bytes = segment_bytes(number);
     char *at = reserve(bytes);
     if (!at) return 0;
-    long r = on_disk ? map_from_file(at, number) : -ENOSPC;
-    if (r < 0 && on_disk)
+    long r = atomic_load(&has_file) ? map_from_file(at, number) : -ENOSPC;
+    if (r < 0 && atomic_load(&has_file))
         vt_warn("the buffer %s cannot grow (%s): recording goes on in memory, which is lost if the program is killed; "
-                "VT_PFORM_LDIR names another directory", vt_process.head.buffer,
-                r == -ENOSPC ? "no space left" : r == -EFBIG ? "file size limit" : "fallocate failed");
+                "VT_PFORM_LDIR names another directory", vt_process.head.buffer, vt_reason(r));
     if (r < 0) {
         r = VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (r < 0 && r > -4096) return 0;
+        atomic_store(&has_memory, 1);
     }
     segments[number] = at;
     uint32_t skip = number == 0; /* chunk 0 is the file's head */
@@ -110,7 +113,7 @@ static struct vt_chunk *take_free(void)
     uint64_t head = atomic_load(&free_chunks);
     while (head & UINT32_MAX) {
         struct vt_chunk *c = (struct vt_chunk *)((head & UINT32_MAX) * VT_CHUNK_SIZE);
-        uint64_t next = ((head >> 32) + 1) << 32 | __atomic_load_n(&c->next, __ATOMIC_RELAXED);
+        uint64_t next = ((head >> 32) + 1) << 32 | VT_READ(c->next);
         if (atomic_compare_exchange_weak(&free_chunks, &head, next)) return c;
     }
     return NULL;
@@ -147,7 +150,7 @@ void vt_chunk_give(struct vt_chunk *c)
     /* At the end of the program a thread may still be storing a record that nobody will read. */
     if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ENDED) return;
     do {
-        __atomic_store_n(&c->next, (uint32_t)head, __ATOMIC_RELAXED);
+        VT_SET(c->next, (uint32_t)head);
         mine = (head & ~(uint64_t)UINT32_MAX) | (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
     } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
 }
@@ -166,7 +169,7 @@ static long create_file(void)
     vt_text_add(&t, "-");
     vt_text_hex(&t, h->start);
     vt_text_add(&t, ".buffer");
-    long fd = VT_SYS4(openat, AT_FDCWD, h->buffer, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    long fd = vt_open(h->buffer, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0) return fd;
     struct statfs fs;
     if (!VT_SYS2(fstatfs, fd, &fs) && fs.f_type == TMPFS_MAGIC) first_bytes = FIRST_SEGMENT / ON_TMPFS;
@@ -174,36 +177,24 @@ static long create_file(void)
     return 0;
 }
 
-int vt_buffer_open(void)
-{
-    long r = create_file();
-    on_disk = r >= 0;
-    if (r < 0) {
-        vt_warn("the buffer %s cannot be created: recording goes on in memory, which is lost if the program is killed; "
-                "VT_PFORM_LDIR names another directory", vt_process.head.buffer);
-        vt_process.head.buffer[0] = 0;
-    }
-    if (!grow()) return 0;
-    if (on_disk) {
-        vt_process.mapped = (struct vt_file *)segments[0];
-        *vt_process.mapped = vt_process.head;
-        vt_process.mapped->content = VT_BUFFER;
-        vt_process.mapped->checksum = 0;
-    }
-    return 1;
-}
+/* Whether all that is recorded outlives the process. */
+int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
 /* The mapping stays: threads may still be storing into it. */
 void vt_buffer_close(int keep)
 {
-    if (on_disk && !keep) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
+    if (atomic_load(&has_file) && !keep) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
 }
 
+/* The parent's chunks are no more. Memory takes their place: a recording of the parent that was interrupted by the handler
+   that forked goes on here and stores its record.                                                                         */
 void vt_buffer_forget(void)
 {
     uint32_t n = atomic_load(&segment_count);
     for (uint32_t i = 0; i < n && i < MAX_SEGMENTS; i++) {
-        if (segments[i]) VT_SYS2(munmap, segments[i], segment_bytes(i));
+        if (segments[i])
+            VT_SYS6(mmap, segments[i], segment_bytes(i), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
         segments[i] = NULL;
     }
     atomic_store(&segment_count, 0);
@@ -211,4 +202,27 @@ void vt_buffer_forget(void)
     atomic_store(&fresh, 0);
     first_bytes = FIRST_SEGMENT;
     vt_process.mapped = NULL;
+}
+
+int vt_buffer_open(void)
+{
+    vt_buffer_forget();
+    long r = create_file();
+    atomic_store(&has_file, r >= 0);
+    atomic_store(&has_memory, 0);
+    if (r < 0)
+        vt_warn("the buffer %s cannot be created (%s): recording goes on in memory, which is lost if the program is killed; "
+                "VT_PFORM_LDIR names another directory", vt_process.head.buffer, vt_reason(r));
+    if (!grow()) return 0;
+    if (vt_buffer_in_file()) {
+        vt_process.mapped = (struct vt_file *)segments[0];
+        *vt_process.mapped = vt_process.head;
+        vt_process.mapped->content = VT_BUFFER;
+        vt_process.mapped->checksum = 0;
+    } else {
+        vt_buffer_close(0);
+        atomic_store(&has_file, 0);
+        vt_process.head.buffer[0] = 0;
+    }
+    return 1;
 }

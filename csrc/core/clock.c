@@ -62,18 +62,36 @@ struct vt_clock_pair vt_clock_measure(void)
     return best;
 }
 
+/* The newest pair, for all threads: words that change only while version is odd. */
+static struct {
+    _Atomic uint32_t version;
+    _Atomic uint64_t words[3];
+} recent;
+
+static int read_recent(struct vt_clock_pair *p)
+{
+    uint32_t version = atomic_load(&recent.version);
+    p->ticks = atomic_load(&recent.words[0]);
+    p->mono = atomic_load(&recent.words[1]);
+    p->real = atomic_load(&recent.words[2]);
+    return !(version & 1) && p->ticks && atomic_load(&recent.version) == version;
+}
+
+/* At first the clock is measured more often: a run of a few seconds has pairs to interpolate between, too. */
 struct vt_clock_pair vt_clock_recent(void)
 {
-    static _Atomic uint32_t turn;
-    static struct vt_clock_pair pairs[2];
     static _Atomic uint64_t next;
+    struct vt_clock_pair p;
     uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), due = atomic_load_explicit(&next, memory_order_relaxed);
     uint64_t age = now - vt_process.head.pair.mono;
-    if (now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE))) {
-        uint32_t other = 1 - atomic_load(&turn);
-        pairs[other] = vt_clock_measure();
-        atomic_store(&turn, other);
-    }
-    struct vt_clock_pair p = pairs[atomic_load(&turn)];
-    return p.ticks ? p : vt_process.head.pair;
+    int fresh = now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE));
+    if (!fresh && read_recent(&p)) return p;
+    p = vt_clock_measure();
+    uint32_t version = atomic_load(&recent.version);
+    if (!fresh || version & 1 || !atomic_compare_exchange_strong(&recent.version, &version, version + 1)) return p;
+    atomic_store(&recent.words[0], p.ticks);
+    atomic_store(&recent.words[1], p.mono);
+    atomic_store(&recent.words[2], p.real);
+    atomic_store(&recent.version, version + 2);
+    return p;
 }

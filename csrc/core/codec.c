@@ -57,10 +57,8 @@ __attribute__((constructor)) static void open_zstd(void)
 struct vt_codec_context *vt_codec_get(void)
 {
     for (int turn = 0; turn < 1000; turn++) {
-        for (int i = 0; i < CONTEXTS; i++) {
-            uint32_t free = 0;
-            if (contexts[i] && atomic_compare_exchange_strong(&contexts[i]->taken, &free, 1)) return contexts[i];
-        }
+        for (int i = 0; i < CONTEXTS; i++)
+            if (contexts[i] && vt_try_lock(&contexts[i]->taken)) return contexts[i];
         VT_SYS0(sched_yield);
     }
     return NULL;

@@ -4,65 +4,65 @@
 #include <string.h>
 #include "record.h"
 
+/* Puts the chunk of definitions being filled into the list of full ones. Under the lock. */
+void vt_defs_finish(struct vt_location *l)
+{
+    struct vt_chunk *c = l->defs;
+    l->defs = NULL;
+    if (!c) return;
+    c->used = vt_chunk_used(c);
+    vt_chunk_append(&l->defs_full, &l->defs_last, c);
+}
+
 static int begin_chunk(struct vt_location *l)
 {
-    int locked = vt_location_lock(l);
-    if (!locked && atomic_load(&l->lock) != (uint32_t)VT_SYS0(gettid)) return 0;
-    if (l->defs) {
-        struct vt_chunk *c = l->defs;
-        c->next = 0;
-        __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
-        if (l->defs_last) l->defs_last->next = (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
-        else l->defs_full = c;
-        l->defs_last = c;
-    }
+    vt_defs_finish(l);
     struct vt_chunk *c = l->defs = vt_chunk_take();
-    if (c) {
-        c->content = VT_DEFINITIONS;
-        c->head = VT_CHUNK_DATA;
-        c->location = l->number;
-        c->sequence = l->defs_sequence++;
-        c->thread = l->thread;
-        c->ticks = c->end_ticks = l->last;
-        c->pair = vt_clock_recent();
-        c->lost = c->depth = c->nopen = c->records = c->classes = 0;
-        __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
-    }
-    if (locked) vt_location_unlock(l);
-    return c != NULL;
+    if (!c) return 0;
+    c->content = VT_DEFINITIONS;
+    VT_SET(c->head, VT_CHUNK_DATA);
+    c->location = l->number;
+    c->sequence = l->defs_sequence++;
+    c->thread = l->thread;
+    c->ticks = c->end_ticks = VT_READ(l->last);
+    c->pair = vt_clock_recent();
+    c->lost = c->depth = c->nopen = c->records = c->classes = 0;
+    __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    return 1;
 }
 
 /* A writer into the location's definition chunk with room for most bytes; full when there is none. What it writes counts
-   from vt_define_end on. Under busy, or the lock of an ended location.                                                   */
+   from vt_define_end on, which must follow. Between them the location is locked.                                        */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
 {
     struct vt_mp none = {NULL, NULL, 1};
     /* one byte stays free: a head of 0 means full only for events */
-    if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1) return none;
-    if (!l->defs || vt_chunk_used(l->defs) + most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1)
-        if (!begin_chunk(l)) return none;
-    return vt_mp_into((char *)l->defs + l->defs->head, most);
+    if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1 || !vt_location_lock(l)) return none;
+    if ((l->defs && vt_chunk_used(l->defs) + most <= VT_CHUNK_SIZE - VT_CHUNK_DATA - 1) || begin_chunk(l))
+        return vt_mp_into((char *)l->defs + VT_READ(l->defs->head), most);
+    vt_location_unlock(l);
+    return none;
 }
 
 int vt_define_end(struct vt_location *l, const struct vt_mp *m)
 {
+    if (!m->at) return 0;
     struct vt_chunk *c = l->defs;
-    if (m->full) return 0;
-    c->records++;
-    __atomic_store_n(&c->head, (uint16_t)(m->at - (uint8_t *)c), __ATOMIC_RELEASE);
-    return 1;
+    if (!m->full) {
+        c->records++;
+        __atomic_store_n(&c->head, (uint16_t)(m->at - (uint8_t *)c), __ATOMIC_RELEASE);
+    }
+    vt_location_unlock(l);
+    return !m->full;
 }
 
 int vt_define(const void *bytes, size_t n)
 {
-    struct vt_location *l = vt_location_of_thread();
-    if (!l || l->busy) return 0;
-    vt_busy_begin(l);
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l) return 0;
     struct vt_mp m = vt_define_begin(l, n);
     vt_mp_put(&m, bytes, n);
-    int done = vt_define_end(l, &m);
-    vt_busy_end(l);
-    return done;
+    return vt_define_end(l, &m);
 }
 
 void vt_define_property(struct vt_location *l, const char *key, const char *value)
@@ -83,14 +83,13 @@ uint64_t vt_new_id(enum vt_id kind)
 
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
 {
-    struct vt_location *l = vt_location_of_thread();
-    if (!l || l->busy) return 0;
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l) return 0;
     uint64_t id = vt_new_id(VT_ID_REGION);
     if (!id) {
         vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
         return 0;
     }
-    vt_busy_begin(l);
     struct vt_mp m = vt_define_begin(l, strlen(name) + (file ? strlen(file) : 0) + 48);
     vt_mp_array(&m, 7);
     vt_mp_uint(&m, VT_D_REGION);
@@ -100,7 +99,5 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
     vt_mp_uint(&m, role);
     vt_mp_str(&m, file);
     vt_mp_uint(&m, line);
-    int done = vt_define_end(l, &m);
-    vt_busy_end(l);
-    return done ? (uint32_t)id : 0;
+    return vt_define_end(l, &m) ? (uint32_t)id : 0;
 }

@@ -34,7 +34,8 @@ static void enter_variable(void)
 void vt_family_tell(void)
 {
     const struct vt_file *h = &vt_process.head;
-    struct vt_text t = vt_text_into(variable, sizeof variable);
+    static char text[sizeof variable];
+    struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, NAME);
     for (int i = 0; i < 16; i++) {
         vt_text_hex(&t, h->run[i] >> 4);
@@ -52,6 +53,7 @@ void vt_family_tell(void)
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, ":");
     vt_text_add(&t, vt_process.set.ldir);
+    if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* another thread may be starting a program */
     enter_variable();
 }
 

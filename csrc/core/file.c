@@ -35,6 +35,33 @@ static void path_of(char *into, uint32_t rank, uint32_t location, enum vt_conten
     if (vt_process.set.compression) vt_text_add(&t, ".z");
 }
 
+/* Above the descriptors that a program's own opens get: were ours closed by the program, a number that low could mean a
+   file of its own by the time we write.                                                                               */
+#define DESCRIPTOR 700
+
+static int is_path(long fd)
+{
+    long flags = VT_SYS2(fcntl, fd, F_GETFL);
+    return flags >= 0 && flags & O_PATH;
+}
+
+/* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
+   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones.                     */
+long vt_open(const char *path, int flags, int mode)
+{
+    long taken[3] = {-1, -1, -1}, fd, above;
+    for (int i = 0; i < 3; i++)
+        if (VT_SYS2(fcntl, i, F_GETFD) < 0) taken[i] = VT_SYS4(openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
+    fd = VT_SYS4(openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+    for (int i = 0; i < 3; i++)
+        if (taken[i] >= 0 && is_path(taken[i])) VT_SYS1(close, taken[i]);
+    if (fd < 0) return fd;
+    above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
+    if (above < 0) return fd; /* the program may not have so many */
+    VT_SYS1(close, fd);
+    return above;
+}
+
 static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, enum vt_content content)
 {
     struct vt_file *h = (struct vt_file *)scratch->head;
@@ -48,9 +75,26 @@ static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, e
     return n < 0 ? n : n == sizeof scratch->head ? 0 : -ENOSPC;
 }
 
+/* All of it, or an error: a limit or a full disk may let a part through first. */
+static long write_all(long fd, struct iovec parts[2], uint64_t at)
+{
+    while (parts[0].iov_len + parts[1].iov_len) {
+        long n = VT_SYS6(pwritev, fd, parts, 2, at, 0, 0);
+        if (n <= 0) return n ? n : -ENOSPC;
+        at += (uint64_t)n;
+        for (int i = 0; i < 2; i++) {
+            size_t done = (size_t)n < parts[i].iov_len ? (size_t)n : parts[i].iov_len;
+            parts[i].iov_base = (char *)parts[i].iov_base + done;
+            parts[i].iov_len -= done;
+            n -= (long)done;
+        }
+    }
+    return 0;
+}
+
 static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct vt_codec_context *x)
 {
-    uint32_t raw = vt_chunk_used(c);
+    uint32_t raw = c->used;
     struct vt_encoded e = vt_encode(x, c, raw);
     struct vt_block b = {.magic = VT_BLOCK_MAGIC, .version = VT_FORMAT_VERSION, .codec = e.codec, .content = c->content,
                          .raw_bytes = raw, .stored_bytes = e.bytes, .location = c->location, .sequence = c->sequence,
@@ -59,13 +103,10 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     memcpy(b.open, c->open, c->nopen * sizeof *c->open);
     b.checksum = vt_checksum(vt_checksum(0, &b, sizeof b), e.data, e.bytes);
     struct iovec parts[2] = {{&b, sizeof b}, {(void *)(uintptr_t)e.data, e.bytes}};
-    long n = VT_SYS6(pwritev, fd, parts, 2, *end, 0, 0);
-    if (n == (long)(sizeof b + e.bytes)) {
-        *end += (uint64_t)n;
-        return 0;
-    }
-    VT_SYS2(ftruncate, fd, *end); /* no half block stays: the chunk in the buffer is whole */
-    return n < 0 ? n : -ENOSPC;
+    long r = write_all(fd, parts, *end);
+    if (r >= 0) *end += sizeof b + e.bytes;
+    else VT_SYS2(ftruncate, fd, *end); /* no half block stays: the chunk in the buffer is whole */
+    return r;
 }
 
 /* A new file with its head, or nothing: it gets its name when the head stands in it. scratch->path is the name. */
@@ -74,7 +115,7 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
     struct vt_text t = vt_text_into(scratch->other, sizeof scratch->other);
     vt_text_add(&t, scratch->path);
     vt_text_add(&t, ".tmp");
-    long fd = VT_SYS4(openat, AT_FDCWD, scratch->other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    long fd = vt_open(scratch->other, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (fd < 0) return fd;
     long r = write_head(fd, scratch, location, content);
     if (r >= 0) r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
@@ -87,84 +128,83 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
 static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end)
 {
     struct stat s;
+    uint64_t mask;
+    vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
     path_of(l->scratch.path, vt_process.head.rank, l->number, content);
-    if (!(l->files & 1u << content)) {
-        long fd = create(&l->scratch, l->number, content);
-        if (fd >= 0) l->files |= 1u << content;
-        *end = VT_FILE_HEAD;
-        return fd;
-    }
-    long fd = VT_SYS4(openat, AT_FDCWD, l->scratch.path, O_WRONLY | O_CLOEXEC, 0);
+    int old = l->files & 1u << content;
+    long fd = old ? vt_open(l->scratch.path, O_WRONLY, 0) : create(&l->scratch, l->number, content);
+    vt_unlock(&vt_process.naming, &mask);
     if (fd < 0) return fd;
-    long r = VT_SYS2(fstat, fd, &s);
-    *end = (uint64_t)s.st_size;
+    l->files |= 1u << content;
+    long r = old ? VT_SYS2(fstat, fd, &s) : 0;
+    *end = old ? (uint64_t)s.st_size : VT_FILE_HEAD;
     if (r >= 0) return fd;
     VT_SYS1(close, fd);
     return r;
 }
 
-static struct vt_chunk *next_of(const struct vt_chunk *c) { return (struct vt_chunk *)((uintptr_t)c->next * VT_CHUNK_SIZE); }
+static struct vt_chunk *next_of(struct vt_chunk *c) { return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE); }
 
-/* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer. */
-static long write_list(struct vt_location *l, enum vt_content content, struct vt_chunk **first, struct vt_chunk **last)
+#define VT_SIGNAL_WAITS 1
+
+/* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer.
+   Stops between two chunks when a signal waits for this thread.                                                  */
+static long write_chunks(struct vt_location *l, enum vt_content content, struct vt_chunk **first)
 {
-    uint64_t end = 0;
-    long r = 0;
-    if (!*first && (content == VT_EVENTS || l->files & 1u << content)) return 0;
-    long fd = open_for(l, content, &end);
-    if (fd >= 0) {
-        uint64_t begin = end;
-        struct vt_codec_context *x = vt_codec_get();
-        while (*first && (r = write_block(fd, &end, *first, x)) >= 0) {
-            struct vt_chunk *c = *first;
-            *first = next_of(c);
-            vt_chunk_give(c);
-            if (content == VT_EVENTS) l->chunks--;
-        }
-        vt_codec_put(x);
-        VT_SYS1(close, fd);
-        l->written_bytes += end - begin;
-    } else r = fd;
-    if (!*first) *last = NULL;
-    if (r < 0) {
-        l->unwritten = 1;
-        vt_warn("%s cannot be written (%s): recording of the thread stops, what is recorded stays in the buffer; "
-                "VT_PFORM_GDIR names another directory", l->scratch.path,
-                r == -ENOSPC || r == -EDQUOT ? "no space left" : r == -EFBIG ? "file size limit" : r == -ENOENT ?
-                "no such directory" : "write failed");
+    uint64_t end = 0, begin;
+    long r = 0, fd = open_for(l, content, &end);
+    if (fd < 0) return fd;
+    begin = end;
+    struct vt_codec_context *x = vt_codec_get();
+    while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
+        struct vt_chunk *c = *first;
+        *first = next_of(c);
+        vt_chunk_give(c);
+        if (content == VT_EVENTS) l->chunks--;
+        r = *first && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
     }
+    vt_codec_put(x);
+    if (r != -EBADF) VT_SYS1(close, fd);
+    VT_SET(l->written_bytes, l->written_bytes + end - begin);
     return r;
 }
 
-/* Definitions first: events must never lie in a file whose definitions were lost. */
+static long write_list(struct vt_location *l, enum vt_content content, struct vt_chunk **first, struct vt_chunk **last)
+{
+    long r = -EBADF;
+    if (!*first && (content == VT_EVENTS || l->files & 1u << content)) return 0;
+    for (int i = 0; r == -EBADF && i < 3; i++) r = write_chunks(l, content, first); /* the program may close it */
+    if (!*first) *last = NULL;
+    if (r >= 0) return r;
+    l->unwritten = 1;
+    vt_warn("%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
+            "directory", l->scratch.path, vt_reason(r), vt_buffer_in_file() ? "stays in the buffer" : "may be lost");
+    return r;
+}
+
+/* Writes what is full, definitions first: events must never lie in a file whose definitions were lost. Handlers run
+   between two chunks, with nothing held: they may not come back. 0 or -errno.                                       */
 int vt_file_flush(struct vt_location *l)
 {
-    uint64_t mask;
-    if (l->unwritten) return -EIO;
-    vt_hold_signals(&mask);
-    if (l->defs) {
-        struct vt_chunk *c = l->defs;
-        c->next = 0;
-        __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
-        if (l->defs_last) l->defs_last->next = (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
-        else l->defs_full = c;
-        l->defs_last = c;
-        l->defs = NULL;
+    for (;;) {
+        if (!vt_location_lock(l)) return -EDEADLK;
+        long r = l->unwritten ? -EIO : 0;
+        vt_defs_finish(l);
+        if (!r) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
+        if (!r) r = write_list(l, VT_EVENTS, &l->full, &l->full_last);
+        vt_location_unlock(l);
+        if (r <= 0) return (int)r;
     }
-    long r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
-    if (r >= 0) r = write_list(l, VT_EVENTS, &l->full, &l->full_last);
-    vt_release_signals(&mask);
-    return (int)r;
 }
 
 void vt_file_start(void)
 {
     uint64_t mask;
+    vt_lock(&vt_process.naming, &mask);
     path_of(vt_scratch.path, vt_process.head.rank, 0, VT_DEFINITIONS);
-    vt_hold_signals(&mask);
     long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
     if (fd >= 0) VT_SYS1(close, fd);
-    vt_release_signals(&mask);
+    vt_unlock(&vt_process.naming, &mask);
 }
 
 /* The files that location l (NULL: number 0, before it has any) already has get the process's present name and head. */
@@ -177,11 +217,13 @@ void vt_file_rename(struct vt_location *l, uint32_t old_rank)
         if (!started && !(l && l->files & 1u << content)) continue;
         path_of(scratch->other, old_rank, number, content);
         path_of(scratch->path, vt_process.head.rank, number, content);
-        if (VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path) < 0) {
-            vt_warn("%s cannot be renamed to %s", scratch->other, scratch->path);
+        long r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
+        if (r < 0) { /* not there: it could not be made, and is tried anew */
+            if (l) l->files &= ~(1u << content);
+            if (r != -ENOENT) vt_warn("%s cannot be renamed to %s (%s)", scratch->other, scratch->path, vt_reason(r));
             continue;
         }
-        long fd = VT_SYS4(openat, AT_FDCWD, scratch->path, O_WRONLY | O_CLOEXEC, 0);
+        long fd = vt_open(scratch->path, O_WRONLY, 0);
         if (fd < 0) continue;
         write_head(fd, scratch, number, content);
         VT_SYS1(close, fd);
@@ -193,15 +235,20 @@ void vt_file_rename(struct vt_location *l, uint32_t old_rank)
 int vt_file_name_taken(void)
 {
     struct stat s;
+    uint64_t mask;
+    vt_lock(&vt_process.naming, &mask);
     path_of(vt_scratch.path, 0, 0, VT_DEFINITIONS);
-    if (VT_SYS4(newfstatat, AT_FDCWD, vt_scratch.path, &s, 0) < 0) return 0;
-    return (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start;
+    long r = VT_SYS4(newfstatat, AT_FDCWD, vt_scratch.path, &s, 0);
+    vt_unlock(&vt_process.naming, &mask);
+    return r >= 0 && (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start;
 }
 
 void vt_file_uctl(void)
 {
     static char text[256];
     const struct vt_file *h = &vt_process.head;
+    uint64_t mask;
+    vt_lock(&vt_process.naming, &mask);
     struct vt_text t = vt_text_into(vt_scratch.path, sizeof vt_scratch.path);
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, "/");
@@ -224,10 +271,12 @@ void vt_file_uctl(void)
     vt_text_add(&t, "\ntool ");
     vt_text_add(&t, h->tool);
     vt_text_add(&t, "\n");
-    long fd = VT_SYS4(openat, AT_FDCWD, vt_scratch.other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return;
-    long n = VT_SYS3(write, fd, text, t.at - text);
-    VT_SYS1(close, fd);
-    if (n == t.at - text) VT_SYS4(renameat, AT_FDCWD, vt_scratch.other, AT_FDCWD, vt_scratch.path);
-    else VT_SYS3(unlinkat, AT_FDCWD, vt_scratch.other, 0);
+    long fd = vt_open(vt_scratch.other, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd >= 0) {
+        long n = VT_SYS3(write, fd, text, t.at - text);
+        VT_SYS1(close, fd);
+        if (n == t.at - text) VT_SYS4(renameat, AT_FDCWD, vt_scratch.other, AT_FDCWD, vt_scratch.path);
+        else VT_SYS3(unlinkat, AT_FDCWD, vt_scratch.other, 0);
+    }
+    vt_unlock(&vt_process.naming, &mask);
 }

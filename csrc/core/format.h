@@ -172,7 +172,7 @@ struct vt_chunk {
     uint8_t state, content;
     uint32_t classes;            /* of a full chunk */
     uint64_t end_ticks;          /* of a full chunk: time of its last record */
-    uint32_t next, unused;       /* list link, of no meaning in a file */
+    uint32_t next, used;         /* list link, bytes of records; of no meaning in a file */
     uint64_t open[VT_OPEN_MAX];  /* outermost first */
 };
 

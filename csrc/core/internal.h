@@ -19,6 +19,10 @@
 
 #define VT_PATH 1024
 
+/* What another thread may look at or set at the same moment: one load or store, no more order than that. */
+#define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+
 /* Memory for what would be large on a stack: events may come from a signal handler's small one. */
 struct vt_scratch {
     char head[VT_FILE_HEAD], path[VT_PATH], other[VT_PATH];
@@ -29,19 +33,20 @@ struct vt_scratch {
 struct vt_location {
     /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
     uint8_t away[192];
-    volatile uintptr_t busy;  /* the stack pointer of who is recording; keeps signal handlers out */
+    uintptr_t busy;           /* the stack pointer of who is recording; keeps signal handlers out */
     uint64_t *cursor;         /* where the next record goes */
-    uint64_t *volatile limit; /* end of the chunk; NULL sends the next event to the slow path */
-    volatile uint64_t vforked; /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
+    uint64_t *limit;          /* end of the chunk; NULL sends the next event to the slow path */
+    uint64_t vforked;         /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
     uint64_t last;            /* ticks of the newest record */
     uintptr_t code_base[2];   /* the two modules seen last: address range and place in the code space */
     uint32_t code_size[2], code_slot[2];
 
     uint32_t number, thread;
-    _Atomic uint32_t lock;  /* kernel id of the thread that moves chunks of this location; 0 free */
+    _Atomic uint32_t lock;  /* kernel id of the thread that moves chunks of this location or defines; 0 free */
     _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
     uint32_t in_use;        /* 0 in a forked child */
     uint32_t stopped;       /* enum vt_lost: why it records no more */
+    uint64_t signals;       /* under the lock: the signal mask of before */
 
     struct vt_chunk *chunk, *full, *full_last;       /* events: being filled, filled */
     struct vt_chunk *defs, *defs_full, *defs_last;   /* the same for definitions */
@@ -70,6 +75,8 @@ struct vt_settings {
 
 struct vt_process {
     _Atomic int state;
+    _Atomic uint32_t starter; /* id of the process that is being started */
+    _Atomic uint32_t naming;  /* lock: rank and run id change, or files are named after them; vt_scratch */
     struct vt_settings set;
     struct vt_file head;      /* of this process's files */
     struct vt_file *mapped;   /* the copy in the buffer file, NULL without one */
@@ -81,7 +88,7 @@ struct vt_process {
 };
 
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
-extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* while one thread starts or ends the process */
+extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* under vt_process.naming */
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
 extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -99,17 +106,17 @@ void vt_settings_read(struct vt_settings *set);
 void vt_settings_define(struct vt_location *l);
 
 /* life.c */
-int vt_start(void); /* 1: the process records */
-struct vt_location *vt_location_of_thread(void);
+int vt_is_other_process(void); /* a vfork child */
+struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
 
 /* record.c */
-struct vt_location *vt_location_to_record(void);
-
+struct vt_location *vt_location_to_record(unsigned events);
 
 /* buffer.c */
 int vt_buffer_open(void);
 struct vt_chunk *vt_chunk_take(void);
 void vt_chunk_give(struct vt_chunk *c);
+int vt_buffer_in_file(void);
 void vt_buffer_close(int keep);
 void vt_buffer_forget(void); /* in a forked child */
 void *vt_pages_wiped(size_t bytes);
@@ -119,20 +126,24 @@ struct vt_location *vt_location_new(uint32_t thread);
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
 int vt_location_lock(struct vt_location *l);
 void vt_location_unlock(struct vt_location *l);
+void vt_location_mend(struct vt_location *l);
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_chunk_finish(struct vt_location *l);
+void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
+unsigned vt_events_in(const uint64_t *words, unsigned n);
 
 /* replay.c: what the records of a chunk leave open */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);
+uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 
 /* module.c */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
 
-
 /* define.c */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most);
 int vt_define_end(struct vt_location *l, const struct vt_mp *m);
+void vt_defs_finish(struct vt_location *l);
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
 
 /* family.c */
@@ -150,7 +161,8 @@ void vt_codec_put(struct vt_codec_context *x);
 struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
 
 /* file.c */
-int vt_file_flush(struct vt_location *l); /* under the lock; 0 or -errno */
+long vt_open(const char *path, int flags, int mode); /* -errno */
+int vt_file_flush(struct vt_location *l);
 void vt_file_start(void);
 void vt_file_rename(struct vt_location *l, uint32_t old_rank);
 void vt_file_uctl(void);
@@ -162,10 +174,34 @@ struct vt_text vt_text_into(char *memory, size_t bytes);
 void vt_text_add(struct vt_text *t, const char *s);
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);
+const char *vt_reason(long error); /* -errno */
+void vt_text_start(void);
 long vt_read_file(const char *path, char *into, size_t bytes); /* zero-terminated; bytes read or -errno */
 void vt_say(uint64_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #pragma GCC visibility pop
+
+/* A lock for all threads of a process. One that another process holds is its parent's, copied by a fork. */
+static inline int vt_try_lock(_Atomic uint32_t *lock)
+{
+    uint32_t held = atomic_load(lock), me = vt_process.pid;
+    return held != me && atomic_compare_exchange_strong(lock, &held, me);
+}
+
+static inline void vt_lock(_Atomic uint32_t *lock, uint64_t *signals)
+{
+    vt_hold_signals(signals);
+    for (int i = 0; !vt_try_lock(lock); i++) {
+        if (i < 100) VT_SYS0(sched_yield);
+        else vt_pause(); /* the holder may have less priority than this thread */
+    }
+}
+
+static inline void vt_unlock(_Atomic uint32_t *lock, const uint64_t *signals)
+{
+    atomic_store(lock, 0);
+    vt_release_signals(signals);
+}
 
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
 static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }

@@ -15,24 +15,47 @@
 #ifndef VT_VERSION
 #define VT_VERSION "development"
 #endif
-#define START_WAIT 5000  /* ms that a second thread waits for the first to start the runtime */
-#define BUSY_WAIT 20     /* ms that the end of the program waits for a thread to finish its record */
+#define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
+#define BUSY_WAIT 200    /* the same, that the end of the program waits for a thread to finish its record */
 #define INNER_KEYS 32    /* pthread keys below this need no memory (glibc) */
 
 struct vt_process vt_process;
 struct vt_scratch vt_scratch;
 
-static volatile uint64_t *alive;       /* 1 in a wiped page: 0 tells a forked child */
+static uint64_t *alive; /* in a wiped page: id of the process that records; 0 tells a forked child */
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
+static _Thread_local uint32_t refused __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
 static pthread_key_t thread_end;
 static int has_thread_end;
+static int started; /* once at least, in this process or a parent */
 
-/* Where the kernel does not wipe pages for children (before Linux 4.14). */
+/* After fork, and all there is where the kernel does not wipe pages for children (before Linux 4.14). */
 static void in_child(void)
 {
     *alive = 0;
-    if (vt_here) vt_here->limit = NULL;
+    vt_process.pid = (uint32_t)VT_SYS0(getpid);
+    if (vt_here) VT_SET(vt_here->limit, NULL);
     vt_here = NULL;
+    vt_buffer_forget();
+}
+
+/* What must be known before the program's own code runs. */
+__attribute__((constructor)) static void note_start(void)
+{
+    if (alive) return;
+    vt_process.pid = (uint32_t)VT_SYS0(getpid);
+    vt_text_start();
+    alive = vt_pages_wiped(VT_PAGE);
+    if (!alive) return;
+    VT_SET(*alive, (uint64_t)VT_SYS0(getpid));
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* A vfork child: the memory is its parent's, and so is the recording. */
+int vt_is_other_process(void)
+{
+    uint64_t owner = alive ? VT_READ(*alive) : 0;
+    return owner && owner != (uint64_t)VT_SYS0(getpid);
 }
 
 static void on_thread_end(void *location) { atomic_store(&((struct vt_location *)location)->ended, 1); }
@@ -60,10 +83,9 @@ static void new_head(void)
     if (!h->host[0]) strcpy(h->host, "localhost");
     strcpy(h->prefix, vt_process.set.prefix);
     strcpy(h->directory, vt_process.set.gdir);
-    vt_process.pid = h->pid;
 }
 
-/* By the main thread only. */
+/* By the main thread, or at the end in its place. */
 static void define_process(struct vt_location *l)
 {
     static char text[VT_CHUNK_SIZE / 2];
@@ -86,10 +108,12 @@ static void define_process(struct vt_location *l)
 
 static int start(void)
 {
-    static int again;
-    if (!again) vt_settings_read(&vt_process.set); /* a child may have changed its directory: it keeps the parent's */
+    int first = !started; /* a child may have changed its directory: it keeps the parent's */
+    vt_process.pid = (uint32_t)VT_SYS0(getpid);
+    VT_SET(*alive, vt_process.pid);
+    if (first) vt_settings_read(&vt_process.set);
     new_head();
-    if (!again && vt_family_read(&vt_process.head, &vt_process.set)) {
+    if (first && vt_family_read(&vt_process.head, &vt_process.set)) {
         strcpy(vt_process.head.prefix, vt_process.set.prefix);
         strcpy(vt_process.head.directory, vt_process.set.gdir);
     }
@@ -99,35 +123,27 @@ static int start(void)
                 "name others");
         return 0;
     }
-    if (!alive) alive = vt_pages_wiped(VT_PAGE);
-    if (!alive || !vt_buffer_open()) {
+    if (!vt_buffer_open()) {
         vt_warn("no memory for the buffer: nothing is recorded");
         return 0;
     }
-    *alive = 1;
-    if (!again) {
-        pthread_atfork(NULL, NULL, in_child);
-        has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
-    }
-    if (!again) vt_family_tell();
-    again = 1;
+    if (first) has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
+    if (first) vt_family_tell();
+    started = 1;
     vt_file_start();
     return 1;
 }
 
-static void become_child(void)
+static int become_child(void)
 {
     static struct vt_file parent;
     parent = vt_process.head;
-    vt_buffer_forget();
-    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) atomic_store(&vt_locations[i], NULL);
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++)
+        atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
     vt_process.named = 0;
     vt_here = NULL;
-    if (!start()) {
-        atomic_store(&vt_process.state, VT_FAILED);
-        return;
-    }
+    if (!start()) return 0;
     struct vt_file *h = &vt_process.head;
     memcpy(h->run, parent.run, sizeof h->run);
     h->parent_pid = parent.pid;
@@ -139,53 +155,71 @@ static void become_child(void)
     }
     vt_file_start();
     vt_family_tell();
-    atomic_store(&vt_process.state, VT_ON);
+    return 1;
 }
 
-int vt_start(void)
+/* Who may start this process: the first thread that comes; in a forked child also instead of one of the parent's that
+   was about to when it forked.                                                                                        */
+static int may_start(int state, uint32_t me)
 {
-    struct timespec pause = {0, 1000000};
-    for (int i = 0; i < START_WAIT; i++) {
-        int state = atomic_load(&vt_process.state), fresh = VT_NEW, on = VT_ON;
+    uint32_t starter = atomic_load(&vt_process.starter);
+    if (state == VT_STARTING) return starter != me && atomic_compare_exchange_strong(&vt_process.starter, &starter, me);
+    atomic_store(&vt_process.starter, me);
+    return atomic_compare_exchange_strong(&vt_process.state, &state, VT_STARTING);
+}
+
+/* 1: the process records. */
+static int start_once(void)
+{
+    uint32_t me = (uint32_t)VT_SYS0(getpid);
+    note_start();
+    for (int i = 0; i < START_WAIT && alive; i++) {
+        int state = atomic_load(&vt_process.state);
         if (state >= VT_ENDED) return 0;
-        if (state == VT_ON && *alive) return 1;
-        if (state == VT_ON && atomic_compare_exchange_strong(&vt_process.state, &on, VT_STARTING)) become_child();
-        else if (state == VT_NEW && atomic_compare_exchange_strong(&vt_process.state, &fresh, VT_STARTING))
-            atomic_store(&vt_process.state, start() ? VT_ON : VT_FAILED);
-        else VT_SYS2(nanosleep, &pause, NULL);
+        if (state == VT_ON && VT_READ(*alive) == me) return 1;
+        if (!may_start(state, me)) vt_pause();
+        else atomic_store(&vt_process.state, (started ? become_child() : start()) ? VT_ON : VT_FAILED);
     }
     return 0;
 }
 
-/* The calling thread's location, made at its first event. NULL: nothing is recorded. */
-struct vt_location *vt_location_of_thread(void)
+static struct vt_location *begin_thread(void)
+{
+    struct vt_location *l = vt_location_new((uint32_t)VT_SYS0(gettid));
+    if (!l) {
+        refused = (uint32_t)VT_SYS0(getpid);
+        return NULL;
+    }
+    if (has_thread_end && l->number) pthread_setspecific(thread_end, l);
+    vt_here = l;
+    if (!l->number) define_process(l);
+    return l;
+}
+
+/* The calling thread's location, made at its first event. NULL: it is not recorded. */
+struct vt_location *vt_location_of_thread(unsigned events)
 {
     struct vt_location *l = vt_here;
     int saved = errno;
+    uint64_t mask;
     if (l && l->in_use) return l;
-    if (inside) { /* a signal handler in the middle of what follows */
-        atomic_fetch_add(&vt_process.lost, 1);
-        return NULL;
+    if (atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
+    l = NULL;
+    if (!inside && refused != (uint32_t)VT_SYS0(getpid)) {
+        inside = 1; /* it may call what is traced: the program's own malloc */
+        vt_hold_signals(&mask);
+        if (start_once()) l = begin_thread();
+        vt_release_signals(&mask);
+        inside = 0;
     }
-    inside = 1;
-    l = vt_start() ? vt_location_new((uint32_t)VT_SYS0(gettid)) : NULL;
-    if (l) {
-        if (has_thread_end && l->number) pthread_setspecific(thread_end, l);
-        vt_here = l;
-        if (!l->number) {
-            vt_busy_begin(l);
-            define_process(l);
-            vt_busy_end(l);
-        }
-    }
-    inside = 0;
+    if (!l) atomic_fetch_add(&vt_process.lost, events);
     errno = saved;
     return l;
 }
 
 int vt_attach(const struct vt_shim *shim)
 {
-    struct vt_location *l = vt_location_of_thread();
+    struct vt_location *l = vt_location_of_thread(0);
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
         vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
@@ -193,11 +227,7 @@ int vt_attach(const struct vt_shim *shim)
                 shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
-    if (!l->busy && shim->kind == VT_SHIM_MPI) {
-        vt_busy_begin(l);
-        vt_define_property(l, "shim.mpi", shim->name);
-        vt_busy_end(l);
-    }
+    if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
     return shim->kind != VT_SHIM_MPI || vt_process.set.mpitrace;
 }
 
@@ -216,10 +246,13 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
 {
     struct vt_file *h = &vt_process.head;
     uint32_t n = atomic_load(&vt_process.locations), old = h->rank, me = (uint32_t)VT_SYS0(gettid);
+    uint64_t mask, inner;
+    vt_hold_signals(&mask);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) vt_location_lock(l);
     }
+    vt_lock(&vt_process.naming, &inner);
     h->rank = rank;
     h->world_size = world_size;
     h->world = world;
@@ -237,15 +270,13 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
         vt_file_rename(l, old);
         vt_location_unlock(l);
     }
+    vt_unlock(&vt_process.naming, &inner);
+    vt_release_signals(&mask);
 }
 
 void vt_set_world(const struct vt_world *w)
 {
-    struct vt_location *l = vt_location_of_thread();
-    if (!l || l->busy || vt_process.named) return;
-    vt_busy_begin(l);
-    set_rank(w->rank, w->world_size, w->world, w->run);
-    vt_busy_end(l);
+    if (vt_location_of_thread(0) && !vt_process.named) set_rank(w->rank, w->world_size, w->world, w->run);
 }
 
 static void define_end(struct vt_location *l)
@@ -255,7 +286,7 @@ static void define_end(struct vt_location *l)
     vt_mp_array(&m, 5);
     vt_mp_uint(&m, VT_D_LOCATION);
     vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, l->thread);
+    vt_mp_uint(&m, VT_READ(l->thread));
     vt_mp_nil(&m);
     vt_mp_uint(&m, l->first);
     vt_define_end(l, &m);
@@ -270,14 +301,14 @@ static void define_end(struct vt_location *l)
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_SUMMARY);
     vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, l->records);
+    vt_mp_uint(&m, VT_READ(l->records));
     vt_mp_uint(&m, atomic_load(&l->lost) + (l->number ? 0 : atomic_load(&vt_process.lost)));
-    vt_mp_uint(&m, l->flushes);
-    vt_mp_uint(&m, l->flush_ticks);
+    vt_mp_uint(&m, VT_READ(l->flushes));
+    vt_mp_uint(&m, VT_READ(l->flush_ticks));
     vt_mp_uint(&m, 0);
-    vt_mp_uint(&m, l->clamped);
-    vt_mp_uint(&m, l->last);
-    vt_mp_bool(&m, l->stopped == VT_LOST_LIMIT);
+    vt_mp_uint(&m, VT_READ(l->clamped));
+    vt_mp_uint(&m, VT_READ(l->last));
+    vt_mp_bool(&m, VT_READ(l->stopped) == VT_LOST_LIMIT);
     vt_define_end(l, &m);
 }
 
@@ -285,19 +316,18 @@ static void define_end(struct vt_location *l)
    here on, and what they publish later is beyond what is read here.                                              */
 static int complete(struct vt_location *l, int last)
 {
-    struct timespec pause = {0, 1000000};
-    int own = l == vt_here, r;
-    if (!own) {
-        if (last) l->limit = NULL;
-        for (int i = 0; last && l->busy && i < BUSY_WAIT; i++) VT_SYS2(nanosleep, &pause, NULL);
+    int own = l == vt_here;
+    if (!own && last) {
+        VT_SET(l->limit, NULL);
+        for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
     }
-    if (!vt_location_lock(l)) return 0;
-    if (own || last) vt_chunk_finish(l);
+    if (own || last) {
+        if (!vt_location_lock(l)) return 0;
+        vt_chunk_finish(l); /* the next event begins another */
+        vt_location_unlock(l);
+    }
     if (last) define_end(l);
-    r = vt_file_flush(l);
-    if (own && !last) l->limit = NULL; /* the next event begins a chunk */
-    vt_location_unlock(l);
-    return r >= 0 && !l->unwritten;
+    return vt_file_flush(l) >= 0;
 }
 
 static int complete_all(int last)
@@ -314,14 +344,14 @@ static int complete_all(int last)
 
 void vt_complete(void)
 {
-    struct vt_location *l = vt_location_of_thread();
-    if (!l || l->busy) return;
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l) return;
     vt_busy_begin(l);
     uint64_t begin = vt_now();
     complete_all(0);
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
     record[1] = vt_now() - begin;
-    l->flush_ticks += record[1];
+    VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
     vt_put(l, record, 2, begin);
     vt_busy_end(l);
 }
@@ -332,14 +362,16 @@ static void say_what_was_written(int all)
     static char operand[1024], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
-        const struct vt_location *l = atomic_load(&vt_locations[i]);
+        struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l) continue;
-        records += l->records;
-        bytes += l->written_bytes;
-        if (l->stopped == VT_LOST_LIMIT) limited += l->lost;
-        else lost += l->lost;
+        uint64_t wrote = VT_READ(l->written_bytes), gone = atomic_load(&l->lost);
+        records += VT_READ(l->records);
+        bytes += wrote;
+        if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
+        else lost += gone;
         vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
-               (unsigned long long)l->records, (unsigned long long)l->written_bytes, l->flushes, (unsigned long long)l->lost);
+               (unsigned long long)VT_READ(l->records), (unsigned long long)wrote, VT_READ(l->flushes),
+               (unsigned long long)gone);
     }
     struct vt_text t = vt_text_into(operand, sizeof operand);
     if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, vt_process.set.gdir)) {
@@ -356,7 +388,8 @@ static void say_what_was_written(int all)
         vt_say(1, "the local files are not complete, and the rest is lost: nothing could be written to %s",
                vt_process.set.gdir);
     else if (!all)
-        vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
+        vt_say(1, "the local files are not complete: vtunify takes %s from %s",
+               vt_buffer_in_file() ? "the rest" : "what is there of the rest", vt_process.head.buffer);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
            (unsigned long long)records, (unsigned long long)bytes, operand);
 }
@@ -372,7 +405,7 @@ static int is_first(void)
 __attribute__((destructor)) static void end(void)
 {
     int on = VT_ON;
-    if (atomic_load(&vt_process.state) != VT_ON || !*alive) return;
+    if (atomic_load(&vt_process.state) != VT_ON || !VT_READ(*alive) || vt_is_other_process()) return;
     struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
     if (l) vt_busy_begin(l);
     if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */

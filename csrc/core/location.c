@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 #include "record.h"
 
 #define ROOM_BESIDE 12 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
-#define LOCK_WAIT 5000 /* ms */
+#define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
 _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
@@ -27,19 +27,22 @@ static uint32_t quota_of(uint32_t number)
 }
 
 /* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
-   else can record for it any more.                                                                              */
+   else can record for it any more. Whoever takes the word `ended` away decides, so that no two threads adopt it.  */
 static struct vt_location *adopt(uint32_t thread)
 {
     uint32_t n = atomic_load(&vt_process.locations);
-    for (uint32_t i = 1; i < n; i++) {
+    for (uint32_t i = 1; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         uint32_t ended = 1;
         if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
-        if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) continue;
         if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
+        if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
+            atomic_store(&l->ended, 1);
+            continue;
+        }
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
-        l->thread = thread;
-        l->depth = l->nopen = 0;
+        VT_SET(l->thread, thread);
+        if (l->busy) vt_location_mend(l); /* it was cancelled while recording */
         vt_busy_begin(l);
         vt_put(l, record, 2, vt_now());
         vt_busy_end(l);
@@ -50,7 +53,7 @@ static struct vt_location *adopt(uint32_t thread)
 
 struct vt_location *vt_location_new(uint32_t thread)
 {
-    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread);
+    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread), *none = NULL;
     if (l) return l;
     uint32_t number = thread == vt_process.pid ? 0 : atomic_fetch_add(&vt_process.locations, 1);
     if (number >= vt_process.set.max_threads || number >= VT_MAX_LOCATIONS) {
@@ -59,19 +62,27 @@ struct vt_location *vt_location_new(uint32_t thread)
                 (unsigned long long)vt_process.set.max_threads);
         return NULL;
     }
-    l = vt_pages_wiped((sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1));
-    if (!l) return NULL;
+    size_t bytes = (sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1);
+    l = vt_pages_wiped(bytes);
+    if (!l) {
+        vt_warn("no memory to record another thread");
+        return NULL;
+    }
     l->number = number;
     l->thread = thread;
     l->in_use = 1;
     l->quota = quota_of(number);
     l->first = l->last = vt_now();
     memset(l->filter, 0xff, sizeof l->filter); /* no offset has all bits */
-    atomic_store(&vt_locations[number], l);
-    return l;
+    if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
+    VT_SYS2(munmap, l, bytes); /* another thread ends the program and has made the main thread's */
+    return NULL;
 }
 
-/* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. */
+/* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
+   downwards, and between an interrupted frame and its handler's lies what the kernel saves: more than SAVED bytes, while
+   this function is called by less than SAVED bytes of frames.                                                          */
+#define SAVED 512
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 {
     stack_t s;
@@ -80,54 +91,87 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
         int was = busy - (uintptr_t)s.ss_sp < s.ss_size;
         if (on != was) return was;
     }
-    return here > busy; /* stacks grow downwards: an interrupted frame lies above its handler's */
+    return here + SAVED > busy;
 }
 
-/* Chunks change hands under this lock: the thread itself at full chunks, another one at the end of the program.
-   0: this thread has it already, or the holder does not come back.                                              */
+/* Chunks change hands and definitions are written under this lock: by the thread itself, by another one at the end of the
+   program. No signal handler of the holder runs. 0: this thread has it already, or the holder does not come back.      */
 int vt_location_lock(struct vt_location *l)
 {
     uint32_t me = (uint32_t)VT_SYS0(gettid);
-    struct timespec pause = {0, 1000000};
+    uint64_t mask;
     for (int i = 0; i < LOCK_WAIT; i++) {
         uint32_t free = 0;
-        if (atomic_compare_exchange_strong(&l->lock, &free, me)) return 1;
+        vt_hold_signals(&mask);
+        if (atomic_compare_exchange_strong(&l->lock, &free, me)) {
+            l->signals = mask;
+            return 1;
+        }
+        vt_release_signals(&mask);
         if (free == me) return 0;
-        VT_SYS2(nanosleep, &pause, NULL);
+        vt_pause();
     }
     return 0;
 }
 
-void vt_location_unlock(struct vt_location *l) { atomic_store(&l->lock, 0); }
+void vt_location_unlock(struct vt_location *l)
+{
+    uint64_t mask = l->signals;
+    atomic_store(&l->lock, 0);
+    vt_release_signals(&mask);
+}
+
+/* After a recording that was left for good: cursor and times as the last record that was published left them. */
+void vt_location_mend(struct vt_location *l)
+{
+    if (vt_location_lock(l)) {
+        struct vt_chunk *c = l->chunk;
+        if (c) {
+            l->cursor = vt_chunk_words(c) + vt_chunk_used(c) / 8;
+            VT_SET(l->last, vt_replay_times(c, &l->lost_told));
+        }
+        VT_SET(l->limit, NULL); /* its next event takes the slow path, which looks at everything */
+        vt_location_unlock(l);
+    }
+    VT_SET(l->busy, 0);
+}
 
 /* Ends the chunk being filled and puts it into the list of full ones. Under the lock. */
 void vt_chunk_finish(struct vt_location *l)
 {
     struct vt_chunk *c = l->chunk;
-    l->limit = NULL;
-    l->chunk = NULL;
+    VT_SET(l->limit, NULL);
+    VT_SET(l->chunk, NULL);
     if (!c) return;
-    if (!vt_chunk_used(c)) {
+    c->used = vt_chunk_used(c); /* what a late thread publishes while the program ends is no part of it */
+    if (!c->used) {
         l->sequence--;
         l->chunks--;
         vt_chunk_give(c);
         return;
     }
     vt_replay(l, c);
-    c->end_ticks = l->last;
-    c->next = 0;
-    __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
-    if (l->full_last) l->full_last->next = (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
-    else l->full = c;
-    l->full_last = c;
+    c->end_ticks = VT_READ(l->last);
+    vt_chunk_append(&l->full, &l->full_last, c);
 }
 
+/* A chunk is full and waits to be written. */
+void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)
+{
+    VT_SET(c->next, 0);
+    __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
+    if (*last) VT_SET((*last)->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
+    else *first = c;
+    *last = c;
+}
+
+/* Under the lock: at the end of the program no thread begins another one. */
 static int begin_chunk(struct vt_location *l)
 {
-    struct vt_chunk *c = vt_chunk_take();
+    struct vt_chunk *c = atomic_load(&vt_process.state) == VT_ON ? vt_chunk_take() : NULL;
     if (!c) return 0;
     c->content = VT_EVENTS;
-    c->head = VT_CHUNK_DATA;
+    VT_SET(c->head, VT_CHUNK_DATA);
     c->location = l->number;
     c->sequence = l->sequence++;
     c->thread = l->thread;
@@ -141,46 +185,62 @@ static int begin_chunk(struct vt_location *l)
     memcpy(c->open, l->open, l->nopen * sizeof *l->open);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
     l->chunks++;
-    l->chunk = c;
+    VT_SET(l->chunk, c);
     l->cursor = vt_chunk_words(c);
-    l->limit = vt_chunk_end(c);
+    VT_SET(l->limit, vt_chunk_end(c));
     return 1;
 }
 
 static void stop(struct vt_location *l, enum vt_lost why)
 {
-    l->stopped = l->lost_why = why;
-    l->limit = NULL;
+    VT_SET(l->stopped, why);
+    l->lost_why = why;
+    VT_SET(l->limit, NULL);
     if (why == VT_LOST_MEMORY)
         vt_warn("no memory for more events: recording stops; a smaller VT_BUFFER_SIZE with VT_MAX_FLUSHES=0 helps");
 }
 
-/* Another chunk, after writing the full ones out if the location has used up its share. Under busy.
-   flushed: set to the ticks when a flush began, else 0.                                            */
+/* Another chunk, after writing the full ones out if the location has used up its share, or memory has come to an end.
+   Under busy. flushed: set to the ticks when a flush began, else 0.                                                  */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
-    if (l->stopped || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
     if (!vt_location_lock(l)) return 0;
     vt_chunk_finish(l);
-    if (l->chunks >= l->quota) {
-        *flushed = vt_now();
-        if (vt_file_flush(l) < 0) stop(l, VT_LOST_WRITE);
-        l->flushes++;
-        l->flush_ticks += vt_now() - *flushed;
-    }
-    if (!l->stopped && !begin_chunk(l)) stop(l, VT_LOST_MEMORY);
+    int has = l->chunks < l->quota && begin_chunk(l), must_flush = !has && l->chunks;
     vt_location_unlock(l);
-    return !l->stopped;
+    if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
+    *flushed = vt_now();
+    if (vt_file_flush(l) < 0) stop(l, VT_LOST_WRITE);
+    VT_SET(l->flushes, l->flushes + 1);
+    VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));
+    if (l->stopped || !vt_location_lock(l)) return 0;
+    has = begin_chunk(l);
+    vt_location_unlock(l);
+out:
+    if (!has && atomic_load(&vt_process.state) == VT_ON) stop(l, VT_LOST_MEMORY);
+    return has;
 }
 
 static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 {
-    if (l->chunk && vt_chunk_end(l->chunk) - l->cursor >= (long)words && !l->stopped &&
-        atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ON) {
-        l->limit = vt_chunk_end(l->chunk); /* a signal handler may have taken it away, to have its losses told */
+    struct vt_chunk *c = VT_READ(l->chunk);
+    if (l->stopped || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
+    if (c && vt_chunk_end(c) - l->cursor >= (long)words) {
+        VT_SET(l->limit, vt_chunk_end(c)); /* a signal handler may have taken it away, to have its losses told */
         return 1;
     }
     return next_chunk(l, flushed);
+}
+
+/* How many events of the program words hold. */
+unsigned vt_events_in(const uint64_t *words, unsigned n)
+{
+    unsigned events = 0;
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
+        uint32_t what = (uint32_t)words[i], kind = VT_KIND(what);
+        events += what & VT_FUNCTION || (kind != VT_K_TIME && (kind < VT_K_LOST || kind > VT_K_THREAD));
+    }
+    return events;
 }
 
 /* Writes one record's first word with its time; returns where to go on. */
@@ -188,7 +248,7 @@ static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint6
 {
     if (now < l->last) { /* counters of two cores may differ by a few ticks */
         now = l->last;
-        l->clamped++;
+        VT_SET(l->clamped, l->clamped + 1);
     }
     uint64_t dt = now - l->last;
     if (dt >> 32) {
@@ -197,16 +257,17 @@ static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint6
         dt = 0;
     }
     *at++ = dt << 32 | (uint32_t)word;
-    l->last = now;
+    VT_SET(l->last, now);
     return at;
 }
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     uint64_t flushed = 0, lost;
-    if (VT_UNLIKELY(l->vforked) && vt_is_vfork_child(l)) return;
-    if (!room(l, n + ROOM_BESIDE, &flushed)) {
-        atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
+    if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
+    if (!room(l, n + ROOM_BESIDE, &flushed)) { /* what comes after the end is no part of the trace */
+        if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ON)
+            atomic_fetch_add_explicit(&l->lost, vt_events_in(words, n), memory_order_relaxed);
         return;
     }
     uint64_t *at = l->cursor;

@@ -20,7 +20,8 @@ struct module {
 };
 
 static struct module modules[MAX_MODULES];
-static _Atomic uint32_t module_count, adding;
+static _Atomic uint32_t module_count;
+static _Atomic uint32_t adding; /* lock: one thread changes the table; never held while the loader is asked */
 static _Atomic uint32_t next_slot;
 static _Atomic uint32_t generation; /* counts unloads: what a location cached before is void */
 
@@ -71,8 +72,8 @@ static int same(const struct module *a, const struct module *b)
            !memcmp(a->build_id, b->build_id, a->build_id_bytes);
 }
 
-/* Under `adding`. */
-static void define(struct vt_location *l, const struct module *m, const char *path)
+/* Under `adding`. 0: there is no room for it. */
+static int define(struct vt_location *l, const struct module *m, const char *path)
 {
     static char own[PATH_MAX];
     if (!path || !*path) { /* the executable has no name in the loader's list */
@@ -90,7 +91,7 @@ static void define(struct vt_location *l, const struct module *m, const char *pa
     vt_mp_str(&p, path);
     vt_mp_bin(&p, m->build_id, m->build_id_bytes);
     vt_mp_uint(&p, vt_now());
-    vt_define_end(l, &p);
+    return vt_define_end(l, &p);
 }
 
 static const struct module *known(uintptr_t address)
@@ -112,10 +113,10 @@ static const struct module *append(struct vt_location *l, struct search *s)
         }
     uint32_t span = (s->found.size + VT_PAGE - 1) & ~(VT_PAGE - 1), slot = atomic_load(&next_slot);
     if (n == MAX_MODULES || (uint64_t)slot + span > VT_CODE_MASK) return NULL;
-    atomic_store(&next_slot, slot + span);
     modules[n] = s->found;
     modules[n].slot = slot;
-    define(l, &modules[n], s->path);
+    if (!define(l, &modules[n], s->path)) return NULL;
+    atomic_store(&next_slot, slot + span);
     atomic_store(&modules[n].live, 1);
     atomic_store_explicit(&module_count, n + 1, memory_order_release);
     return &modules[n];
@@ -125,16 +126,19 @@ static const struct module *add(struct vt_location *l, uintptr_t address)
 {
     struct search s = {.address = address};
     const struct module *m;
-    uint32_t free = 0;
+    uint64_t mask;
     if (!dl_iterate_phdr(look, &s)) return NULL;
-    while (!atomic_compare_exchange_weak(&adding, &free, 1)) {
-        free = 0;
-        VT_SYS0(sched_yield);
-    }
+    vt_lock(&adding, &mask);
     m = known(address);
     if (!m) m = append(l, &s);
-    atomic_store(&adding, 0);
+    vt_unlock(&adding, &mask);
     return m;
+}
+
+static void empty_cache(struct vt_location *l)
+{
+    VT_SET(l->code_size[0], 0);
+    VT_SET(l->code_size[1], 0);
 }
 
 /* The offset of a function in the code space, by the location's two cached modules, the table, or the loader.
@@ -142,10 +146,10 @@ static const struct module *add(struct vt_location *l, uintptr_t address)
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
 {
     uint32_t before = atomic_load(&generation);
-    int hit = address - l->code_base[1] < l->code_size[1];
     uintptr_t base = l->code_base[1];
-    uint32_t size = l->code_size[1], slot = l->code_slot[1];
-    if (address - l->code_base[0] < l->code_size[0]) return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
+    uint32_t size = VT_READ(l->code_size[1]), slot = l->code_slot[1];
+    int hit = address - base < size;
+    if (address - l->code_base[0] < VT_READ(l->code_size[0])) return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
     if (!hit) {
         const struct module *m = known(address);
         if (!m) m = add(l, address);
@@ -155,55 +159,59 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
         slot = m->slot;
     }
     l->code_base[1] = l->code_base[0];
-    l->code_size[1] = l->code_size[0];
+    VT_SET(l->code_size[1], VT_READ(l->code_size[0]));
     l->code_slot[1] = l->code_slot[0];
     l->code_base[0] = base;
-    l->code_size[0] = size;
+    __atomic_store_n(&l->code_size[0], size, __ATOMIC_SEQ_CST); /* before the next line looks for an unload */
     l->code_slot[0] = slot;
-    if (before != atomic_load(&generation)) l->code_size[0] = l->code_size[1] = 0; /* an unload came between */
+    if (before != atomic_load(&generation)) empty_cache(l);
     return slot + (uint32_t)(address - base);
 }
 
+struct loaded {
+    uint32_t count;
+    uint8_t bits[MAX_MODULES / 8];
+};
+
 static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
 {
-    uint8_t *loaded = data;
-    uint32_t n = atomic_load(&module_count);
+    struct loaded *loaded = data;
     (void)bytes;
-    for (uint32_t m = 0; m < n; m++)
+    for (uint32_t m = 0; m < loaded->count; m++)
         if (modules[m].bias == info->dlpi_addr)
             for (int i = 0; i < info->dlpi_phnum; i++)
-                if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == modules[m].start) loaded[m] = 1;
+                if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == modules[m].start) loaded->bits[m / 8] |= 1 << m % 8;
     return 0;
 }
 
-/* Another library may come to lie where an unloaded one was: it must get a range of its own. */
+/* Another library may come to lie where an unloaded one was: it must get a range of its own. One that is loaded again
+   before it is marked here comes back to life at its next look-up.                                                    */
 static void forget_unloaded(void)
 {
-    static uint8_t loaded[MAX_MODULES];
-    uint32_t n = atomic_load(&module_count), free = 0, gone = 0;
-    while (!atomic_compare_exchange_weak(&adding, &free, 1)) {
-        free = 0;
-        VT_SYS0(sched_yield);
-    }
-    memset(loaded, 0, n);
-    dl_iterate_phdr(mark_loaded, loaded);
-    for (uint32_t i = 0; i < n; i++)
-        if (!loaded[i] && atomic_exchange(&modules[i].live, 0)) gone++;
-    atomic_store(&adding, 0);
+    struct loaded loaded = {.count = atomic_load_explicit(&module_count, memory_order_acquire)};
+    uint32_t gone = 0;
+    uint64_t mask;
+    dl_iterate_phdr(mark_loaded, &loaded);
+    vt_lock(&adding, &mask);
+    for (uint32_t m = 0; m < loaded.count; m++)
+        if (!(loaded.bits[m / 8] & 1 << m % 8) && atomic_exchange(&modules[m].live, 0)) gone++;
+    vt_unlock(&adding, &mask);
     if (!gone) return;
     atomic_fetch_add(&generation, 1);
-    for (uint32_t i = 0; i < atomic_load(&vt_process.locations); i++) {
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) l->code_size[0] = l->code_size[1] = 0;
+        if (l) empty_cache(l);
     }
 }
 
 __attribute__((visibility("default"))) int dlclose(void *handle)
 {
-    static int (*real)(void *);
+    static void *_Atomic next;
+    int (*real)(void *);
     int saved = errno;
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "dlclose");
+    if (!atomic_load(&next)) atomic_store(&next, dlsym(RTLD_NEXT, "dlclose"));
     errno = saved;
+    *(void **)&real = atomic_load(&next);
     int result = real(handle);
     if (atomic_load(&module_count)) forget_unloaded();
     return result;

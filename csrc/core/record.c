@@ -6,23 +6,23 @@
 
 /* For an event that came while its thread was recording: a signal handler's, which is lost, or the first one after
    siglongjmp left a recording for good. NULL: lost, and counted.                                                   */
-static struct vt_location *not_busy(struct vt_location *l)
+static struct vt_location *not_busy(struct vt_location *l, unsigned events)
 {
     if (vt_busy_is_stale(l->busy, vt_stack_pointer())) {
-        l->busy = 0;
+        vt_location_mend(l);
         return l;
     }
     l->lost_why = VT_LOST_SIGNAL;
-    atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
-    l->limit = NULL; /* the next event takes the slow path and tells of the loss */
+    atomic_fetch_add_explicit(&l->lost, events, memory_order_relaxed);
+    VT_SET(l->limit, NULL); /* the next event takes the slow path and tells of the loss */
     return NULL;
 }
 
-/* The calling thread's location, free to record. */
-struct vt_location *vt_location_to_record(void)
+/* The calling thread's location, free to record so many events. */
+struct vt_location *vt_location_to_record(unsigned events)
 {
-    struct vt_location *l = vt_location_of_thread();
-    return l && VT_UNLIKELY(l->busy) ? not_busy(l) : l;
+    struct vt_location *l = vt_location_of_thread(events);
+    return l && VT_UNLIKELY(VT_READ(l->busy)) ? not_busy(l, events) : l;
 }
 
 /* All but the first word. Most calls write up to 8, for which a jump is cheaper than a loop. */
@@ -46,15 +46,15 @@ static inline void copy(uint64_t *at, const uint64_t *words, unsigned n)
 void vt_write(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_here;
-    if (VT_UNLIKELY(!l || l->busy))
-        if (!(l = vt_location_to_record())) return;
+    if (VT_UNLIKELY(!l || VT_READ(l->busy)))
+        if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
-    if (VT_UNLIKELY(at + n > l->limit || dt >> 32)) vt_put(l, words, n, now);
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
         copy(at, words, n);
-        l->last = now;
+        VT_SET(l->last, now);
         vt_publish(l, at + n);
     }
     vt_busy_end(l);

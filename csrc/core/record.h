@@ -37,14 +37,14 @@ static inline uintptr_t vt_stack_pointer(void)
 /* Between begin and end a signal handler of this thread records nothing. */
 static inline void vt_busy_begin(struct vt_location *l)
 {
-    l->busy = vt_stack_pointer();
+    VT_SET(l->busy, vt_stack_pointer());
     atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void vt_busy_end(struct vt_location *l)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    l->busy = 0;
+    VT_SET(l->busy, 0);
 }
 
 /* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie

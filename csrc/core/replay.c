@@ -65,7 +65,7 @@ static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
 void vt_replay(struct vt_location *l, struct vt_chunk *c)
 {
     struct walk k = {l->depth, 0, l->open, l->filter};
-    uint32_t n = vt_chunk_used(c) / 8, records = 0;
+    uint32_t n = c->used / 8, records = 0;
     const uint64_t *w = vt_chunk_words(c);
     for (uint32_t i = 0; i < n; records++) {
         uint32_t what = (uint32_t)w[i];
@@ -86,5 +86,21 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
     l->nopen = k.depth < VT_OPEN_MAX ? k.depth : VT_OPEN_MAX;
     c->records = records;
     c->classes = k.found;
-    l->records += records;
+    VT_SET(l->records, l->records + records);
+}
+
+/* The time of a chunk's last published record; lost: the events that had been told as lost then. */
+uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost)
+{
+    uint32_t n = vt_chunk_used(c) / 8;
+    const uint64_t *w = vt_chunk_words(c);
+    uint64_t now = c->ticks;
+    *lost = c->lost;
+    for (uint32_t i = 0; i < n; i += 1 + VT_WORDS((uint32_t)w[i])) {
+        uint32_t what = (uint32_t)w[i], kind = what & VT_FUNCTION ? 0 : VT_KIND(what);
+        now += w[i] >> 32;
+        if (kind == VT_K_TIME) now += w[i + 1];
+        else if (kind == VT_K_LOST) *lost += w[i + 1];
+    }
+    return now;
 }

@@ -49,15 +49,17 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
 #define VT_SYS4(name, a, b, c, d) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define VT_SYS6(name, a, b, c, d, e, f) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* Writes may send signals whose default ends the program: SIGXFSZ at a limit on file sizes, SIGPIPE when nobody reads
-   standard error any more.                                                                                            */
-#define VT_WRITE_SIGNALS (1ull << (SIGXFSZ - 1) | 1ull << (SIGPIPE - 1))
+/* Between hold and release no signal handler of the thread runs, so that siglongjmp or cancellation leaves nothing half
+   done. Signals that a fault of this thread raises come through: the program may have a handler that reports them.    */
+#define VT_SIGNAL(number) (1ull << ((number) - 1))
+#define VT_FAULTS (VT_SIGNAL(SIGSEGV) | VT_SIGNAL(SIGBUS) | VT_SIGNAL(SIGFPE) | VT_SIGNAL(SIGILL) | VT_SIGNAL(SIGTRAP))
 
-static inline void vt_hold_signals(uint64_t *old)
-{
-    uint64_t set = VT_WRITE_SIGNALS;
-    VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8);
-}
+static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8); }
+static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
+
+/* Our writes may have sent signals whose default ends the program: SIGXFSZ at a limit on file sizes, SIGPIPE when nobody
+   reads standard error any more. These are taken back.                                                                 */
+#define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
 
 static inline void vt_release_signals(const uint64_t *old)
 {
@@ -65,6 +67,20 @@ static inline void vt_release_signals(const uint64_t *old)
     struct timespec none = {0, 0};
     if (set) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
     VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+}
+
+/* Whether a signal waits that came while signals were held. */
+static inline int vt_signal_waits(const uint64_t *old)
+{
+    uint64_t waiting = 0;
+    VT_SYS2(rt_sigpending, &waiting, 8);
+    return (waiting & ~*old & ~VT_WRITE_SIGNALS & ~VT_FAULTS) != 0;
+}
+
+static inline void vt_pause(void)
+{
+    struct timespec t = {0, 100000};
+    VT_SYS2(nanosleep, &t, NULL);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "internal.h"
 
 struct vt_text vt_text_into(char *memory, size_t bytes)
@@ -34,7 +35,7 @@ void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
 long vt_read_file(const char *path, char *into, size_t bytes)
 {
-    long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), n = 0, got;
+    long fd = vt_open(path, O_RDONLY, 0), n = 0, got;
     if (fd < 0) return fd;
     while ((size_t)n < bytes - 1 && (got = VT_SYS3(read, fd, into + n, bytes - 1 - (size_t)n)) > 0) n += got;
     VT_SYS1(close, fd);
@@ -42,23 +43,40 @@ long vt_read_file(const char *path, char *into, size_t bytes)
     return n;
 }
 
-/* Not on the stack, which may be a signal handler's small one. Two threads that speak at once wait for each other. */
+/* What standard error was when the program started. It may have become something else: after close(2) the next file that
+   the program opens, where a message would be damage.                                                                   */
+static struct stat standard_error;
+
+static int is_standard_error(void)
+{
+    struct stat now;
+    return VT_SYS2(fstat, 2, &now) >= 0 && now.st_ino == standard_error.st_ino && now.st_dev == standard_error.st_dev &&
+           now.st_rdev == standard_error.st_rdev;
+}
+
+void vt_text_start(void)
+{
+    if (VT_SYS2(fstat, 2, &standard_error) < 0) standard_error.st_ino = 0;
+}
+
+/* Not on the stack, which may be a signal handler's small one. Two threads that speak at once wait for each other. Signals
+   are not held: who reads standard error may be slow, and the program must be able to end.                              */
 static void say(const char *format, va_list args)
 {
     static char line[1400] = "vtrace: ";
-    static _Atomic int speaking;
+    static _Atomic uint32_t speaking;
     uint64_t mask;
-    int saved = errno, free = 0;
-    for (int i = 0; !atomic_compare_exchange_strong(&speaking, &free, 1); i++, free = 0) {
+    int saved = errno;
+    for (int i = 0; !vt_try_lock(&speaking); i++) {
         if (i == 1000) return;
         VT_SYS0(sched_yield);
     }
     int n = vsnprintf(line + 8, sizeof line - 10, format, args);
     errno = saved;
-    if (n >= 0) {
+    if (n >= 0 && is_standard_error()) {
         size_t length = strlen(line);
         line[length++] = '\n';
-        vt_hold_signals(&mask);
+        vt_block_signals(VT_WRITE_SIGNALS, &mask);
         VT_SYS3(write, 2, line, length);
         vt_release_signals(&mask);
     }
@@ -87,4 +105,22 @@ void vt_warn(const char *format, ...)
     va_start(args, format);
     say(format, args);
     va_end(args);
+}
+
+const char *vt_reason(long error)
+{
+    switch (error) {
+    case -ENOSPC:
+    case -EDQUOT: return "no space left";
+    case -EFBIG: return "file size limit";
+    case -EMFILE:
+    case -ENFILE: return "too many open files";
+    case -ENOENT: return "no such directory";
+    case -EACCES:
+    case -EPERM:
+    case -EROFS: return "permission denied";
+    case -EOPNOTSUPP: return "the file system cannot reserve space";
+    case -ENOMEM: return "no memory";
+    default: return "input or output error";
+    }
 }

@@ -70,7 +70,7 @@ __asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
 /* Whether this is the child of a vfork: it records nothing. In the parent the location gets its room back. */
 int vt_is_vfork_child(struct vt_location *l)
 {
-    if ((uint32_t)VT_SYS0(getpid) != vt_process.pid) return 1;
-    l->vforked = 0;
+    if (vt_is_other_process()) return 1;
+    VT_SET(l->vforked, 0);
     return 0;
 }

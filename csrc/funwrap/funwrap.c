@@ -5,26 +5,22 @@
 
 static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint32_t leave)
 {
-    struct vt_location *l = vt_location_to_record();
-    uint64_t words[2];
+    struct vt_location *l = vt_location_to_record(1);
+    uint64_t words[2] = {VT_FUNCTION | leave, function};
     if (!l) return;
     vt_busy_begin(l);
     uint64_t now = vt_now();
-    if (l->stopped) atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
-    else {
-        uint32_t offset = vt_code_offset(l, function);
-        words[0] = VT_FUNCTION | leave | offset;
-        words[1] = function;
-        if (offset == VT_CODE_UNKNOWN) words[0] = VT_HEAD(leave ? VT_K_LEAVE_ADDRESS : VT_K_ENTER_ADDRESS, 1, 0);
-        vt_put(l, words, offset == VT_CODE_UNKNOWN ? 2 : 1, now);
-    }
+    uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function); /* who has stopped only counts */
+    if (offset == VT_CODE_UNKNOWN) words[0] = VT_HEAD(leave ? VT_K_LEAVE_ADDRESS : VT_K_ENTER_ADDRESS, 1, 0);
+    else words[0] |= offset;
+    vt_put(l, words, offset == VT_CODE_UNKNOWN ? 2 : 1, now);
     vt_busy_end(l);
 }
 
 static inline __attribute__((always_inline)) void record(uintptr_t function, uint32_t leave)
 {
     struct vt_location *l = vt_here;
-    if (VT_UNLIKELY(!l || l->busy)) {
+    if (VT_UNLIKELY(!l || VT_READ(l->busy))) {
         record_slow(function, leave);
         return;
     }
@@ -33,14 +29,14 @@ static inline __attribute__((always_inline)) void record(uintptr_t function, uin
     uintptr_t offset = function - l->code_base[0];
     uint32_t slot = l->code_slot[0];
     dt = now - l->last;
-    if (VT_UNLIKELY(offset >= l->code_size[0])) { /* the executable and one library take turns: neither is looked up */
+    if (VT_UNLIKELY(offset >= VT_READ(l->code_size[0]))) { /* two modules that take turns are not looked up */
         offset = function - l->code_base[1];
         slot = l->code_slot[1];
-        if (offset >= l->code_size[1]) goto slow;
+        if (offset >= VT_READ(l->code_size[1])) goto slow;
     }
-    if (VT_UNLIKELY(at >= l->limit || dt >> 32)) goto slow;
+    if (VT_UNLIKELY(at >= VT_READ(l->limit) || dt >> 32)) goto slow;
     *at = dt << 32 | VT_FUNCTION | leave | (slot + (uint32_t)offset);
-    l->last = now;
+    VT_SET(l->last, now);
     vt_publish(l, at + 1);
     vt_busy_end(l);
     return;

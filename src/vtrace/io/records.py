@@ -97,7 +97,7 @@ CHUNK = np.dtype(
     [
         ("location", "<u4"), ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("ticks", "<u8"),
         ("pair", CLOCK_PAIR), ("lost", "<u8"), ("depth", "<u4"), ("nopen", "<u4"), ("head", "<u2"), ("state", "u1"),
-        ("content", "u1"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"), ("unused", "<u4"),
+        ("content", "u1"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"), ("used", "<u4"),
         ("open", "<u8", OPEN_MAX),
     ]
 )  # fmt: skip
