@@ -155,7 +155,7 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
         word += next(words, "") if word in ("-L", "-l") else ""
         if word.startswith("-L"):
             directories.append(Path(word[2:]))
-        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or word[0] != "-" and ".so" in word):
+        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and ".so" in word)):
             libraries.append(word)
     for library in libraries:
         for path in _behind_script(_locate(library, directories, compiler)):
