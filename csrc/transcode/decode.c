@@ -185,6 +185,7 @@ int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *e
     error->offset = 0;
     if (row->raw_bytes > VT_RAW_MAX || (row->content == VT_EVENTS && row->raw_bytes % 8))
         return vt_fail(error, VT_BAD_DATA, "%u bytes of records", row->raw_bytes);
+    if (row->ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
     if (!row->form) return decode_block(d, row, error);
     struct vt_chunk head;
     memcpy(&head, (const void *)(uintptr_t)row->address, sizeof head);

@@ -55,7 +55,7 @@ VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size)
     }
     VT_OTF2_FUNCTIONS(VT_OTF2_FIND)
 #undef VT_OTF2_FIND
-    vt_otf2.Error_RegisterCallback((void *)&on_error, NULL);
+    vt_otf2.Error_RegisterCallback(on_error, NULL);
     return VT_OK;
 }
 
@@ -73,7 +73,7 @@ VT_EXPORT const char *vt_kernel_event(uint32_t number)
 static uint8_t pre_flush(void *user, uint8_t file, uint64_t location, void *caller, bool final)
 {
     (void)user, (void)file, (void)location, (void)caller, (void)final;
-    return 1; /* OTF2_FLUSH */
+    return VT_OTF2_FLUSH;
 }
 
 /* A buffer of libotf2 has one chunk and writes it when it is full. By default it collects 128 MiB first, and when the
@@ -108,58 +108,47 @@ static void free_chunks(void *user, uint8_t file, uint64_t location, void **buff
     }
 }
 
-static int32_t lock_create(void *user, void **lock)
+/* A lock is a pthread_mutex_t. */
+static uint32_t lock_create(void *user, struct OTF2_LockObject **lock)
 {
     (void)user;
     pthread_mutex_t *mutex = malloc(sizeof *mutex);
     if (!mutex || pthread_mutex_init(mutex, NULL)) {
         free(mutex);
-        return 1; /* OTF2_CALLBACK_INTERRUPT */
+        return VT_OTF2_CALLBACK_ERROR;
     }
-    *lock = mutex;
-    return 0;
+    *lock = (struct OTF2_LockObject *)mutex;
+    return VT_OTF2_CALLBACK_SUCCESS;
 }
 
-static int32_t lock_destroy(void *user, void *lock)
+static uint32_t lock_destroy(void *user, struct OTF2_LockObject *lock)
 {
     (void)user;
-    if (lock) pthread_mutex_destroy(lock);
+    if (lock) pthread_mutex_destroy((pthread_mutex_t *)lock);
     free(lock);
-    return 0;
+    return VT_OTF2_CALLBACK_SUCCESS;
 }
 
-static int32_t lock_lock(void *user, void *lock)
+static uint32_t lock_lock(void *user, struct OTF2_LockObject *lock)
 {
     (void)user;
-    return pthread_mutex_lock(lock) != 0;
+    return pthread_mutex_lock((pthread_mutex_t *)lock) ? VT_OTF2_CALLBACK_ERROR : VT_OTF2_CALLBACK_SUCCESS;
 }
 
-static int32_t lock_unlock(void *user, void *lock)
+static uint32_t lock_unlock(void *user, struct OTF2_LockObject *lock)
 {
     (void)user;
-    return pthread_mutex_unlock(lock) != 0;
+    return pthread_mutex_unlock((pthread_mutex_t *)lock) ? VT_OTF2_CALLBACK_ERROR : VT_OTF2_CALLBACK_SUCCESS;
 }
 
 VT_EXPORT int32_t vt_kernel_prepare(void *archive)
 {
-    static const struct {
-        uint8_t (*pre)(void *, uint8_t, uint64_t, void *, bool);
-        uint64_t (*post)(void *, uint8_t, uint64_t);
-    } flush = {pre_flush, NULL};
-    static const struct {
-        void (*release)(void *);
-        int32_t (*create)(void *, void **);
-        int32_t (*destroy)(void *, void *);
-        int32_t (*lock)(void *, void *);
-        int32_t (*unlock)(void *, void *);
-    } locking = {NULL, lock_create, lock_destroy, lock_lock, lock_unlock};
-    static const struct {
-        void *(*allocate)(void *, uint8_t, uint64_t, void **, uint64_t);
-        void (*free_all)(void *, uint8_t, uint64_t, void **, bool);
-    } memory = {take_chunk, free_chunks};
-    int32_t code = vt_otf2.Archive_SetFlushCallbacks(archive, &flush, NULL);
-    if (!code) code = vt_otf2.Archive_SetMemoryCallbacks(archive, &memory, NULL);
-    return code ? code : vt_otf2.Archive_SetLockingCallbacks(archive, &locking, NULL);
+    static const struct vt_otf2_flush flush = {pre_flush, NULL};
+    static const struct vt_otf2_memory memory = {take_chunk, free_chunks};
+    static const struct vt_otf2_locking locking = {NULL, lock_create, lock_destroy, lock_lock, lock_unlock};
+    int32_t code = vt_otf2.Archive_SetFlushCallbacks(archive, (const void *)&flush, NULL);
+    if (!code) code = vt_otf2.Archive_SetMemoryCallbacks(archive, (const void *)&memory, NULL);
+    return code ? code : vt_otf2.Archive_SetLockingCallbacks(archive, (const void *)&locking, NULL);
 }
 
 VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of libotf2 that the kernel calls, with their own prototypes: the library lies inside the otf2
-   package, which has no header. A test compares this list with the bindings' argument types.                  */
+/* What the kernel knows of libotf2, with its own prototypes: the library lies inside the otf2 package, which has no
+   header. Tests compare all of it with the bindings, and with OTF2's own header where that is installed: types have
+   OTF2's names so that both can be included.                                                                     */
 #ifndef VT_OTF2_H
 #define VT_OTF2_H
 
@@ -8,36 +9,82 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct OTF2_Archive_struct OTF2_Archive;
+typedef struct OTF2_EvtWriter_struct OTF2_EvtWriter;
+typedef struct OTF2_AttributeList_struct OTF2_AttributeList;
+struct OTF2_FlushCallbacks;
+struct OTF2_MemoryCallbacks;
+struct OTF2_LockingCallbacks;
+struct OTF2_LockObject;
+union OTF2_MetricValue_union;
+typedef int32_t vt_otf2_error(void *user, const char *file, uint64_t line, const char *function, int32_t code,
+                              const char *format, va_list values);
+
+/* The members of these three, in their order. */
+struct vt_otf2_flush {
+    uint8_t (*pre_flush)(void *, uint8_t, uint64_t, void *, bool);
+    uint64_t (*post_flush)(void *, uint8_t, uint64_t);
+};
+struct vt_otf2_memory {
+    void *(*allocate)(void *, uint8_t, uint64_t, void **, uint64_t);
+    void (*free_all)(void *, uint8_t, uint64_t, void **, bool);
+};
+struct vt_otf2_locking {
+    void (*release)(void *);
+    uint32_t (*create)(void *, struct OTF2_LockObject **);
+    uint32_t (*destroy)(void *, struct OTF2_LockObject *);
+    uint32_t (*lock)(void *, struct OTF2_LockObject *);
+    uint32_t (*unlock)(void *, struct OTF2_LockObject *);
+};
+
+/* X(name, value) */
+#define VT_OTF2_CONSTANTS(X)                                                                                          \
+    X(FLUSH, 1)                                                                                                       \
+    X(CALLBACK_SUCCESS, 0)                                                                                            \
+    X(CALLBACK_ERROR, 1)                                                                                              \
+    X(MEASUREMENT_ON, 1)                                                                                              \
+    X(MEASUREMENT_OFF, 2)                                                                                             \
+    X(COLLECTIVE_ROOT_THIS_GROUP, 0xfffffffdu)                                                                        \
+    X(COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, 22)
+
+enum vt_otf2_constant {
+#define VT_OTF2_CONSTANT(name, value) VT_OTF2_##name = value,
+    VT_OTF2_CONSTANTS(VT_OTF2_CONSTANT)
+#undef VT_OTF2_CONSTANT
+};
+
 /* X(return type, name, argument types). Every event begins with writer, attribute list, time. */
+#define VT_OTF2_HEAD OTF2_EvtWriter *, OTF2_AttributeList *, uint64_t
 #define VT_OTF2_EVENTS(X)                                                                                             \
-    X(int32_t, EvtWriter_Enter, (void *, void *, uint64_t, uint32_t))                                                 \
-    X(int32_t, EvtWriter_Leave, (void *, void *, uint64_t, uint32_t))                                                 \
-    X(int32_t, EvtWriter_BufferFlush, (void *, void *, uint64_t, uint64_t))                                           \
-    X(int32_t, EvtWriter_MeasurementOnOff, (void *, void *, uint64_t, uint8_t))                                       \
-    X(int32_t, EvtWriter_MpiSend, (void *, void *, uint64_t, uint32_t, uint32_t, uint32_t, uint64_t))                 \
-    X(int32_t, EvtWriter_MpiRecv, (void *, void *, uint64_t, uint32_t, uint32_t, uint32_t, uint64_t))                 \
-    X(int32_t, EvtWriter_MpiIsend, (void *, void *, uint64_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))      \
-    X(int32_t, EvtWriter_MpiIsendComplete, (void *, void *, uint64_t, uint64_t))                                      \
-    X(int32_t, EvtWriter_MpiIrecvRequest, (void *, void *, uint64_t, uint64_t))                                       \
-    X(int32_t, EvtWriter_MpiIrecv, (void *, void *, uint64_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))      \
-    X(int32_t, EvtWriter_MpiRequestTest, (void *, void *, uint64_t, uint64_t))                                        \
-    X(int32_t, EvtWriter_MpiRequestCancelled, (void *, void *, uint64_t, uint64_t))                                   \
-    X(int32_t, EvtWriter_MpiCollectiveBegin, (void *, void *, uint64_t))                                              \
+    X(int32_t, EvtWriter_Enter, (VT_OTF2_HEAD, uint32_t))                                                             \
+    X(int32_t, EvtWriter_Leave, (VT_OTF2_HEAD, uint32_t))                                                             \
+    X(int32_t, EvtWriter_BufferFlush, (VT_OTF2_HEAD, uint64_t))                                                       \
+    X(int32_t, EvtWriter_MeasurementOnOff, (VT_OTF2_HEAD, uint8_t))                                                   \
+    X(int32_t, EvtWriter_MpiSend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                             \
+    X(int32_t, EvtWriter_MpiRecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                             \
+    X(int32_t, EvtWriter_MpiIsend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                  \
+    X(int32_t, EvtWriter_MpiIsendComplete, (VT_OTF2_HEAD, uint64_t))                                                  \
+    X(int32_t, EvtWriter_MpiIrecvRequest, (VT_OTF2_HEAD, uint64_t))                                                   \
+    X(int32_t, EvtWriter_MpiIrecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                  \
+    X(int32_t, EvtWriter_MpiRequestTest, (VT_OTF2_HEAD, uint64_t))                                                    \
+    X(int32_t, EvtWriter_MpiRequestCancelled, (VT_OTF2_HEAD, uint64_t))                                               \
+    X(int32_t, EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD))                                                          \
     X(int32_t, EvtWriter_MpiCollectiveEnd,                                                                            \
-      (void *, void *, uint64_t, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))                                    \
-    X(int32_t, EvtWriter_NonBlockingCollectiveRequest, (void *, void *, uint64_t, uint64_t))                          \
+      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))                                                \
+    X(int32_t, EvtWriter_NonBlockingCollectiveRequest, (VT_OTF2_HEAD, uint64_t))                                      \
     X(int32_t, EvtWriter_NonBlockingCollectiveComplete,                                                               \
-      (void *, void *, uint64_t, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t))                          \
-    X(int32_t, EvtWriter_CommCreate, (void *, void *, uint64_t, uint32_t))                                            \
-    X(int32_t, EvtWriter_CommDestroy, (void *, void *, uint64_t, uint32_t))                                           \
-    X(int32_t, EvtWriter_Metric, (void *, void *, uint64_t, uint32_t, uint8_t, const void *, const void *))
+      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t))                                      \
+    X(int32_t, EvtWriter_CommCreate, (VT_OTF2_HEAD, uint32_t))                                                        \
+    X(int32_t, EvtWriter_CommDestroy, (VT_OTF2_HEAD, uint32_t))                                                       \
+    X(int32_t, EvtWriter_Metric,                                                                                      \
+      (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))
 
 #define VT_OTF2_FUNCTIONS(X)                                                                                          \
     VT_OTF2_EVENTS(X)                                                                                                 \
-    X(int32_t, Archive_SetFlushCallbacks, (void *, const void *, void *))                                             \
-    X(int32_t, Archive_SetLockingCallbacks, (void *, const void *, void *))                                           \
-    X(int32_t, Archive_SetMemoryCallbacks, (void *, const void *, void *))                                            \
-    X(void *, Error_RegisterCallback, (void *, void *))
+    X(int32_t, Archive_SetFlushCallbacks, (OTF2_Archive *, const struct OTF2_FlushCallbacks *, void *))               \
+    X(int32_t, Archive_SetLockingCallbacks, (OTF2_Archive *, const struct OTF2_LockingCallbacks *, void *))           \
+    X(int32_t, Archive_SetMemoryCallbacks, (OTF2_Archive *, const struct OTF2_MemoryCallbacks *, void *))             \
+    X(vt_otf2_error *, Error_RegisterCallback, (vt_otf2_error *, void *))
 
 struct vt_otf2 {
 #define VT_OTF2_POINTER(type, name, arguments) type(*name) arguments;

@@ -107,17 +107,20 @@ static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
         hole |= here;
         /* A hole may have swallowed the block where a function was new. */
         if (hole && classes & VT_CLASS_FUNCTION) classes |= VT_CLASS_NEW_CODE;
+        error->row = i;
+        error->offset = 0;
         if (!here && !(classes & wanted)) {
+            if (row->end_ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
             if (row->end_ticks > found->last_ticks) found->last_ticks = row->end_ticks;
             continue;
         }
-        error->row = i;
         int code = vt_decode(d, row, error);
         if (code) return code;
         f->ticks = row->ticks;
         if (here) code = add_open(f, d);
         if (!code) code = add_records(f, d->words, row->raw_bytes / 8, error);
         if (code) return code;
+        if (f->ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
         if (f->ticks > found->last_ticks) found->last_ticks = f->ticks;
         vt_release(d, row);
     }

@@ -8,9 +8,6 @@
 /* Looking in vain for the enter of a stray leave may cost this much in total; then only the top is searched. */
 #define SEARCH_CREDIT (1u << 28)
 #define SEARCH_MIN 1024u
-#define ROOT_SPECIAL 0xfffffffdu /* OTF2's roots without a rank: this group, self, none */
-#define OPERATIONS 23u           /* OTF2_CollectiveOp */
-enum { MEASUREMENT_ON = 1, MEASUREMENT_OFF = 2 };
 
 /* What was entered: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
 #define ENTER_KEY (1ull << 32)
@@ -203,7 +200,8 @@ static inline uint32_t comm_of(struct pass *p, uint32_t what)
 
 static inline uint32_t peer_of(const struct pass *p, uint32_t what, uint32_t peer)
 {
-    return peer < ROOT_SPECIAL ? peer + p->maps->comm_peer_offset[VT_ID(what)] : peer;
+    /* From there on: this group, self, none. */
+    return peer < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? peer + p->maps->comm_peer_offset[VT_ID(what)] : peer;
 }
 
 static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
@@ -254,7 +252,8 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
     if (VT_KIND(what) == VT_K_COMM_DESTROY)
         return done(p, VT_N_EvtWriter_CommDestroy, vt_otf2.EvtWriter_CommDestroy(o, NULL, t, comm));
     uint32_t op = (uint32_t)w[0], root = peer_of(p, what, (uint32_t)(w[0] >> 32));
-    if (op >= OPERATIONS) return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
+    if (op > VT_OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE)
+        return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
     if (VT_KIND(what) == VT_K_COLL_END)
         return done(p, VT_N_EvtWriter_MpiCollectiveEnd,
                     vt_otf2.EvtWriter_MpiCollectiveEnd(o, NULL, t, (uint8_t)op, comm, root, w[1], w[2]));
@@ -270,7 +269,8 @@ static int metric(struct pass *p, uint64_t t, uint32_t what, const uint64_t *val
         return VT_OK;
     }
     const uint8_t *type = &p->maps->metric_types[id];
-    return done(p, VT_N_EvtWriter_Metric, vt_otf2.EvtWriter_Metric(p->writer, NULL, t, global, 1, type, value));
+    const void *values = value;
+    return done(p, VT_N_EvtWriter_Metric, vt_otf2.EvtWriter_Metric(p->writer, NULL, t, global, 1, type, values));
 }
 
 static int flush(struct pass *p, uint64_t t, uint64_t ticks)
@@ -295,7 +295,7 @@ static int on_off(struct pass *p, uint64_t t, uint32_t kind)
     if (kind == VT_K_OFF && !p->off) p->off_since = t;
     if (kind == VT_K_ON && p->off) p->result->off_ns += t - p->off_since;
     if (kind != VT_K_LIMIT) p->off = kind == VT_K_OFF;
-    uint8_t mode = kind == VT_K_ON ? MEASUREMENT_ON : MEASUREMENT_OFF;
+    uint8_t mode = kind == VT_K_ON ? VT_OTF2_MEASUREMENT_ON : VT_OTF2_MEASUREMENT_OFF;
     return done(p, VT_N_EvtWriter_MeasurementOnOff, vt_otf2.EvtWriter_MeasurementOnOff(p->writer, NULL, t, mode));
 }
 
@@ -375,6 +375,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         p->ticks = rows[i].ticks;
         if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d);
         if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
+        if (!code && p->ticks > VT_TICKS_MAX) code = vt_fail(p->error, VT_BAD_DATA, "impossible time");
         if (code) return code;
         vt_release(d, &rows[i]);
     }

@@ -14,6 +14,7 @@
 #define VT_RAW_MAX (VT_CHUNK_SIZE - VT_CHUNK_DATA)
 #define VT_WORDS_MAX (VT_RAW_MAX / 8)
 #define VT_UNMAPPED 0xffffffffu
+#define VT_TICKS_MAX (UINT64_MAX >> 1) /* no counter comes so far */
 
 enum vt_result { VT_OK, VT_BAD_LIBRARY, VT_BAD_DATA, VT_BAD_OTF2, VT_NO_MEMORY, VT_BAD_ARGUMENT };
 

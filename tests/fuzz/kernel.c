@@ -51,7 +51,7 @@ static int32_t event(enum vt_event number, const void *writer, const void *attri
     return 0;
 }
 
-#define HEAD void *w, void *a, uint64_t t
+#define HEAD OTF2_EvtWriter *w, OTF2_AttributeList *a, uint64_t t
 
 static int32_t enter(HEAD, uint32_t region)
 {
@@ -84,11 +84,11 @@ static int32_t on_off(HEAD, uint8_t mode)
     return event(VT_N_EvtWriter_MeasurementOnOff, w, a, t);
 }
 
-static int32_t metric(HEAD, uint32_t id, uint8_t n, const void *types, const void *values)
+static int32_t metric(HEAD, uint32_t id, uint8_t n, const uint8_t *types, const union OTF2_MetricValue_union *values)
 {
     uint64_t value;
     memcpy(&value, values, sizeof value);
-    INSIST(id == 0 && n == 1 && *(const uint8_t *)types == 10);
+    INSIST(id == 0 && n == 1 && *types == 10);
     return event(VT_N_EvtWriter_Metric, w, a, t);
 }
 
@@ -255,12 +255,13 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     return code;
 }
 
-/* A second opinion on all rows: whether they hold whole records only; no_address: one names what scans leave out. */
+/* A second opinion on all rows: whether all is whole; no_address: one names what scans leave out. */
 static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
 {
     static uint64_t words[VT_WORDS_MAX];
     struct vt_error error;
     for (uint32_t i = 0; i < n; i++) {
+        uint64_t ticks = rows[i].ticks;
         if (vt_kernel_decode(&rows[i], (uint8_t *)words, &error)) return 0;
         for (uint32_t k = 0, count = rows[i].raw_bytes / 8; k < count;) {
             uint32_t what = (uint32_t)words[k], payload = 0;
@@ -268,10 +269,12 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
                 payload = VT_WORDS(what);
                 if (!vt_record_words[VT_KIND(what)] || vt_record_words[VT_KIND(what)] != payload + 1) return 0;
             }
+            if (payload > count - k - 1) return 0;
+            ticks += (words[k] >> 32) + (VT_KIND(what) == VT_K_TIME && payload ? words[k + 1] : 0);
             k += 1 + payload;
-            if (k > count) return 0;
             *no_address |= VT_KIND(what) == VT_K_ENTER_ADDRESS && words[k - 1] == UINT64_MAX;
         }
+        if (ticks > VT_TICKS_MAX) return 0;
     }
     return 1;
 }

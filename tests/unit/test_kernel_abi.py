@@ -37,16 +37,26 @@ def test_index_rows(tmp_path: Path) -> None:
     assert found == {name: (field[1], field[0].itemsize) for name, field in INDEX.fields.items()}
 
 
-C_TYPES = {
-    "void *": ctypes.c_void_p, "const void *": ctypes.c_void_p, "uint8_t": ctypes.c_uint8, "uint32_t": ctypes.c_uint32,
-    "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32,
+OTF2_H = ROOT / "csrc/transcode/otf2.h"
+NUMBERS = {
+    "uint8_t": ctypes.c_uint8, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32,
 }  # fmt: skip
 
 
 def prototypes() -> list[tuple[str, str, list[str]]]:
-    text = (ROOT / "csrc/transcode/otf2.h").read_text().replace("\\\n", " ")
-    found = re.findall(r"X\((int32_t|void \*), (\w+),\s+\(([^()]*)\)\)", text)
+    text = OTF2_H.read_text().replace("\\\n", " ").replace("(VT_OTF2_HEAD", "(OTF2_EvtWriter *, void *, uint64_t")
+    found = re.findall(r"X\((int32_t|vt_otf2_error \*), (\w+),\s+\(([^()]*)\)\)", text)
     return [(name, result, [word.strip() for word in arguments.split(",")]) for result, name, arguments in found]
+
+
+def constants() -> dict[str, int]:
+    text = OTF2_H.read_text().replace("\\\n", " ")
+    part = text[text.index("VT_OTF2_CONSTANTS(X)") : text.index("enum vt_otf2_constant")]
+    return {name: int(value.rstrip("u"), 0) for name, value in re.findall(r"X\((\w+), (\w+)\)", part)}
+
+
+def own_shape(text: str) -> tuple[str, int]:
+    return shape(ctypes.c_void_p if text.endswith("*") else NUMBERS[text])
 
 
 def shape(ctype: type) -> tuple[str, int]:
@@ -70,18 +80,19 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
     assert wrapped is not None
     arrays = {"TypeArrayType": _otf2.Type * 1, "MetricValueArrayType": ctypes.c_uint64 * 1}
     theirs = eval(wrapped[1], {**vars(module), **arrays})  # the bindings' own text
-    assert [shape(t) for t in theirs] == [shape(C_TYPES[a]) for a in arguments]
+    assert [shape(t) for t in theirs] == [own_shape(a) for a in arguments]
     returned = eval(wrapped[2], dict(vars(module)))
-    assert shape(returned) == shape(C_TYPES[result])
+    assert shape(returned) == own_shape(result)
 
 
 def test_every_prototype_is_checked() -> None:
-    text = (ROOT / "csrc/transcode/otf2.h").read_text()
-    assert len(prototypes()) == len(re.findall(r"^    X\(", text, re.MULTILINE)) == abi.EVENT_KINDS + 4
+    assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
+    assert len(prototypes()) == abi.EVENT_KINDS + 4
 
 
 def test_numbers_of_otf2() -> None:
-    assert (_otf2.MEASUREMENT_ON.value, _otf2.MEASUREMENT_OFF.value, _otf2.FLUSH.value) == (1, 2, 1)
-    assert _otf2.COLLECTIVE_ROOT_THIS_GROUP.value == 0xFFFFFFFD
-    assert max(_otf2.CollectiveOp._names) == 22
+    found = constants()
+    assert len(found) == 7
+    assert {name: getattr(_otf2, name).value for name in found if hasattr(_otf2, name)} == found
+    assert max(_otf2.CollectiveOp._names) == found["COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE"]
     assert ctypes.sizeof(_otf2.MetricValue) == 8

@@ -50,6 +50,8 @@ OTHERS = lf.encode(bytes(GOOD.data), r.CODEC_VARINT)
         (lf.block(word(r.what("ENTER", 1) | 1 << 21)), "record of a wrong size"),
         (lf.block(word(r.what("SEND", 1)).word(0)), "cut record"),
         (lf.block(word(r.what("METRIC", 1))), "cut record"),
+        (lf.block(GOOD, ticks=1 << 63), "impossible time"),
+        (lf.block(chunk().record("TIME", 0, 0, 1 << 63)), "impossible time"),
     ],
 )
 def test_damaged_blocks(tmp_path: Path, kernel: Kernel, data: bytes, text: str) -> None:

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What vtrace knows of OTF2 by heart: compared by the compiler with OTF2's own header, and with the bindings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import _otf2
+import pytest
+
+from support.layout import values
+from support.tools import ROOT, Done, call, need, unavailable
+from vtrace.io import definitions
+from vtrace.unify import communicators, merge
+
+CSRC = ROOT / "csrc"
+CHECK = """
+#include <stddef.h>
+#include <otf2/otf2.h>
+#include "core/core.h"
+#include "transcode/otf2.h"
+#define SAME_TYPE(a, b, name) _Static_assert(__builtin_types_compatible_p(a, b), "differs: " #name);
+#define FUNCTION(type, name, arguments) SAME_TYPE(__typeof__(&OTF2_##name), type(*) arguments, name)
+VT_OTF2_FUNCTIONS(FUNCTION)
+#define CONSTANT(name, value) _Static_assert(OTF2_##name == VT_OTF2_##name, "differs: " #name);
+VT_OTF2_CONSTANTS(CONSTANT)
+#define MEMBER(theirs, ours, name)                                                                        \\
+    SAME_TYPE(__typeof__(((theirs *)0)->otf2_##name), __typeof__(((struct ours *)0)->name), name)         \\
+    _Static_assert(offsetof(theirs, otf2_##name) == offsetof(struct ours, name), "differs: place of " #name);
+#define CALLBACKS(theirs, ours) _Static_assert(sizeof(theirs) == sizeof(struct ours), "differs: size of " #theirs);
+CALLBACKS(OTF2_FlushCallbacks, vt_otf2_flush)
+MEMBER(OTF2_FlushCallbacks, vt_otf2_flush, pre_flush)
+MEMBER(OTF2_FlushCallbacks, vt_otf2_flush, post_flush)
+CALLBACKS(OTF2_MemoryCallbacks, vt_otf2_memory)
+MEMBER(OTF2_MemoryCallbacks, vt_otf2_memory, allocate)
+MEMBER(OTF2_MemoryCallbacks, vt_otf2_memory, free_all)
+CALLBACKS(OTF2_LockingCallbacks, vt_otf2_locking)
+MEMBER(OTF2_LockingCallbacks, vt_otf2_locking, release)
+MEMBER(OTF2_LockingCallbacks, vt_otf2_locking, create)
+MEMBER(OTF2_LockingCallbacks, vt_otf2_locking, destroy)
+MEMBER(OTF2_LockingCallbacks, vt_otf2_locking, lock)
+MEMBER(OTF2_LockingCallbacks, vt_otf2_locking, unlock)
+_Static_assert(sizeof(OTF2_MetricValue) == 8, "differs: size of a metric's value");
+"""
+
+
+def shim_operations(sources: Path) -> list[str]:
+    """The enumerators of the shim's collective operations, in order; the first is 0."""
+    found = re.search(r"enum vt_mpi_op \{([^}]*)\}", (sources / "mpiwrap" / "mpiwrap.h").read_text())
+    assert found is not None
+    return re.findall(r"\w+", found[1])
+
+
+def core_names(sources: Path) -> list[str]:
+    return re.findall(r"\bVT_(?:PARADIGM|ROLE)_\w+(?= =)", (sources / "core" / "core.h").read_text())
+
+
+def official(name: str) -> str:
+    """VT_ROLE_RMA -> REGION_ROLE_RMA, as OTF2 says after its OTF2_."""
+    return name.removeprefix("VT_").replace("ROLE_", "REGION_ROLE_", 1).replace("OP_", "COLLECTIVE_OP_", 1)
+
+
+def compiled(where: Path, sources: Path) -> Done:
+    gcc = need("gcc")
+    probe = where / "probe.c"
+    probe.write_text("#include <otf2/otf2.h>\n")
+    if call([gcc, "-fsyntax-only", probe], where, check=False).returncode:
+        unavailable("OTF2's header (libopen-trace-format2-dev) is not installed")
+    numbers = [(official(name), name) for name in core_names(sources)]
+    numbers += [(official(name), str(number)) for number, name in enumerate(shim_operations(sources))]
+    asserts = [f'_Static_assert(OTF2_{name} == {number}, "differs: {name}");' for name, number in numbers]
+    check = where / "check.c"
+    check.write_text(CHECK + "\n".join(asserts) + "\n")
+    return call([gcc, "-std=gnu11", "-fsyntax-only", f"-I{sources}", check], where, check=False)
+
+
+def test_against_the_header(tmp_path: Path) -> None:
+    done = compiled(tmp_path, CSRC)
+    assert (done.returncode, done.stderr) == (0, ""), str(done)
+
+
+MISTAKES = [
+    ("transcode/otf2.h", "uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))", "uint8_t, uint32_t, uint32_t, uint64_t, "
+     "uint32_t))", "EvtWriter_MpiCollectiveEnd"),
+    ("transcode/otf2.h", "EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD)", "EvtWriter_MpiCollectiveBegin, (void)",
+     "EvtWriter_MpiCollectiveBegin"),
+    ("transcode/otf2.h", "uint32_t (*lock)(void *, struct OTF2_LockObject *);\n", "", "size of OTF2_LockingCallbacks"),
+    ("transcode/otf2.h", "X(MEASUREMENT_OFF, 2)", "X(MEASUREMENT_OFF, 0)", "MEASUREMENT_OFF"),
+    ("core/core.h", "VT_ROLE_RMA = 29", "VT_ROLE_RMA = 30", "REGION_ROLE_RMA"),
+    ("mpiwrap/mpiwrap.h", "VT_OP_GATHER, VT_OP_GATHERV", "VT_OP_GATHERV, VT_OP_GATHER", "COLLECTIVE_OP_GATHER"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "what"), MISTAKES, ids=[m[3] for m in MISTAKES])
+def test_mistakes_do_not_compile(tmp_path: Path, file: str, right: str, wrong: str, what: str) -> None:
+    shutil.copytree(CSRC, tmp_path / "csrc")
+    path = tmp_path / "csrc" / file
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong, 1))
+    done = compiled(tmp_path, tmp_path / "csrc")
+    assert done.returncode
+    assert f"differs: {what}" in done.stderr, str(done)
+
+
+def test_against_the_bindings(tmp_path: Path) -> None:
+    found = values(tmp_path, "core/core.h", core_names(CSRC)) | {n: i for i, n in enumerate(shim_operations(CSRC))}
+    assert len(found) >= 30
+    assert found == {name: getattr(_otf2, official(name)).value for name in found}
+
+
+def test_numbers_in_python() -> None:
+    numbers = {
+        "REGION_ROLE_FUNCTION": merge._FUNCTION, "REGION_ROLE_UNKNOWN": merge._UNKNOWN_ROLE,
+        "PARADIGM_COMPILER": merge._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": merge._MEASUREMENT,
+        "PARADIGM_MPI": communicators._MPI, "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
+        "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
+        "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
+    }  # fmt: skip
+    assert {name: getattr(_otf2, name).value for name in numbers} == numbers
+    classes = {_otf2.Paradigm._names[number] for number in definitions._PARADIGM_CLASSES}
+    assert classes == {"OPENMP", "MPI", "PTHREAD"}
