@@ -22,6 +22,13 @@ CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 10
 _LINE_SECONDS = 10.0
 
 
+def plain(text: str) -> str:
+    """text as one line that does nothing to a terminal: names in damaged files may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True)
 class Console:
     """What one command says. name stands before each line on stderr."""
@@ -33,22 +40,22 @@ class Console:
     def result(self, text: str) -> None:
         """What the command was called for; stdout."""
         if self.level >= NORMAL:
-            click.echo(text)
+            click.echo(plain(text))
 
     def warn(self, text: str) -> None:
         """Something that the user should know."""
         if self.level >= NORMAL:
-            click.echo(f"{self.name}: warning: {text}", err=True)
+            click.echo(f"{self.name}: warning: {plain(text)}", err=True)
 
     def note(self, text: str) -> None:
         """Something done or chosen on the user's behalf that is no reason to worry."""
         if self.level >= NORMAL:
-            click.echo(f"{self.name}: {text}", err=True)
+            click.echo(f"{self.name}: {plain(text)}", err=True)
 
     def detail(self, text: str, level: int = VERBOSE) -> None:
         """What is being done, for who asks."""
         if self.level >= level:
-            click.echo(f"{self.name}: {text}", err=True)
+            click.echo(f"{self.name}: {plain(text)}", err=True)
 
     @contextmanager
     def steps(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -127,7 +134,7 @@ def run(command: click.Command, name: str) -> int:
 
 def _failed(name: str, message: str, hint: str | None, code: int) -> int:
     text = message if not hint else f"{message} ({hint})"
-    click.echo(f"{name}: error: {' '.join(text.split())}", err=True)
+    click.echo(f"{name}: error: {plain(' '.join(text.split()))}", err=True)
     return code
 
 

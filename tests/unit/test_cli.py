@@ -249,6 +249,8 @@ def test_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     assert ended(VtraceError("it is\nbroken", "mend it")) == 1
     assert capsys.readouterr().err == "tool: error: it is broken (mend it)\n"
+    assert ended(VtraceError("a\x1b[2Jb \udcff é")) == 1
+    assert capsys.readouterr().err == "tool: error: a\\x1b[2Jb \\udcff é\n"
     with pytest.raises(ZeroDivisionError):
         ended(ZeroDivisionError())
 

@@ -53,6 +53,16 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("MODULE", [0, 0, 0, 0, "/bin/heat", "text", 0]),
         ("COMM", [1, 1, None, None, 5, 0, 4, 2, 0]),
         ("SUMMARY", [0]),
+        ("PROPERTY", ["command", "./heat 7"]),
+        ("PROPERTY", ["executable", ["./heat"]]),
+        ("PROPERTY", ["command", ["./heat", 7]]),
+        ("REGION", [1 << 31, "MPI_Send", 4, 28, None, 0]),
+        ("REGION", [True, "MPI_Send", 4, 28, None, 0]),
+        ("REGION", [3, "MPI_Send", 400, 28, None, 0]),
+        ("COMM", [1, 1, None, 0, 5, 0, -4, 2, 0]),
+        ("COMM_MEMBERS", [1, 2, 0, 7, b""]),
+        ("METRIC", [1, "flops", "#", "x", "a", True]),
+        ("CLOCK", [1, 2, -3]),
     ],
 )
 def test_wrong_shapes(name: str, values: list[Any]) -> None:

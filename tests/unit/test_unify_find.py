@@ -72,8 +72,14 @@ def test_missing_ranks(tmp_path: Path) -> None:
     for number in (1, 4):
         rank(tmp_path, number, 6)
     assert find_run(tmp_path / "heat", False, fail).missing == [0, 2, 3, 5]
-    uctl(tmp_path / "heat.uctl", RUN_A, 8)
-    assert find_run(tmp_path / "heat", False, fail).missing == [0, 2, 3, 5, 6, 7]
+    uctl(tmp_path / "heat.uctl", RUN_A, 4_000_000_000)  # heads have a checksum, this has none
+    assert find_run(tmp_path / "heat", False, fail).missing == [0, 2, 3, 5]
+
+
+def test_no_run_has_that_many_ranks(tmp_path: Path) -> None:
+    rank(tmp_path, 1, 4_000_000_000)
+    with pytest.raises(FormatError, match=r"heat\.2\.def\.z: a run of 4000000000 ranks"):
+        find_run(tmp_path / "heat", True, fail)
 
 
 def test_processes_without_a_rank_come_last(tmp_path: Path) -> None:

@@ -123,9 +123,9 @@ def read_uctl(path: Path) -> Uctl:
         raise FormatError(f"{path}: '{lines[0]}' in line 1; vtrace {__version__} reads 'vtrace uctl 1'")
     values = dict(line.split(" ", 1) for line in lines[1:] if " " in line)
     try:
-        run = bytes.fromhex(values["run"])
-        if len(run) != 16:
-            raise ValueError("run")
-        return Uctl(run, int(values["world"], 16), int(values["ranks"]), values["tool"])
+        uctl = Uctl(bytes.fromhex(values["run"]), int(values["world"], 16), int(values["ranks"]), values["tool"])
+        if len(uctl.run) != 16 or not 0 <= uctl.world < 1 << 64 or not 0 <= uctl.ranks < 1 << 32:
+            raise ValueError("a number out of range")
+        return uctl
     except (KeyError, ValueError) as error:
         raise FormatError(f"{path}: damaged or cut ({error})") from error

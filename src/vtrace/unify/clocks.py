@@ -19,6 +19,7 @@ _SPACING = 1_000_000_000
 """Knots are at least this many ns apart: a pair is off by up to 100 ns, so a slope by 1e-7."""
 _SHORT = 10_000_000
 """A slope measured over fewer ns is worse than one that comes from elsewhere."""
+_MOST_NS = (1 << 63) - 1
 _DISORDER = 10_000
 """Pairs of processes that share their clocks disagree by less than this many ns."""
 
@@ -65,7 +66,9 @@ class Curve:
         ends = first, max(last, first + 1)
         inner = self.ticks[bisect_right(self.ticks, ends[0]) : bisect_left(self.ticks, ends[1])]
         ticks = [ends[0], *inner, ends[1]]
-        return np.array(ticks, np.uint64), np.array([min(max(self.at(t) - zero, 0), 1 << 63) for t in ticks], np.uint64)
+        return np.array(ticks, np.uint64), np.array(
+            [min(max(self.at(t) - zero, 0), _MOST_NS) for t in ticks], np.uint64
+        )
 
 
 def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:

@@ -19,7 +19,8 @@ Ids = npt.NDArray[np.uint32]
 
 UNDEFINED = 0xFFFFFFFF
 _MPI = 4  # OTF2_PARADIGM_MPI
-_MOST_MEMBERS = 1 << 24
+_MOST_UNKNOWN = 1 << 20
+"""Members of a communicator that may be processes of which there are no files."""
 _UNKNOWN = -1
 _MADE_BY = {
     "DUP": "MPI_Comm_dup", "SPLIT": "MPI_Comm_split", "CREATE": "MPI_Comm_create",
@@ -105,6 +106,7 @@ def _identify(processes: Sequence[Member]) -> tuple[list[_Merged], list[dict[int
     merged: list[_Merged] = []
     numbers: dict[tuple[object, ...], int] = {}
     tables: list[dict[int, int]] = []
+    most = sum(process.index is not None for process in processes) + _MOST_UNKNOWN
     for process in processes:
         own: dict[int, int] = {}
         for local, comm in sorted(process.definitions.comms.items()):
@@ -112,7 +114,7 @@ def _identify(processes: Sequence[Member]) -> tuple[list[_Merged], list[dict[int
             parent = own.get(comm.parent) if comm.parent is not None else None  # parents have smaller ids
             key = (kind,) if kind == "SELF" else (kind, parent, comm.tag, comm.hash, comm.serial)
             if key not in numbers:
-                if max(comm.size, comm.remote) > _MOST_MEMBERS:
+                if max(comm.size, comm.remote) > most:
                     raise FormatError(f"a communicator of {comm.size} + {comm.remote} members", "a def file is damaged")
                 numbers[key] = len(merged)
                 merged.append(_Merged(kind, parent, comm.size, comm.remote))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vtrace.errors import FormatError
-from vtrace.io.records import DEFINITIONS
+from vtrace.io.records import DEFINITIONS, ID_MAX
 
 
 class Region(NamedTuple):
@@ -94,20 +94,36 @@ class ProcessDefinitions:
     summaries: dict[int, Summary] = field(default_factory=dict)
 
 
+_ID = range(ID_MAX + 1)
+_U8, _U32, _U64 = range(1 << 8), range(1 << 32), range(1 << 64)
+_INT = range(-(1 << 63), 1 << 64)
+_TEXT = (str, None)
+_PROPERTY = (str, (str, list))
 _SHAPES: dict[int, tuple[Any, ...]] = {
-    DEFINITIONS["PROPERTY"]: (str, (str, int, list)),
-    DEFINITIONS["REGION"]: (int, str, int, int, (str, type(None)), int),
-    DEFINITIONS["MODULE"]: (int, int, int, int, str, bytes, int),
-    DEFINITIONS["MODULE_END"]: (int, int),
-    DEFINITIONS["COMM"]: (int, int, (int, type(None)), (int, str), int, int, int, int, int),
-    DEFINITIONS["COMM_MEMBERS"]: (int, int, int, int, bytes),
-    DEFINITIONS["COMM_NAME"]: (int, str),
-    DEFINITIONS["LOCATION"]: (int, int, (str, type(None)), int),
-    DEFINITIONS["METRIC"]: (int, str, str, str, str, bool),
-    DEFINITIONS["CLOCK"]: (int, int, int),
-    DEFINITIONS["SUMMARY"]: (int, int, int, int, int, int, int, int, bool),
+    DEFINITIONS["PROPERTY"]: _PROPERTY,
+    DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32),
+    DEFINITIONS["MODULE"]: (_U32, _U64, _U64, _U64, str, bytes, _U64),
+    DEFINITIONS["MODULE_END"]: (_U32, _U64),
+    DEFINITIONS["COMM"]: (_ID, _U8, (_ID, None), (_INT, str), _U64, _U64, _U32, _U32, _U32),
+    DEFINITIONS["COMM_MEMBERS"]: (_ID, range(2), _U32, _U64, bytes),
+    DEFINITIONS["COMM_NAME"]: (_ID, str),
+    DEFINITIONS["LOCATION"]: (_U32, _U32, _TEXT, _U64),
+    DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p"), bool),
+    DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
+    DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
 }
+"""What each value may be: a type, a range of whole numbers, a constant, or one of several of these."""
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
+
+
+def _fits(value: object, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return any(_fits(value, one) for one in wanted)
+    if isinstance(wanted, range):
+        return type(value) is int and value in wanted
+    if isinstance(value, list):
+        return wanted is list and all(isinstance(item, str) for item in value)
+    return type(value) is wanted if isinstance(wanted, type) else value == wanted
 
 
 def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
@@ -119,7 +135,8 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     for array in arrays:
         number, *values = array
         shape = _SHAPES.get(number)
-        if shape is None or len(values) != len(shape) or not all(map(isinstance, values, shape)):
+        good = shape is not None and len(values) == len(shape) and all(map(_fits, values, shape))
+        if not good or (shape is _PROPERTY and isinstance(values[1], list) != (values[0] == "command")):
             kind = _NAMES.get(number, "unknown number")
             raise FormatError(f"{origin}: a definition ({kind}) has a wrong shape", "the file is damaged")
         _add(found, _NAMES[number], values)

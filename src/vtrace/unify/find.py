@@ -21,6 +21,7 @@ _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.(?:(?:def|events)(?:\.z)?|buffer)|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 _SHOWN = 4
+_MOST_RANKS = 1 << 20
 Warn = Callable[[str], None]
 
 
@@ -78,7 +79,7 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     own = [head for head in heads if head.run == newest]
     uctl = uctl if uctl is not None and uctl.run == newest else None
     processes = _processes(own)
-    ranks = max([p.head.world_size for p in processes if p.main] + [uctl.ranks if uctl else 0])
+    ranks = _world_size(processes, uctl)
     missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
     others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
     others += _join_empty(empty, processes)
@@ -195,6 +196,17 @@ def _processes(heads: list[FileHead]) -> list[Process]:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
     return sorted(found.values(), key=lambda p: (not p.main, (p.main and p.rank) or 0, p.head.start, p.head.process))
+
+
+def _world_size(processes: Iterable[Process], uctl: Uctl | None) -> int:
+    """Ranks of the first world, as heads with a checksum say, else those of buffers and the control file."""
+    mains = [process.head for process in processes if process.main]
+    sizes = [h.world_size for h in mains if h.content != BUFFER] or [h.world_size for h in mains]
+    size = max(sizes or [uctl.ranks if uctl else 0])
+    if size > _MOST_RANKS:
+        where = next((h.path for h in mains if h.world_size == size), "the uctl file")
+        raise FormatError(f"{where}: a run of {size} ranks", "the file is damaged; move it away")
+    return size
 
 
 def _join_empty(paths: Iterable[Path], processes: Iterable[Process]) -> list[Path]:

@@ -18,6 +18,8 @@ from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
 
 Streams = dict[tuple[int, int], Stream]
+_NO_TIME = 1 << 63
+"""Neither ticks nor ns come so far: a pair that does is damaged."""
 
 
 @dataclass(eq=False)
@@ -114,7 +116,7 @@ class Process:
                     self.scans[location] = self._scan(kernel, stream, salvage)
                     self.stored[location] = int(stream.index["stored_bytes"].sum())
                 pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}
-        self.pairs = sorted(pair for pair in pairs if pair.ticks)
+        self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
     def source(self) -> Source:
         """What is known of the process's clock."""
@@ -122,7 +124,7 @@ class Process:
         return Source(self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans))
 
     def _span(self, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        start = self.head.pair[0]
+        start = self.pairs[0].ticks
         return min((s[0] for s in spans), default=start), max((s[1] for s in spans), default=start)
 
     def _definitions(self, kernel: Kernel, stream: Stream, salvage: bool) -> list[list[object]]:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a function in a forked child with little memory and little time: a crash or a hang there is a failed test."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+MEMORY = 512 << 20
+"""Bytes of address space that the function may take beyond what the process has."""
+SECONDS = 20
+
+
+def isolated(function: Callable[[], None]) -> None:
+    """Calls function in a child; what it raises, a signal and a timeout are assertion errors here."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(reader)
+        os._exit(_child(function, writer))
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        text = pipe.read().decode(errors="replace")
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status == -signal.SIGALRM:
+        raise AssertionError(f"hung for {SECONDS} s")
+    assert status >= 0, f"ended by {signal.Signals(-status).name}"
+    assert not status, text
+
+
+def _child(function: Callable[[], None], writer: int) -> int:
+    gc.disable()  # it would touch, and so copy, all memory
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(SECONDS)
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        function()
+    except BaseException:
+        text = traceback.format_exc()
+        os.write(writer, text[-30_000:].encode(errors="replace"))
+        return 1
+    return 0
