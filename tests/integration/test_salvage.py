@@ -143,3 +143,13 @@ def test_killed_before_the_head_of_a_file_was_written(endings: Path, tmp_path: P
     unify(tmp_path, "endings")
     assert check(tmp_path / "endings.trace", complete=False).calls() == {"main": 1, "work": 100}
     assert names(tmp_path) == {"endings.trace"}
+
+
+def test_killed_before_a_file_got_its_name(endings: Path, tmp_path: Path) -> None:
+    run(endings, tmp_path, "kill", "100", code=-signal.SIGKILL)
+    (definitions,) = (name for name in names(tmp_path) if name.endswith(".def.z"))
+    (tmp_path / definitions.replace(".def.z", ".events.z.tmp")).write_bytes(b"")
+    (tmp_path / definitions.replace(".def.z", ".2.def.z.tmp")).write_bytes((tmp_path / definitions).read_bytes())
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace", complete=False).calls() == {"main": 1, "work": 100}
+    assert names(tmp_path) == {"endings.trace"}

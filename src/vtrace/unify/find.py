@@ -18,7 +18,10 @@ from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.process import Process
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
-_LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.(?:(?:def|events)(?:\.z)?|buffer)|(?P<control>.+)\.uctl")
+_UNBORN = ".tmp"
+"""Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
+_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
+_LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 _SHOWN = 4
 _MOST_RANKS = 1 << 20
@@ -70,7 +73,8 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     a warning instead.
     """
     paths = _candidates(prefix)
-    empty = [path for path in paths if not path.stat().st_size]  # no harm if its process was killed: the buffer has all
+    # No harm if its process was killed: the buffer has all.
+    empty = [path for path in paths if path.suffix == _UNBORN or not path.stat().st_size]
     heads = [h for h in _heads(sorted({*paths} - {*empty}), salvage, warn) if h.prefix == prefix.name]
     if not heads:
         raise _nothing(prefix)
@@ -84,8 +88,9 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
     others += _join_empty(empty, processes)
     for process in processes:
-        if process.empty and not process.buffer and not salvage:
-            raise FormatError(f"{process.empty[0]} is empty", "--salvage goes on without it")
+        bare = [path for path in process.empty if path.suffix != _UNBORN]
+        if bare and not process.buffer and not salvage:
+            raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
     return Run(prefix, newest, processes, missing, ranks, path if uctl else None, others)
 
 
@@ -134,7 +139,7 @@ def _names(directory: Path) -> list[str]:
 
 def _candidates(prefix: Path) -> list[Path]:
     """Files whose name may belong to the prefix; their heads tell whether they do."""
-    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.(?:(?:def|events)(?:\.z)?|buffer)")
+    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.{_KIND}")
     return [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
 
 
