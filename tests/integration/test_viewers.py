@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Archives of MPI programs in readers of others: ViTE (exports without a screen) and Debian's older otf2-print."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.readback import Trace
+from support.run import record
+from support.tools import ROOT, call, need
+
+PROGRAMS = {
+    "mpi_messages.c": 3, "mpi_requests.c": 3, "mpi_collectives.c": 3, "mpi_comms.c": 4, "mpi_threads.c": 2,
+    "ranks_threads.c": 2,
+}  # fmt: skip
+HEAT = ROOT / "examples" / "heat2d"
+CONTAINER, ARROW = "rgb(0,0,153)", "rgb(256,256,256)"
+"""Colours of ViTE's export."""
+
+
+def draw(trace: Trace) -> str:
+    """What ViTE makes of an archive, as SVG; it must not complain of the archive."""
+    target = trace.path / "drawn.svg"
+    done = call([need("vite"), trace.path / "traces.otf2", "-e", target], trace.path, {"QT_QPA_PLATFORM": "offscreen"})
+    assert "0 errors and 0 warnings" in done.stderr, str(done)
+    return target.read_text()
+
+
+def check_drawing(trace: Trace, svg: str) -> None:
+    fills = Counter(re.findall(r'<(?:rect|path|polygon)[^>]* fill="([^"]*)"', svg))
+    processes = {location.process for location in trace.locations.values()}
+    assert fills[CONTAINER] == 2 + len(processes) + len(trace.locations)  # machine, node
+    texts = re.findall(r"<text[^>]*>([^<]*)", svg)
+    for location in trace.locations.values():
+        assert any(text.startswith(location.name) for text in texts)
+        assert any(text.startswith(location.group) for text in texts)
+    states = sum(count for fill, count in fills.items() if fill not in (CONTAINER, ARROW))
+    assert states > len(trace.locations)
+
+
+def test_heat2d(build: Builder, tmp_path: Path) -> None:
+    need("mpicc")
+    program = build(HEAT / "heat.c", HEAT / "halo.c", compiler="mpicc", flags=("-O2", "-lm"), output="heat2d")
+    trace = record(program, tmp_path, "26", "50", ranks=4)
+    svg = draw(trace)
+    check_drawing(trace, svg)
+    assert svg.count(f'fill="{ARROW}"') == trace.kinds()["MpiIsend"] == 400
+    printed = call([need("otf2-print"), "-A", "-Werror", trace.path / "traces.otf2"], trace.path)
+    assert printed.stderr == ""
+    assert printed.stdout.count("MPI_ISEND ") == 400
+
+
+@pytest.mark.parametrize("source", PROGRAMS)
+def test_programs(build: Builder, tmp_path: Path, source: str) -> None:
+    """record has read them with otf2-print -Werror."""
+    need("mpicc")
+    program = build(source, compiler="mpicc", flags=("-O1", "-pthread"))
+    trace = record(program, tmp_path, *(["5"] if source == "ranks_threads.c" else []), ranks=PROGRAMS[source])
+    check_drawing(trace, draw(trace))
