@@ -33,6 +33,10 @@ static void vt_arena_drop(void)
 
 /* ---- One request ---- */
 
+/* Set by the first MPI_Cancel: from then on it may be any operation, for one thread may cancel what another one waits
+   for already. Sends are asked only where a Wait began after that and has statuses for them.                       */
+static _Atomic(bool) vt_cancels;
+
 static struct vt_mpi_request *vt_take_active(MPI_Request request)
 {
     if (request == MPI_REQUEST_NULL) return NULL;
@@ -50,10 +54,12 @@ static void vt_end(struct vt_mpi_request *r)
     else vt_mpi_drop(r);
 }
 
-static void vt_completed(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                         const MPI_Status *status)
 {
     int cancelled = 0;
-    if (r->cancelled) PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
+    if (r->kind == VT_REQUEST_RECV ? atomic_load(&vt_cancels) : wait->cancels)
+        PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
     if (!cancelled && r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
         uint64_t *w = vt_mpi_add(batch, 4);
         w[0] = VT_HEAD(VT_K_IRECV, 3, r->comm);
@@ -97,6 +103,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     wait->n = n > 0 ? n : 0;
     wait->given = wait->statuses = statuses;
     wait->ignore = ignore;
+    wait->cancels = atomic_load(&vt_cancels);
     wait->requests = wait->few;
     wait->in_arena = n > VT_FEW;
     MPI_Status *own = wait->few_statuses;
@@ -111,7 +118,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     }
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i] = vt_take_active(requests[i]);
-        if (r) curious |= r->kind == VT_REQUEST_RECV || r->cancelled;
+        if (r) curious |= r->kind == VT_REQUEST_RECV || wait->cancels;
     }
     if (curious && statuses == ignore) wait->statuses = own;
     return wait->statuses;
@@ -132,9 +139,10 @@ static bool vt_in_status(int result)
 }
 
 /* One request of a call that failed for some: its own status says how it is. */
-static void vt_by_status(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                         const MPI_Status *status)
 {
-    if (status->MPI_ERROR == MPI_SUCCESS) vt_completed(batch, r, status);
+    if (status->MPI_ERROR == MPI_SUCCESS) vt_completed(wait, batch, r, status);
     else if (status->MPI_ERROR == MPI_ERR_PENDING) vt_mpi_put_back(r);
     else vt_end(r);
 }
@@ -163,10 +171,10 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
-        if (in_status && (own || wait->given != wait->ignore)) vt_by_status(&batch, r, &wait->statuses[i]);
+        if (in_status && (own || wait->given != wait->ignore)) vt_by_status(wait, &batch, r, &wait->statuses[i]);
         else if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
         else if (flag && !*flag) vt_tested(&batch, r);
-        else vt_completed(&batch, r, &wait->statuses[i]);
+        else vt_completed(wait, &batch, r, &wait->statuses[i]);
     }
     vt_wait_leave(wait, &batch, region);
 }
@@ -181,7 +189,7 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
         if (!r) continue;
         if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
         else if (flag && !*flag) vt_tested(&batch, r);
-        else if (i == *index) vt_completed(&batch, r, wait->statuses);
+        else if (i == *index) vt_completed(wait, &batch, r, wait->statuses);
         else vt_mpi_put_back(r);
     }
     vt_wait_leave(wait, &batch, region);
@@ -198,8 +206,8 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
         struct vt_mpi_request *r = indices[j] < wait->n ? wait->requests[indices[j]] : NULL;
         if (!r) continue;
         wait->requests[indices[j]] = NULL;
-        if (!in_status) vt_completed(&batch, r, &wait->statuses[j]);
-        else if (told) vt_by_status(&batch, r, &wait->statuses[j]);
+        if (!in_status) vt_completed(wait, &batch, r, &wait->statuses[j]);
+        else if (told) vt_by_status(wait, &batch, r, &wait->statuses[j]);
         else vt_unsure(r, requests[indices[j]]);
     }
     for (int i = 0; i < wait->n; i++) {
@@ -214,11 +222,7 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
 
 /* ---- Cancel and free ---- */
 
-void vt_mpi_cancel(const MPI_Request *request)
-{
-    struct vt_mpi_request *r = request ? vt_mpi_find(&vt_mpi_requests, VT_HANDLE(*request)) : NULL;
-    if (r) r->cancelled = true;
-}
+void vt_mpi_cancel(void) { atomic_store(&vt_cancels, true); }
 
 struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request)
 {

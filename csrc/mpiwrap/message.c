@@ -200,7 +200,6 @@ void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
         struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
         if (!r || !r->persistent || r->kind != VT_REQUEST_SEND) continue;
         r->id = vt_new_id(VT_ID_REQUEST);
-        r->cancelled = false;
         r->active = true;
         uint64_t *w = vt_mpi_add(&batch, 4);
         vt_put_send(w, r->comm, (int)r->peer, (int)r->tag, r->bytes);
@@ -219,7 +218,6 @@ void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int r
         if (result != MPI_SUCCESS) r->active = false;
         else if (r->kind == VT_REQUEST_RECV) {
             r->id = vt_new_id(VT_ID_REQUEST);
-            r->cancelled = false;
             r->active = true;
             uint64_t *w = vt_mpi_add(&batch, 2);
             w[0] = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);

@@ -152,7 +152,7 @@ struct vt_mpi_request {
     uint64_t bytes;
     uint32_t comm, peer, tag;
     uint8_t kind;
-    bool persistent, active, cancelled;
+    bool persistent, active;
 };
 
 #define VT_TABLE_LEVELS 8
@@ -177,7 +177,7 @@ void vt_mpi_drop(struct vt_mpi_request *request);
 
 struct vt_mpi_wait {
     int n;
-    bool in_arena;
+    bool in_arena, cancels;
     MPI_Status *statuses;             /* what the call is given */
     const MPI_Status *given, *ignore; /* what the user gave; what that is to ignore them */
     struct vt_mpi_request **requests; /* NULL where we know of no operation under way */
@@ -192,7 +192,7 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
                     const int *flag, int result);
 void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
                      const int *indices, bool test, int result);
-void vt_mpi_cancel(const MPI_Request *request);
+void vt_mpi_cancel(void);
 struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request);
 void vt_mpi_freed(struct vt_mpi_request *request, int result);
 

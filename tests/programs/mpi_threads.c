@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define ROUNDS 200
@@ -29,8 +30,16 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Waits for what the other thread cancels. */
+static void *listen(void *argument)
+{
+    MPI_Wait(argument, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
+    MPI_Request cancelled;
     pthread_t threads[THREADS];
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -41,6 +50,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++) MPI_Send(&i, 1, MPI_INT, !rank, 100 + i, MPI_COMM_WORLD);
     MPI_Waitall(THREADS, last, MPI_STATUSES_IGNORE);
+    MPI_Irecv(late, 1, MPI_INT, MPI_ANY_SOURCE, 200, MPI_COMM_WORLD, &cancelled);
+    pthread_create(&threads[0], NULL, listen, &cancelled);
+    usleep(100000);
+    MPI_Cancel(&cancelled);
+    pthread_join(threads[0], NULL);
     MPI_Finalize();
     return 0;
 }

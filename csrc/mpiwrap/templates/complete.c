@@ -98,7 +98,7 @@ $FUNCTION
 {
     $BEGIN
     vt_enter(vt_region);
-    vt_mpi_cancel($request);
+    vt_mpi_cancel();
     $RESULT vt_result = $CALL;
     vt_leave(vt_region);
     return vt_result;
