@@ -117,6 +117,9 @@ def run(command: click.Command, name: str) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
     except click.NoSuchOption as error:
         return _failed(name, f"invalid option -- {error.option_name}", _help_hint(error, name), 2)
     except click.UsageError as error:

@@ -58,6 +58,13 @@ def test_options_before_and_behind_the_prefix(heat: Path, words: list[str]) -> N
     assert {path.name for path in heat.iterdir()} == {"u_heat.trace", "heat.1.def.z", "heat.1.events.z"}
 
 
+@pytest.mark.parametrize("words", [[], ["shim"]])
+def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: list[str]) -> None:
+    done = vtrace_in(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == vtrace_in(tmp_path, *words, "--help").stdout
+
+
 def test_directory_in_the_prefix(heat: Path) -> None:
     done = vtunify_in(heat.parent, f"{heat.name}/heat")
     assert (done.returncode, f"next: vtrace info {heat.name}/heat" in done.stdout) == (0, True)
