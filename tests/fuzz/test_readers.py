@@ -33,7 +33,7 @@ from vtrace.io import records as r
 from vtrace.io.heads import read_uctl
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
-SHARE = 6
+SHARE = 3
 """Examples a second that one test of several may take."""
 fuzzed = partial(
     settings, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, derandomize=not SECONDS

@@ -185,8 +185,8 @@ def damage(files: Files, other: Files, inner: Sequence[Op], outer: Sequence[Op])
 
 
 def _value(file: File, i: int, j: int, value: Any) -> None:
-    if file.definitions:
-        definition = file.definitions[i % len(file.definitions)]
+    definition = file.definitions[i % len(file.definitions)] if file.definitions else []
+    if definition:
         definition[j % len(definition)] = value
 
 

@@ -15,9 +15,8 @@ import pytest
 
 from support.localfiles import Chunk, write_defs, write_events
 from support.tools import Done, call, command
-from vtrace import __version__, cli, console
+from vtrace import __version__, cli
 from vtrace.commands import info, vtunify
-from vtrace.errors import VtraceError
 from vtrace.io.records import DEFINITIONS
 
 NS = 1_700_000_000_000_000_000
@@ -56,13 +55,6 @@ def test_options_before_and_behind_the_prefix(heat: Path, words: list[str]) -> N
         "next: vtrace info u_heat.trace",
     ]
     assert {path.name for path in heat.iterdir()} == {"u_heat.trace", "heat.1.def.z", "heat.1.events.z"}
-
-
-@pytest.mark.parametrize("words", [[], ["shim"]])
-def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: list[str]) -> None:
-    done = vtrace_in(tmp_path, *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == vtrace_in(tmp_path, *words, "--help").stdout
 
 
 def test_directory_in_the_prefix(heat: Path) -> None:
@@ -237,29 +229,6 @@ def test_completion_of_prefixes(heat: Path, monkeypatch: pytest.MonkeyPatch, typ
     assert [item.value for item in found] == offered
     below = parameter.shell_complete(click.Context(vtunify.command), f"{heat}/{typed}")
     assert [item.value for item in below] == [f"{heat}/{name}" for name in offered]
-
-
-def ended(error: BaseException | None) -> int:
-    @click.command()
-    def failing() -> None:
-        if error is not None:
-            raise error
-
-    sys.argv = ["tool"]
-    return console.run(failing, "tool")
-
-
-def test_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", [])
-    assert ended(None) == 0
-    assert ended(KeyboardInterrupt()) == 130
-    capsys.readouterr()
-    assert ended(VtraceError("it is\nbroken", "mend it")) == 1
-    assert capsys.readouterr().err == "tool: error: it is broken (mend it)\n"
-    assert ended(VtraceError("a\x1b[2Jb \udcff é")) == 1
-    assert capsys.readouterr().err == "tool: error: a\\x1b[2Jb \\udcff é\n"
-    with pytest.raises(ZeroDivisionError):
-        ended(ZeroDivisionError())
 
 
 def test_closed_pipe_is_silent(heat: Path) -> None:

@@ -100,6 +100,23 @@ def test_blocks_are_indexed(tmp_path: Path, codec: int) -> None:
         assert len(file.blocks) == 3
 
 
+def test_many_blocks_are_indexed_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = lf.write_events(tmp_path / "e", chunks(5))
+    whole = open_local(path)
+    monkeypatch.setattr("vtrace.io.local._BATCH", 2)
+    again = open_local(path)
+    assert [*again.blocks["sequence"]] == [0, 1, 2, 3, 4]
+    assert [*(again.blocks["address"] - again.base)] == [*(whole.blocks["address"] - whole.base)]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.1.def.z")
+    for read in (read_head, open_local, read_uctl):
+        for path in (tmp_path / "a.1.def.z", tmp_path):
+            with pytest.raises(VtraceError, match=f"cannot read {path}: not a regular file"):
+                read(path)
+
+
 def test_an_empty_file_has_an_empty_stream(tmp_path: Path) -> None:
     path = lf.write_defs(tmp_path / "d", [], location=4)
     with open_local(path) as file:

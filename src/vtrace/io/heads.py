@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -48,13 +51,22 @@ class FileHead:
         return (self.host, self.pid, self.start)
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Opens a file for reading; raises OSError for what is no regular file, too: such may never begin, or never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return open(descriptor, "rb")
+
+
 def read_head(path: Path) -> FileHead:
     """Reads who wrote a def, events or buffer file.
 
     Raises FormatError when it is foreign, cut, damaged or of another version, VtraceError when it cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return parse_head(path, file.read(records.FILE_HEAD))
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
@@ -113,7 +125,8 @@ class Uctl:
 def read_uctl(path: Path) -> Uctl:
     """Reads PREFIX.uctl. Raises FormatError when it is not one, VtraceError when it cannot be read."""
     try:
-        data = path.read_bytes()[:4096]
+        with open_file(path) as file:
+            data = file.read(4096)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
     lines = data.decode("utf-8", "replace").splitlines()

@@ -15,7 +15,7 @@ import numpy as np
 
 from vtrace.errors import VtraceError
 from vtrace.io import records
-from vtrace.io.heads import FileHead, Uctl, parse_head, read_head, read_uctl
+from vtrace.io.heads import FileHead, Uctl, open_file, parse_head, read_head, read_uctl
 
 __all__ = ["INDEX", "FileHead", "LocalFile", "Stream", "Uctl", "open_local", "read_head", "read_uctl", "streams"]
 
@@ -32,6 +32,8 @@ INDEX = np.dtype(
 classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled). struct vt_row of the kernel."""
 
 BLOCK_FORM, CHUNK_FORM = 0, 1
+_BATCH = 4096
+"""Heads that are kept in memory at a time: a row takes a fifth of a head."""
 
 
 @dataclass(eq=False)
@@ -70,7 +72,7 @@ def open_local(path: Path) -> LocalFile:
     further behind gives what stands before, and says so in cut.
     """
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             head = parse_head(path, os.pread(file.fileno(), records.FILE_HEAD, 0))
             size = os.fstat(file.fileno()).st_size
             mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -100,10 +102,14 @@ def _rows(heads: list[bytes], dtype: np.dtype[np.void], offsets: list[int], base
 
 
 def _index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
+    parts: list[Rows] = []
     heads: list[bytes] = []
     offsets: list[int] = []
     at, cut = records.FILE_HEAD, None
     while at < size:
+        if len(heads) == _BATCH:
+            parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
+            heads, offsets = [], []
         data = os.pread(fd, records.BLOCK.itemsize, at)
         if len(data) < records.BLOCK.itemsize:
             cut = f"{head.path}: cut within the head of the block at byte {at}"
@@ -116,7 +122,8 @@ def _index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, 
         heads.append(data)
         offsets.append(at)
         at += records.BLOCK.itemsize + int(block["stored_bytes"])
-    return _rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0], cut
+    parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
+    return np.concatenate(parts), cut
 
 
 def _block_problem(block: Any, content: int, rest: int) -> str | None:

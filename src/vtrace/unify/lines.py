@@ -9,17 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from vtrace.unify.dwarf import Function, Functions, Unit
 
 _FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
-_BROKEN = (
-    DWARFError, ELFError, ConstructError, KeyError, ValueError, IndexError, AttributeError, AssertionError, TypeError,
-)  # fmt: skip
-"""What pyelftools raises for debug information that it does not understand: then there is none."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +37,9 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
         for unit, wanted in _units(info, sorted(addresses)):
             try:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
-            except _BROKEN:
+            except Exception:  # as below
                 continue
-    except _BROKEN:
+    except Exception:  # pyelftools raises whatever it likes for what it does not understand: then there is none
         pass
     return found
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
+from vtrace.io.heads import open_file
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
@@ -77,7 +75,7 @@ class Symbols:
         path, build_id = file
         nameless = {a: _nameless(os.path.basename(path), a) for a in addresses}
         try:
-            with Path(path).open("rb") as stream:
+            with open_file(Path(path)) as stream:
                 elf = ELFFile(stream)
                 if self._changed(elf, path, build_id):
                     self.warnings.append(f"{path} has changed since the run: its functions stay without names")
@@ -85,7 +83,7 @@ class Symbols:
                 return nameless | _functions(elf, addresses)
         except OSError as error:
             self.warnings.append(f"{path}: {error.strerror}: its functions stay without names")
-        except (ELFError, ConstructError, ValueError, KeyError, struct.error) as error:
+        except Exception as error:  # what pyelftools raises for a damaged file may be anything
             self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
         return nameless
 
@@ -158,7 +156,7 @@ def _names(elf: ELFFile, addresses: npt.NDArray[np.uint64]) -> dict[int, str]:
         if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
             start = int(symbol["name"])
             found[address] = strings[start : strings.index(b"\0", start)].decode(errors="replace")
-    return found
+    return {address: name for address, name in found.items() if name}
 
 
 def _build_id(elf: ELFFile) -> bytes:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How commands end, and that what they say is single lines."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import pytest
+
+from vtrace import console
+from vtrace.errors import VtraceError
+
+
+def ended(error: BaseException | None) -> int:
+    @click.command()
+    def failing() -> None:
+        if error is not None:
+            raise error
+
+    sys.argv = ["tool"]
+    return console.run(failing, "tool")
+
+
+def test_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", [])
+    assert ended(None) == 0
+    assert ended(KeyboardInterrupt()) == 130
+    capsys.readouterr()
+    assert ended(VtraceError("it is\nbroken", "mend it")) == 1
+    assert capsys.readouterr().err == "tool: error: it is broken (mend it)\n"
+    assert ended(VtraceError("a\x1b[2Jb \udcff é")) == 1
+    assert capsys.readouterr().err == "tool: error: a\\x1b[2Jb \\udcff é\n"
+    with pytest.raises(ZeroDivisionError):
+        ended(ZeroDivisionError())
+
+
+def test_a_name_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    talk = console.Console("tool")
+    for say in (talk.warn, talk.note, talk.result):
+        say("grid \x1b[31m\nof é")
+    said = capsys.readouterr()
+    text = r"grid \x1b[31m\nof é"
+    assert (said.err, said.out) == (f"tool: warning: {text}\ntool: {text}\n", f"{text}\n")
