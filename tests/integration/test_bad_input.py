@@ -250,3 +250,10 @@ def test_program_with_a_file_size_limit_ends_as_ever(build: Builder, tmp_path: P
     done = call(["sh", "-c", 'ulimit -f 100; exec "$0" 100000 7', build("many.c")], tmp_path, check=False)
     assert done.returncode == 7, str(done)
     assert done.stdout == "done 100000\n"
+
+
+@pytest.mark.parametrize("words", [[], ["shim"]])
+def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: list[str]) -> None:
+    done = vtrace(tmp_path, *words, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == vtrace(tmp_path, *words, "--help").stdout
