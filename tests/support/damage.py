@@ -80,7 +80,8 @@ def make_run(
         name = f"heat.xnode1-{100 + rank}-{NS:x}.buffer"
         if died:
             head["buffer"] = str(directory / name)
-            files[name] = File(r.BUFFER, 0, head, chunks=[_events(rank, 2), _events(rank, 3)])
+            chunks = [_events(rank, 2), _events(rank, 3)]
+            files[name] = File(r.BUFFER, 0, head, chunks=chunks, fields=[(1, "state", r.CHUNK_FILLING)])
         for location in (0, 1) if not rank else (0,):
             ident = f"{rank + 1:x}" if not location else f"{(rank + 1) << 16 | location:x}"
             own = {**head, "location": location}
