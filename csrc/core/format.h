@@ -167,8 +167,7 @@ struct vt_chunk {
     struct vt_clock_pair pair;   /* newest known when the chunk was taken */
     uint64_t lost;               /* events this location had lost before */
     uint32_t depth, nopen;       /* open regions at the begin: all, and how many stand in open[] */
-    uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record, and therefore not at
-                      offset 0 of its page: stores there were measured to cost 9 ns */
+    uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
     uint32_t classes;            /* of a full chunk */
     uint64_t end_ticks;          /* of a full chunk: time of its last record */
