@@ -157,6 +157,7 @@ COMMANDS = st.sampled_from([["info"], ["info", "--json"], ["dump"], ["dump", "--
 
 @fuzzed(max_examples=count(40))
 @given(st.lists(st.tuples(*DAMAGE, CODECS, COMMANDS), min_size=1, max_size=5))
+@example([([], [("grow", 0, 8, b"\0")], (0, 0), ["info"])])
 def test_other_commands(where: Path, runs: list[tuple[Any, ...]]) -> None:
     def child() -> None:
         for inner, outer, codecs, words in runs:

@@ -46,6 +46,14 @@ def members(found: Communicators, comm: int) -> list[int]:
     return [int(member) for member in found.groups[found.comms[comm].group].members]
 
 
+def test_communicator_whose_making_was_not_seen() -> None:
+    """It has no event of its creation, so it must not announce one."""
+    processes = world(2)
+    for process in processes:
+        process.comm(3, "OTHER", None, 2, process.rank or 0, hash=9)
+    assert [comm.flags for comm in merge(processes, [0, 2]).comms] == [0, 0, 0]
+
+
 def test_world_and_self() -> None:
     found = merge(world(3), [0, 2, 4])
     assert [comm.name for comm in found.comms] == ["MPI_COMM_WORLD", "MPI_COMM_SELF"]

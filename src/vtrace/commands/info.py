@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from vtrace.commands.completion import complete_target
+from vtrace.console import plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
 _MOST_LINES = 40
@@ -200,5 +201,5 @@ def _when(ns: int | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names may hold bytes that are no text."""
-    return text.encode("utf-8", "replace").decode()
+    """Names may hold bytes that are no text, or that a terminal obeys."""
+    return "\n".join(map(plain, text.split("\n")))

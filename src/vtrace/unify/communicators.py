@@ -205,7 +205,7 @@ def _define(merged: list[_Merged], result: Communicators) -> None:
             groups[key] = len(result.groups)
             kind = "COMM_SELF" if comm.kind == "SELF" else "COMM_GROUP"
             result.groups.append(Group(kind, _MPI, name, comm.members.astype(np.uint64)))
-        flags = 0 if comm.kind in ("WORLD", "SELF") else 1
+        flags = 0 if comm.kind in ("WORLD", "SELF", "OTHER") else 1
         result.comms.append(Comm(name, groups[key], comm.parent, flags))
         if comm.incomplete:
             result.incomplete.append(name)
