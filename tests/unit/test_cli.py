@@ -270,4 +270,5 @@ def test_interrupt_leaves_nothing(heat: Path, number: signal.Signals) -> None:
 
 
 def test_text_that_is_no_text() -> None:
-    assert info._plain("caf\udce9\nb\x1b[2J") == "caf\\udce9\nb\\x1b[2J"
+    lines = info._aligned([("command", "caf\udce9\nb\x1b[2J")])
+    assert lines == ["  command  caf\\udce9\\nb\\x1b[2J"]

@@ -37,14 +37,14 @@ def command(target: str, as_json: bool) -> None:
     anchor = find_anchor(Path(target))
     if anchor is None:
         found = _local(Path(target))
-        click.echo(_plain(json.dumps(found, indent=2) if as_json else _local_text(found)))
+        click.echo(json.dumps(found, indent=2) if as_json else _local_text(found))
         return
     _tell_of_newer(Path(target), anchor)
     overview = read_overview(anchor)
     if as_json:
         click.echo(json.dumps(_data(overview), indent=2))
     else:
-        click.echo(_plain(_text(overview)))
+        click.echo(_text(overview))
 
 
 def _tell_of_newer(target: Path, anchor: Path) -> None:
@@ -83,15 +83,11 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
 
 
 def _text(o: Overview) -> str:
-    parts = [click.style(str(o.anchor.parent), bold=True), *_aligned(_about(o))]
+    parts = [_heading(str(o.anchor.parent)), *_aligned(_about(o))]
     events = o.vtrace.get("EVENTS", {})
     if events:
-        parts += [
-            "",
-            click.style("Events", bold=True),
-            *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True),
-        ]
-    parts += ["", click.style("Locations", bold=True), *_table(o.locations)]
+        parts += ["", _heading("Events"), *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)]
+    parts += ["", _heading("Locations"), *_table(o.locations)]
     return "\n".join(parts)
 
 
@@ -134,7 +130,8 @@ def _table(locations: list[LocationLine]) -> list[str]:
         known = line.properties
         numbers = [f"{known[key] / 1e9:.6g}" if key in known else "-" for key in _TIMES]
         numbers += [f"{known[key]:,}" if key in known else "-" for key in _COUNTS]
-        rows.append([str(line.id), line.process, line.name, line.host, f"{line.events:,}", *numbers])
+        names = map(plain, (line.process, line.name, line.host))
+        rows.append([str(line.id), *names, f"{line.events:,}", *numbers])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = {1, 2, 3}
     lines = []
@@ -182,13 +179,19 @@ def _local_text(found: dict[str, Any]) -> str:
         ("problems", "; ".join(found["problems"])),
     ]
     lines = _aligned([(key, value) for key, value in pairs if value])
-    return "\n".join([f"{found['prefix']}: local files, not unified yet", *lines, f"next: {found['next']}"])
+    return "\n".join([f"{plain(found['prefix'])}: local files, not unified yet", *lines, f"next: {plain(found['next'])}"])
+
+
+def _heading(text: str) -> str:
+    return click.style(plain(text), bold=True)
 
 
 def _aligned(pairs: Pairs, right: bool = False) -> list[str]:
-    width = max((len(key) for key, _ in pairs), default=0)
-    numbers = max((len(value) for _, value in pairs), default=0) if right else 0
-    return [f"  {key.ljust(width)}  {value.rjust(numbers)}" for key, value in pairs]
+    """Names may hold bytes that are no text, or that a terminal obeys: only plain ones are shown."""
+    shown = [(plain(key), plain(value)) for key, value in pairs]
+    width = max((len(key) for key, _ in shown), default=0)
+    numbers = max((len(value) for _, value in shown), default=0) if right else 0
+    return [f"  {key.ljust(width)}  {value.rjust(numbers)}" for key, value in shown]
 
 
 def _some(names: Iterable[str], most: int = 8) -> str:
@@ -198,8 +201,3 @@ def _some(names: Iterable[str], most: int = 8) -> str:
 
 def _when(ns: int | None) -> str:
     return datetime.fromtimestamp(ns // 10**9).astimezone().isoformat(" ") if ns else "at an unknown time"
-
-
-def _plain(text: str) -> str:
-    """Names may hold bytes that are no text, or that a terminal obeys."""
-    return "\n".join(map(plain, text.split("\n")))
