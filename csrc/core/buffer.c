@@ -21,6 +21,7 @@
 #define MAX_SEGMENTS 65536u
 
 static char *segments[MAX_SEGMENTS];
+static uint8_t in_memory[MAX_SEGMENTS]; /* 1: not in the file */
 static _Atomic uint32_t segment_count;
 static uint32_t first_bytes = FIRST_SEGMENT;
 static _Atomic int has_file;          /* segments are to lie in the file */
@@ -98,8 +99,9 @@ static int grow(void)
         r = VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (r < 0 && r > -4096) return 0;
         atomic_store(&has_memory, 1);
+        VT_SET(in_memory[number], 1);
     }
-    segments[number] = at;
+    VT_SET(segments[number], at);
     uint32_t skip = number == 0; /* chunk 0 is the file's head */
     uint64_t chunks = bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
     uint64_t mine = ((uintptr_t)at / VT_CHUNK_SIZE + skip) | chunks << FRESH_SHIFT;
@@ -155,6 +157,16 @@ void vt_chunk_give(struct vt_chunk *c)
     } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
 }
 
+/* Puts a chunk that is full into a list of those that wait to be written. */
+void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)
+{
+    VT_SET(c->next, 0);
+    __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
+    if (*last) VT_SET((*last)->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
+    else *first = c;
+    *last = c;
+}
+
 static long create_file(void)
 {
     struct vt_file *h = &vt_process.head;
@@ -180,6 +192,16 @@ static long create_file(void)
 /* Whether all that is recorded outlives the process. */
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
+/* Whether a chunk is lost when the process is no more. */
+int vt_chunk_in_memory(const struct vt_chunk *c)
+{
+    for (uint32_t i = 0; i < atomic_load(&segment_count) && i < MAX_SEGMENTS; i++) {
+        uintptr_t at = (uintptr_t)VT_READ(segments[i]);
+        if (at && (uintptr_t)c - at < segment_bytes(i)) return VT_READ(in_memory[i]);
+    }
+    return 1;
+}
+
 /* The mapping stays: threads may still be storing into it. */
 void vt_buffer_close(int keep)
 {
@@ -196,6 +218,7 @@ void vt_buffer_forget(void)
             VT_SYS6(mmap, segments[i], segment_bytes(i), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
         segments[i] = NULL;
+        in_memory[i] = 0;
     }
     atomic_store(&segment_count, 0);
     atomic_store(&free_chunks, 0);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include "internal.h"
@@ -45,34 +46,41 @@ static int is_path(long fd)
     return flags >= 0 && flags & O_PATH;
 }
 
+static int is_file(long fd, const struct stat *file)
+{
+    struct stat s;
+    return VT_SYS2(fstat, fd, &s) >= 0 && s.st_ino == file->st_ino && s.st_dev == file->st_dev;
+}
+
+/* Moves a descriptor up. Another thread of the program may have closed it and have got its number for a file of its own:
+   that is neither written nor, as far as can be seen, closed.                                                           */
+static long move_up(long fd, const char *path, int flags)
+{
+    struct stat named;
+    long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
+    if (above < 0) return fd; /* the program may not have so many */
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        if (VT_SYS4(newfstatat, AT_FDCWD, path, &named, 0) < 0 || !is_file(above, &named)) {
+            VT_SYS1(close, above);
+            return -EBADF;
+        }
+        if (!is_file(fd, &named)) return above;
+    }
+    VT_SYS1(close, fd);
+    return above;
+}
+
 /* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
    our file. Meanwhile they are taken by descriptors that can be written as little as closed ones.                     */
 long vt_open(const char *path, int flags, int mode)
 {
-    long taken[3] = {-1, -1, -1}, fd, above;
+    long taken[3] = {-1, -1, -1}, fd;
     for (int i = 0; i < 3; i++)
         if (VT_SYS2(fcntl, i, F_GETFD) < 0) taken[i] = VT_SYS4(openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
     fd = VT_SYS4(openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
     for (int i = 0; i < 3; i++)
         if (taken[i] >= 0 && is_path(taken[i])) VT_SYS1(close, taken[i]);
-    if (fd < 0) return fd;
-    above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
-    if (above < 0) return fd; /* the program may not have so many */
-    VT_SYS1(close, fd);
-    return above;
-}
-
-static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, enum vt_content content)
-{
-    struct vt_file *h = (struct vt_file *)scratch->head;
-    memset(scratch->head, 0, sizeof scratch->head);
-    *h = vt_process.head;
-    h->content = (uint8_t)content;
-    h->location = location;
-    h->checksum = 0;
-    h->checksum = vt_checksum(0, h, sizeof *h);
-    long n = VT_SYS4(pwrite64, fd, scratch->head, sizeof scratch->head, 0);
-    return n < 0 ? n : n == sizeof scratch->head ? 0 : -ENOSPC;
+    return fd < 0 ? fd : move_up(fd, path, flags);
 }
 
 /* All of it, or an error: a limit or a full disk may let a part through first. */
@@ -90,6 +98,19 @@ static long write_all(long fd, struct iovec parts[2], uint64_t at)
         }
     }
     return 0;
+}
+
+static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, enum vt_content content)
+{
+    struct vt_file *h = (struct vt_file *)scratch->head;
+    memset(scratch->head, 0, sizeof scratch->head);
+    *h = vt_process.head;
+    h->content = (uint8_t)content;
+    h->location = location;
+    h->checksum = 0;
+    h->checksum = vt_checksum(0, h, sizeof *h);
+    struct iovec parts[2] = {{scratch->head, sizeof scratch->head}, {NULL, 0}};
+    return write_all(fd, parts, 0);
 }
 
 static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct vt_codec_context *x)
@@ -143,7 +164,10 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     return r;
 }
 
-static struct vt_chunk *next_of(struct vt_chunk *c) { return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE); }
+struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
+{
+    return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE);
+}
 
 #define VT_SIGNAL_WAITS 1
 
@@ -158,7 +182,7 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
     struct vt_codec_context *x = vt_codec_get();
     while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
         struct vt_chunk *c = *first;
-        *first = next_of(c);
+        *first = vt_chunk_next(c);
         vt_chunk_give(c);
         if (content == VT_EVENTS) l->chunks--;
         r = *first && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
@@ -176,7 +200,7 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
     for (int i = 0; r == -EBADF && i < 3; i++) r = write_chunks(l, content, first); /* the program may close it */
     if (!*first) *last = NULL;
     if (r >= 0) return r;
-    l->unwritten = 1;
+    l->unwritten |= 1u << content;
     vt_warn("%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
             "directory", l->scratch.path, vt_reason(r), vt_buffer_in_file() ? "stays in the buffer" : "may be lost");
     return r;
@@ -188,10 +212,10 @@ int vt_file_flush(struct vt_location *l)
 {
     for (;;) {
         if (!vt_location_lock(l)) return -EDEADLK;
-        long r = l->unwritten ? -EIO : 0;
+        long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         vt_defs_finish(l);
         if (!r) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
-        if (!r) r = write_list(l, VT_EVENTS, &l->full, &l->full_last);
+        if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
         vt_location_unlock(l);
         if (r <= 0) return (int)r;
     }
@@ -231,16 +255,44 @@ void vt_file_rename(struct vt_location *l, uint32_t old_rank)
     }
 }
 
-/* Whether another program has completed files of rank 0 under this prefix since this one started. */
+#define CLAIM_WAIT 5000 /* tenths of a millisecond */
+
+/* Programs with one prefix that end at the same moment must not take each other's names: who holds this descriptor may
+   look and rename. Where the file system has no such locks, or they do not come free, it locks nothing.                 */
+long vt_file_claim(void)
+{
+    long fd = vt_open(vt_process.set.gdir, O_RDONLY | O_DIRECTORY, 0);
+    for (int i = 0; fd >= 0 && i < CLAIM_WAIT; i++) {
+        if (VT_SYS2(flock, fd, LOCK_EX | LOCK_NB) != -EWOULDBLOCK) return fd;
+        vt_pause();
+    }
+    return fd;
+}
+
+void vt_file_disclaim(long fd)
+{
+    if (fd >= 0) VT_SYS1(close, fd);
+}
+
+/* Whether the names of rank 0 under this prefix belong to another process: of this run, such as a sibling after a fork, or
+   to one that completed its files since this one started.                                                               */
 int vt_file_name_taken(void)
 {
     struct stat s;
     uint64_t mask;
+    int taken = 0;
     vt_lock(&vt_process.naming, &mask);
+    const struct vt_file *h = (const struct vt_file *)vt_scratch.head;
     path_of(vt_scratch.path, 0, 0, VT_DEFINITIONS);
-    long r = VT_SYS4(newfstatat, AT_FDCWD, vt_scratch.path, &s, 0);
+    long fd = vt_open(vt_scratch.path, O_RDONLY, 0);
+    if (fd >= 0 && VT_SYS2(fstat, fd, &s) >= 0) {
+        long n = VT_SYS4(pread64, fd, vt_scratch.head, sizeof vt_scratch.head, 0);
+        taken = (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start ||
+                (n == sizeof vt_scratch.head && !memcmp(h->run, vt_process.head.run, sizeof h->run));
+    }
+    if (fd >= 0) VT_SYS1(close, fd);
     vt_unlock(&vt_process.naming, &mask);
-    return r >= 0 && (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start;
+    return taken;
 }
 
 void vt_file_uctl(void)

@@ -54,7 +54,7 @@ struct vt_location {
     uint32_t flushes, files;                         /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
     _Atomic uint64_t lost;                           /* events not recorded, all in all */
     uint64_t lost_told;                              /* of these, standing in LOST records */
-    uint32_t lost_why, unwritten;                    /* unwritten: a write failed, the buffer must stay */
+    uint32_t lost_why, unwritten;                    /* unwritten: bits like files, a write failed, the buffer must stay */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
 
     uint32_t depth, nopen;
@@ -116,7 +116,9 @@ struct vt_location *vt_location_to_record(unsigned events);
 int vt_buffer_open(void);
 struct vt_chunk *vt_chunk_take(void);
 void vt_chunk_give(struct vt_chunk *c);
+void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 int vt_buffer_in_file(void);
+int vt_chunk_in_memory(const struct vt_chunk *c);
 void vt_buffer_close(int keep);
 void vt_buffer_forget(void); /* in a forked child */
 void *vt_pages_wiped(size_t bytes);
@@ -130,7 +132,6 @@ void vt_location_mend(struct vt_location *l);
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_chunk_finish(struct vt_location *l);
-void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 unsigned vt_events_in(const uint64_t *words, unsigned n);
 
 /* replay.c: what the records of a chunk leave open */
@@ -162,10 +163,13 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
 
 /* file.c */
 long vt_open(const char *path, int flags, int mode); /* -errno */
+struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 int vt_file_flush(struct vt_location *l);
 void vt_file_start(void);
 void vt_file_rename(struct vt_location *l, uint32_t old_rank);
 void vt_file_uctl(void);
+long vt_file_claim(void);
+void vt_file_disclaim(long fd);
 int vt_file_name_taken(void);
 
 /* text.c: strings without stdio */

@@ -28,6 +28,7 @@ static _Thread_local uint32_t refused __attribute__((tls_model("initial-exec")))
 static pthread_key_t thread_end;
 static int has_thread_end;
 static int started; /* once at least, in this process or a parent */
+static uint8_t new_run[16]; /* from the start, so that children forked before the first event belong to the same run */
 
 /* After fork, and all there is where the kernel does not wipe pages for children (before Linux 4.14). */
 static void in_child(void)
@@ -47,7 +48,12 @@ __attribute__((constructor)) static void note_start(void)
     vt_text_start();
     alive = vt_pages_wiped(VT_PAGE);
     if (!alive) return;
-    VT_SET(*alive, (uint64_t)VT_SYS0(getpid));
+    VT_SET(*alive, vt_process.pid);
+    if (VT_SYS3(getrandom, new_run, sizeof new_run, 0) != sizeof new_run) {
+        uint64_t now = vt_clock_ns(CLOCK_REALTIME);
+        memcpy(new_run, &now, 8);
+        memcpy(new_run + 8, &vt_process.pid, 4);
+    }
     pthread_atfork(NULL, NULL, in_child);
 }
 
@@ -74,10 +80,7 @@ static void new_head(void)
     h->pid = (uint32_t)VT_SYS0(getpid);
     h->pair = vt_clock_measure();
     h->start = h->pair.real;
-    if (VT_SYS3(getrandom, h->run, sizeof h->run, 0) != sizeof h->run) {
-        memcpy(h->run, &h->start, 8);
-        memcpy(h->run + 8, &h->pid, 4);
-    }
+    memcpy(h->run, new_run, sizeof h->run);
     strcpy(h->tool, "vtrace " VT_VERSION);
     if (!VT_SYS1(uname, &host)) memcpy(h->host, host.nodename, sizeof h->host - 1);
     if (!h->host[0]) strcpy(h->host, "localhost");
@@ -312,6 +315,22 @@ static void define_end(struct vt_location *l)
     vt_define_end(l, &m);
 }
 
+/* What could not be written stays in the buffer; events that are in memory only are lost. Returns how many. */
+static uint64_t count_unwritten(struct vt_location *l)
+{
+    uint64_t lost = 0, records = 0;
+    if (!vt_location_lock(l)) return 0;
+    for (struct vt_chunk *c = l->full; c; c = vt_chunk_next(c)) {
+        if (!vt_chunk_in_memory(c)) continue;
+        lost += vt_events_in(vt_chunk_words(c), c->used / 8);
+        records += c->records;
+    }
+    VT_SET(l->records, l->records - records);
+    atomic_fetch_add(&l->lost, lost);
+    vt_location_unlock(l);
+    return lost;
+}
+
 /* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
    here on, and what they publish later is beyond what is read here.                                              */
 static int complete(struct vt_location *l, int last)
@@ -324,10 +343,16 @@ static int complete(struct vt_location *l, int last)
     if (own || last) {
         if (!vt_location_lock(l)) return 0;
         vt_chunk_finish(l); /* the next event begins another */
+        if (last) l->unwritten = 0; /* perhaps there is space again */
         vt_location_unlock(l);
     }
     if (last) define_end(l);
-    return vt_file_flush(l) >= 0;
+    if (vt_file_flush(l) >= 0) return 1;
+    if (last && count_unwritten(l)) {
+        define_end(l); /* the newer summary holds */
+        vt_file_flush(l);
+    }
+    return 0;
 }
 
 static int complete_all(int last)
@@ -384,12 +409,8 @@ static void say_what_was_written(int all)
                   "VT_BUFFER_SIZE keeps them", (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
     if (lost)
         vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
-    if (!all && !vt_process.head.buffer[0])
-        vt_say(1, "the local files are not complete, and the rest is lost: nothing could be written to %s",
-               vt_process.set.gdir);
-    else if (!all)
-        vt_say(1, "the local files are not complete: vtunify takes %s from %s",
-               vt_buffer_in_file() ? "the rest" : "what is there of the rest", vt_process.head.buffer);
+    if (!all && vt_process.head.buffer[0])
+        vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
            (unsigned long long)records, (unsigned long long)bytes, operand);
 }
@@ -412,7 +433,11 @@ __attribute__((destructor)) static void end(void)
         struct vt_location *first = vt_location_new(vt_process.pid);
         if (first) define_process(first);
     }
-    if (!vt_process.named && is_first() && !vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
+    if (!vt_process.named && is_first()) {
+        long claim = vt_file_claim();
+        if (!vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
+        vt_file_disclaim(claim);
+    }
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);
     vt_buffer_close(!all || !vt_process.set.clean);

@@ -95,15 +95,16 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 }
 
 /* Chunks change hands and definitions are written under this lock: by the thread itself, by another one at the end of the
-   program. No signal handler of the holder runs. 0: this thread has it already, or the holder does not come back.      */
+   program. No signal handler of the holder runs. 0: this thread has it already, or the holder does not come back, or this
+   is a forked child that goes on where the handler that forked interrupted its parent.                                 */
 int vt_location_lock(struct vt_location *l)
 {
     uint32_t me = (uint32_t)VT_SYS0(gettid);
     uint64_t mask;
-    for (int i = 0; i < LOCK_WAIT; i++) {
+    for (int i = 0; i < LOCK_WAIT && l->in_use; i++) {
         uint32_t free = 0;
         vt_hold_signals(&mask);
-        if (atomic_compare_exchange_strong(&l->lock, &free, me)) {
+        if (l->in_use && atomic_compare_exchange_strong(&l->lock, &free, me)) {
             l->signals = mask;
             return 1;
         }
@@ -153,16 +154,6 @@ void vt_chunk_finish(struct vt_location *l)
     vt_replay(l, c);
     c->end_ticks = VT_READ(l->last);
     vt_chunk_append(&l->full, &l->full_last, c);
-}
-
-/* A chunk is full and waits to be written. */
-void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)
-{
-    VT_SET(c->next, 0);
-    __atomic_store_n(&c->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
-    if (*last) VT_SET((*last)->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
-    else *first = c;
-    *last = c;
 }
 
 /* Under the lock: at the end of the program no thread begins another one. */
@@ -224,7 +215,7 @@ out:
 static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 {
     struct vt_chunk *c = VT_READ(l->chunk);
-    if (l->stopped || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
+    if (l->stopped || !l->in_use || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
     if (c && vt_chunk_end(c) - l->cursor >= (long)words) {
         VT_SET(l->limit, vt_chunk_end(c)); /* a signal handler may have taken it away, to have its losses told */
         return 1;
@@ -271,6 +262,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
         return;
     }
     uint64_t *at = l->cursor;
+    if (!at) return; /* in a forked child, see vt_location_lock */
     lost = atomic_load_explicit(&l->lost, memory_order_relaxed);
     if (VT_UNLIKELY(lost != l->lost_told)) {
         at = stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
