@@ -83,10 +83,10 @@ def test_builders_at_the_same_time(site: Path, start: Start) -> None:
     ended = [(process.communicate(timeout=120), process.returncode) for process in (*builds, *links)]
     assert [code for _, code in ended] == [0] * 4, ended
     assert compilations(site) == 1
-    (archive,) = cache.glob("mpi-*/libvtrace-mpi.a")
-    assert [out for (out, _), _ in ended[:2]] == [f"{archive}\n"] * 2
+    (library,) = cache.glob("mpi-*/libvtrace-mpi.so")
+    assert [out for (out, _), _ in ended[:2]] == [f"{library}\n"] * 2
     assert all(has_shim(site.parent / f"program{i}") for i in range(2))
-    assert {path.name for path in cache.iterdir()} == {"lock", archive.parent.name}
+    assert {path.name for path in cache.iterdir()} == {"lock", library.parent.name}
 
 
 def test_a_killed_builder(site: Path, start: Start) -> None:

@@ -7,7 +7,7 @@ import click
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi import Mpi, find_mpi
-from vtrace.wrappers.shim import clean_shims, list_shims, shim_archive
+from vtrace.wrappers.shim import clean_shims, list_shims, shim_library
 
 
 @click.group()
@@ -21,8 +21,11 @@ _MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command
 @shim.command()
 @_MPICC
 def build(mpicc: str | None) -> None:
-    """Build the shim for an MPI (vtrace-cc does it by itself when needed) and print its path."""
-    click.echo(shim_archive(_mpi(mpicc)))
+    """Build the shim for an MPI (vtrace-cc does it by itself when needed) and print the path of its library.
+
+    LD_PRELOAD=LIBRARY records the MPI calls of a program that was built without vtrace.
+    """
+    click.echo(shim_library(_mpi(mpicc)))
 
 
 @shim.command("list")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
+from vtrace.wrappers.toolchain import library_directory
 
 _VERSIONS = (
     ("Intel MPI", "I_MPI_VERSION"),
@@ -203,9 +204,10 @@ def _label(preprocessed: str) -> str:
 
 
 def _key(library: Path, preprocessed: str) -> str:
-    """Changes with all that the shim is made of: the library, mpi.h, and vtrace's own sources."""
+    """Changes with all that the shim is made of: the library, mpi.h, vtrace's own sources, and where vtrace is."""
     state = library.stat()
-    digest = hashlib.sha256(f"{__version__}\0{library}\0{state.st_size}\0{state.st_mtime_ns}\0{preprocessed}".encode())
+    about = (__version__, library, state.st_size, state.st_mtime_ns, library_directory(), preprocessed)
+    digest = hashlib.sha256("\0".join(map(str, about)).encode())
     here = Path(__file__).parent
     sources = [here / "generate.py", here / "header.py", here / "shim.py", *(paths.LIB / "include").glob("*.h")]
     sources += [path for path in (paths.LIB / "mpiwrap").rglob("*") if path.is_file()]

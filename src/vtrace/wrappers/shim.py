@@ -18,8 +18,10 @@ from pathlib import Path
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi import Mpi
+from vtrace.wrappers.toolchain import library_directory, link_flags
 
 ARCHIVE = "libvtrace-mpi.a"
+LIBRARY = "libvtrace-mpi.so"
 _INFO = "shim.json"
 _PREFIX = "mpi-"
 _BUILDING = "building-"
@@ -46,19 +48,34 @@ def cache_dir() -> Path:
 
 
 def shim_archive(mpi: Mpi) -> Path:
-    """The archive with the MPI shim, built when the cache has none for this MPI.
+    """The archive with the MPI shim, for programs that are linked with it; built when the cache has none for this MPI.
 
     Raises VtraceError when the cache cannot be written or the shim does not compile.
     """
+    return _cached(mpi) / ARCHIVE
+
+
+def shim_library(mpi: Mpi) -> Path:
+    """The same shim as a shared library, for LD_PRELOAD with programs that were linked without vtrace. It brings the
+    MPI library and libvtrace.so.1 along; before a program that is linked with a shim it records nothing.
+
+    Raises VtraceError as shim_archive.
+    """
+    return _cached(mpi) / LIBRARY
+
+
+def _cached(mpi: Mpi) -> Path:
     directory = cache_dir() / f"{_PREFIX}{mpi.key}"
-    archive = directory / ARCHIVE
-    if archive.exists():
-        return archive
-    with _cache_errors(), _lock(cache_dir()):
-        _remove_remains(cache_dir())
-        if not archive.exists():
-            _build(mpi, directory)
-    return archive
+    if not _is_whole(directory):
+        with _cache_errors(), _lock(cache_dir()):
+            _remove_remains(cache_dir())
+            if not _is_whole(directory):
+                _build(mpi, directory)
+    return directory
+
+
+def _is_whole(directory: Path) -> bool:
+    return (directory / ARCHIVE).exists() and (directory / LIBRARY).exists()
 
 
 def list_shims() -> list[Shim]:
@@ -120,15 +137,16 @@ def _build(mpi: Mpi, directory: Path) -> None:
         count = write_source(mpi, place / "shim.c")
         compile_shim(mpi, place / "shim.c", place / "shim.o")
         _call(["ar", "rcs", str(place / ARCHIVE), str(place / "shim.o")], mpi)
+        link_library(mpi, place / "shim.o", place / LIBRARY)
         (place / "shim.o").unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
         (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
         try:
-            if not (directory / ARCHIVE).exists():
+            if not _is_whole(directory):
                 shutil.rmtree(directory, ignore_errors=True)
             place.rename(directory)
         except OSError:
-            if not (directory / ARCHIVE).exists():
+            if not _is_whole(directory):
                 raise
 
 
@@ -150,6 +168,16 @@ def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = 
     options.append("-Wno-deprecated-declarations")
     places = [f"-I{paths.LIB / 'mpiwrap'}", f"-I{paths.LIB / 'include'}", *mpi.include_flags]
     _call([*mpi.compiler, *options, *places, "-c", str(source), "-o", str(target)], mpi)
+
+
+def link_library(mpi: Mpi, shim: Path, target: Path) -> None:
+    """Links the shim's object into a shared library. The loader finds what it needs by itself: the dynamic linker
+    only says on standard error that it leaves out a preloaded library that it cannot load, and runs the program.
+    """
+    needed = ["-Wl,--no-as-needed", str(mpi.library), "-Wl,--as-needed", "-ldl", "-Wl,-z,defs"]
+    found = ["-Xlinker", "-rpath", "-Xlinker", str(mpi.library.parent), "-Wl,--enable-new-dtags"]
+    vtrace = link_flags(library_directory())
+    _call([*mpi.compiler, "-shared", "-o", str(target), str(shim), *needed, *vtrace, *found], mpi)
 
 
 def _call(words: list[str], mpi: Mpi) -> None:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The shim as a library before programs that were built without vtrace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import names, unify
+from support.tools import call, command, need
+from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.shim import shim_library
+
+SOURCE = "mpi_messages.c"
+
+
+@pytest.fixture(scope="module")
+def library(mpi: Mpi) -> Path:
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    return shim_library(found)
+
+
+def preload(mpi: Mpi, library: Path, program: Path, cwd: Path) -> str:
+    """Runs a program on 3 ranks and returns what it says on standard error. mpiexec itself is left alone."""
+    return mpi.run(Path(need("env")), cwd, f"LD_PRELOAD={library}", str(program), ranks=3).stderr
+
+
+def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
+    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids."""
+    found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
+    for event in trace.events:
+        if event.kind.startswith("Mpi"):
+            about = [value for key, value in sorted(event.attrs.items()) if key != "request_id"]
+            found[event.location][event.kind, str(about)] += 1
+        elif event.kind == "Enter" and trace.region_of(event).paradigm == "MPI":
+            found[event.location][event.kind, trace.region_of(event).name] += 1
+    return found
+
+
+def symbols(path: Path) -> tuple[set[str], set[str]]:
+    """What a library defines, and what it wants others to define."""
+    lines = [line.split() for line in call([need("nm"), "-D", path], path.parent).stdout.splitlines()]
+    found = [(letter, name.partition("@")[0]) for *_, letter, name in lines]
+    return {name for letter, name in found if letter not in "Uw"}, {name for letter, name in found if letter == "U"}
+
+
+def test_what_the_library_has_and_needs(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+    """Functions of MPI and nothing else, none that the MPI library lacks; and it loads from anywhere by itself."""
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    defined, wanted = symbols(library)
+    theirs, _ = symbols(found.library)
+    assert len(defined) > 300
+    assert all(name.lower().startswith("mpi") for name in defined)
+    assert defined <= theirs
+    assert {name for name in wanted if "MPI_" in name} <= theirs
+    loaded = call([need("ldd"), library], tmp_path, {"LD_LIBRARY_PATH": ""}).stdout
+    assert f"=> {found.library.parent}/" in loaded
+    assert "libvtrace.so.1 => " in loaded
+    assert "not found" not in loaded
+
+
+def test_as_if_linked(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+    plain, linked = (tmp_path / name for name in ("plain", "linked"))
+    for place in (plain, linked):
+        place.mkdir()
+    assert "rank 0 of 3" in preload(mpi, library, mpi.build(SOURCE, plain=True), plain)
+    unify(plain, "mpi_messages")
+    of_plain = mpi_events(check(plain / "mpi_messages.trace"))
+    assert of_plain == mpi_events(mpi.record(mpi.build(SOURCE), linked, ranks=3))
+    assert of_plain[0]["Enter", "MPI_Init"] == 1
+
+
+def test_before_a_program_that_is_linked_with_it(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+    """Nothing is recorded twice and there is nothing to say about it."""
+    linked, both = (tmp_path / name for name in ("linked", "both"))
+    for place in (linked, both):
+        place.mkdir()
+    expected = mpi_events(mpi.record(mpi.build(SOURCE), linked, ranks=3))
+    said = preload(mpi, library, mpi.build(SOURCE), both)
+    assert said.count("\n") == said.count("vtrace: rank 0 of 3") == 1
+    unify(both, "mpi_messages")
+    assert mpi_events(check(both / "mpi_messages.trace")) == expected
+
+
+def test_before_a_program_without_mpi(library: Path, tmp_path: Path) -> None:
+    done = call(["env", f"LD_PRELOAD={library}", "VT_VERBOSE=2", need("true")], tmp_path)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert names(tmp_path) == set()
+
+
+def test_the_command_prints_it(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+    done = call([*command("vtrace"), "shim", "build", "--mpicc", mpi.mpicc], tmp_path)
+    assert done.stdout == f"{library}\n"
