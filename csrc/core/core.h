@@ -16,13 +16,14 @@ enum vt_paradigm { VT_PARADIGM_USER = 1, VT_PARADIGM_COMPILER = 2, VT_PARADIGM_M
 enum vt_role {
     VT_ROLE_FUNCTION = 1, VT_ROLE_BARRIER = 15, VT_ROLE_COLL_ONE2ALL = 23, VT_ROLE_COLL_ALL2ONE = 24,
     VT_ROLE_COLL_ALL2ALL = 25, VT_ROLE_COLL_OTHER = 26, VT_ROLE_FILE_IO = 27, VT_ROLE_POINT2POINT = 28,
-    VT_ROLE_RMA = 29, VT_ROLE_FILE_IO_METADATA = 38,
+    VT_ROLE_RMA = 29, VT_ROLE_ALLOCATE = 35, VT_ROLE_DEALLOCATE = 36, VT_ROLE_REALLOCATE = 37,
+    VT_ROLE_FILE_IO_METADATA = 38,
 };
 
 #pragma GCC visibility push(default)
 
 /* ---- Attaching ---- */
-enum vt_shim_kind { VT_SHIM_MPI = 1 };
+enum vt_shim_kind { VT_SHIM_MPI = 1, VT_SHIM_IO = 2, VT_SHIM_MEMORY = 3 };
 
 struct vt_shim {
     uint32_t size, abi; /* sizeof(struct vt_shim), VT_ABI as the shim was compiled */
@@ -32,8 +33,13 @@ struct vt_shim {
     const char *version; /* vtrace version that built the shim */
 };
 
-/* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new). */
+/* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).
+   A shim of I/O or memory that VT_IOTRACE or VT_MEMTRACE does not ask for starts nothing; it reads the environment,
+   which is not there yet (environ is NULL) when ld.so itself calls malloc.                                          */
 int vt_attach(const struct vt_shim *shim);
+
+/* The value in force of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
+uint64_t vt_setting(const char *name);
 
 /* ---- Recording: cheap, from any thread, also from signal handlers ---- */
 void vt_enter(uint32_t region);
@@ -47,7 +53,10 @@ void vt_write(uint64_t *words, unsigned n);
 #define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
 
 /* ---- Definitions ---- */
-enum vt_id { VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_IDS };
+enum vt_id {
+    VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,
+    VT_ID_GROUP, VT_IDS
+};
 
 /* The next free id of a kind in this process, from 1. Requests have 64 bits, others at most VT_ID_MAX:
    beyond that 0 is returned, and what would have used it must not be recorded.                        */

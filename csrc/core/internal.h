@@ -69,7 +69,7 @@ enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED 
 struct vt_settings {
     uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
     uint64_t max_flushes, max_threads, verbose;
-    uint64_t clean, compression, mpitrace;
+    uint64_t clean, compression, mpitrace, iotrace, memtrace, memtrace_threshold;
     char prefix[256], gdir[512], ldir[512]; /* directories absolute */
 };
 
@@ -104,6 +104,8 @@ struct vt_clock_pair vt_clock_recent(void); /* at most a second old */
 /* settings.c: from the environment; complains about wrong values, never fails */
 void vt_settings_read(struct vt_settings *set);
 void vt_settings_define(struct vt_location *l);
+int vt_settings_want(uint32_t kind);
+int vt_settings_allow(uint32_t kind);
 
 /* life.c */
 int vt_is_other_process(void); /* a vfork child */

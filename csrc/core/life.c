@@ -222,7 +222,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
 
 int vt_attach(const struct vt_shim *shim)
 {
-    struct vt_location *l = vt_location_of_thread(0);
+    struct vt_location *l = vt_settings_want(shim->kind) ? vt_location_of_thread(0) : NULL;
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
         vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
@@ -231,7 +231,7 @@ int vt_attach(const struct vt_shim *shim)
         return 0;
     }
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
-    return shim->kind != VT_SHIM_MPI || vt_process.set.mpitrace;
+    return vt_settings_allow(shim->kind);
 }
 
 void vt_run_id(uint8_t run[16]) { memcpy(run, vt_process.head.run, 16); }

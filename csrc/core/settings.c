@@ -28,6 +28,9 @@ static const struct setting {
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
+    {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
+    {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
+    {"VT_MEMTRACE_THRESHOLD", SIZE, FIELD(memtrace_threshold), 0, 0, UINT64_MAX / 2},
 #undef FIELD
 };
 #define SETTINGS (sizeof table / sizeof *table)
@@ -164,6 +167,33 @@ void vt_settings_read(struct vt_settings *set)
     read_prefix(set);
     read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
     read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir);
+}
+
+/* The value of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
+uint64_t vt_setting(const char *name)
+{
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (!strcmp(table[i].name, name)) return *field(&vt_process.set, &table[i]);
+    return 0;
+}
+
+static const char *const switches[] = {
+    [VT_SHIM_MPI] = "VT_MPITRACE", [VT_SHIM_IO] = "VT_IOTRACE", [VT_SHIM_MEMORY] = "VT_MEMTRACE"};
+
+/* Whether shims of a kind are to record, as far as settings say. */
+int vt_settings_allow(uint32_t kind)
+{
+    return !kind || kind >= sizeof switches / sizeof *switches || vt_setting(switches[kind]);
+}
+
+/* The same before the runtime starts, and without starting it; where the environment says nothing sensible, it has to
+   start to tell so.                                                                                                   */
+int vt_settings_want(uint32_t kind)
+{
+    if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
+    uint64_t wanted = 1;
+    const char *text = getenv(switches[kind]);
+    return text && *text && (!parse_yesno(text, &wanted) || wanted);
 }
 
 void vt_settings_define(struct vt_location *l)
