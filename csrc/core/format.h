@@ -44,6 +44,8 @@
 #define VT_CLASS_MEMORY 0x80u
 #define VT_CLASS_METRIC 0x100u
 #define VT_CLASS_CONTROL 0x200u  /* lost, on, off, flush, limit, time */
+#define VT_CLASS_RMA 0x400u      /* one-sided communication */
+#define VT_CLASS_ATTRIBUTE 0x800u
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_ALL 0xffffffffu
 
@@ -76,13 +78,52 @@
     X(COLL_COMPLETE, 27, 4, COLLECTIVE) /* id comm, w0 OP_ROOT, w1 sent, w2 received, w3 request */                   \
     X(COMM_CREATE, 28, 0, COLLECTIVE)   /* id comm */                                                                 \
     X(COMM_DESTROY, 29, 0, COLLECTIVE)  /* id comm */                                                                 \
-    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */
+    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */                       \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE)      /* id attribute, w0 value in the type of its definition; of the next event */ \
+    X(RMA_WIN_CREATE, 48, 0, RMA)       /* id window */                                                               \
+    X(RMA_WIN_DESTROY, 49, 0, RMA)      /* id window */                                                               \
+    X(RMA_COLL_BEGIN, 50, 0, RMA)                                                                                     \
+    X(RMA_COLL_END, 51, 4, RMA)         /* id window, w0 OP_ROOT, w1 OTF2_RmaSyncLevel, w2 bytes sent, w3 received */ \
+    X(RMA_GROUP_SYNC, 52, 2, RMA)       /* id window, w0 OTF2_RmaSyncLevel, w1 group */                               \
+    X(RMA_REQUEST_LOCK, 53, 2, RMA)     /* id window, w0 peer | OTF2_LockType << 32, w1 lock id; peer in the window's */ \
+    X(RMA_ACQUIRE_LOCK, 54, 2, RMA)     /* the same          communicator, 0xffffffff: all */                         \
+    X(RMA_TRY_LOCK, 55, 2, RMA)         /* the same */                                                                \
+    X(RMA_RELEASE_LOCK, 56, 2, RMA)     /* id window, w0 peer, w1 lock id */                                          \
+    X(RMA_SYNC, 57, 1, RMA)             /* id window, w0 peer | OTF2_RmaSyncType << 32 */                             \
+    X(RMA_PUT, 59, 3, RMA)              /* id window, w0 peer, w1 bytes, w2 matching id */                            \
+    X(RMA_GET, 60, 3, RMA)              /* the same */                                                                \
+    X(RMA_ATOMIC, 61, 4, RMA)           /* id window, w0 peer | OTF2_RmaAtomicType << 32, w1 sent, w2 received, */    \
+                                        /* w3 matching id */                                                          \
+    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA) /* id window, w0 matching id */                                              \
+    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA) /* the same */                                                           \
+    X(RMA_TEST, 64, 1, RMA)             /* the same */                                                                \
+    X(RMA_COMPLETE_REMOTE, 65, 1, RMA)  /* the same */                                                                \
+    X(IO_CREATE, 72, 2, IO)             /* id handle, w0 OTF2_IoAccessMode | OTF2_IoCreationFlag << 32, w1 status flags */ \
+    X(IO_DESTROY, 73, 0, IO)            /* id handle */                                                               \
+    X(IO_DUPLICATE, 74, 1, IO)          /* id old handle, w0 new handle | status flags << 32 */                       \
+    X(IO_SEEK, 75, 3, IO)               /* id handle, w0 offset asked for, w1 OTF2_IoSeekOption, w2 offset reached */ \
+    X(IO_STATUS, 76, 1, IO)             /* id handle, w0 new status flags */                                          \
+    X(IO_DELETE, 77, 1, IO)             /* id file, w0 enum vt_io_paradigm */                                         \
+    X(IO_BEGIN, 78, 3, IO)              /* id handle, w0 OTF2_IoOperationMode | OTF2_IoOperationFlag << 32, */        \
+                                        /* w1 bytes asked for or VT_IO_UNKNOWN, w2 matching id */                     \
+    X(IO_ISSUED, 79, 1, IO)             /* id handle, w0 matching id */                                               \
+    X(IO_TEST, 80, 1, IO)               /* the same */                                                                \
+    X(IO_COMPLETE, 81, 2, IO)           /* id handle, w0 bytes done or VT_IO_UNKNOWN, w1 matching id */               \
+    X(IO_CANCELLED, 82, 1, IO)          /* id handle, w0 matching id */                                               \
+    X(IO_ACQUIRE_LOCK, 83, 1, IO)       /* id handle, w0 OTF2_LockType */                                             \
+    X(IO_RELEASE_LOCK, 84, 1, IO)       /* the same */                                                                \
+    X(IO_TRY_LOCK, 85, 1, IO)           /* the same */
 
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,
     VT_KINDS(VT_KIND_ENUM)
 #undef VT_KIND_ENUM
 };
+
+#define VT_IO_UNKNOWN 0xffffffffffffffffu /* bytes */
+
+/* Who offers a kind of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
+enum vt_io_paradigm { VT_IO_POSIX = 1, VT_IO_ISOC = 2, VT_IO_MPI = 3 };
 
 /* Why events were not recorded. */
 enum vt_lost {
@@ -109,6 +150,14 @@ enum vt_definition {
     VT_D_CLOCK = 10,       /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
     VT_D_SUMMARY = 11,     /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
                               record, reached limit (bool) */
+    VT_D_ATTRIBUTE = 12,   /* id, name, description, OTF2_Type */
+    VT_D_IO_FILE = 13,     /* id, absolute path; a file of this host, or a socket's or pipe's name */
+    VT_D_IO_HANDLE = 14,   /* id, name, file id or nil, enum vt_io_paradigm, OTF2_IoHandleFlag bits, comm id or nil,
+                              parent handle id or nil, access mode or nil, status flags or nil: the last two of a handle
+                              that was open before recording began (flag PRE_CREATED) */
+    VT_D_RMA_WIN = 15,     /* id, comm id, count: number of earlier windows of that communicator */
+    VT_D_RMA_WIN_NAME = 16, /* id, name */
+    VT_D_GROUP = 17,       /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
 };
 
 /* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members

@@ -29,9 +29,72 @@ DEFINITIONS: list[list[Any]] = [
     [D["METRIC"], 2, "balance", "#", "i", "a", True],
     [D["CLOCK"], 1, 2, 3],
     [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, False],
+    [D["ATTRIBUTE"], 1, "offset", "where it begins", 7],
+    [D["ATTRIBUTE"], 2, "share", "of all", 9],
+    [D["IO_FILE"], 1, "/work/data.bin"],
+    [D["IO_HANDLE"], 1, "data.bin", 1, 1, 0, None, None, None, None],
+    [D["IO_HANDLE"], 2, "stdin", None, 2, 1, 1, 1, 0, 4],
+    [D["RMA_WIN"], 1, 1, 0],
+    [D["RMA_WIN"], 2, 1, 1],
+    [D["RMA_WIN_NAME"], 1, "halo"],
+    [D["GROUP"], 1, 1, 0, struct.pack("<2I", 1, 0)],
 ]
 # Kind, delta, id, payload; what the record's item must have beside kind, time and id; the end of its text.
-RECORDS: list[tuple[str, int, int, list[int], dict[str, Any], str]] = [
+Shown = tuple[str, int, int, list[int], dict[str, Any], str]
+HALO = {"window": 1, "name": "halo"}
+LOCKED = {"lock_type": "SHARED", "lock": 7}
+ONE_SIDED: list[Shown] = [
+    ("RMA_COLL_BEGIN", 1, 0, [], {}, "RMA_COLL_BEGIN"),
+    ("RMA_WIN_CREATE", 1, 1, [], HALO, "RMA_WIN_CREATE halo <1>"),
+    ("RMA_COLL_END", 1, 1, [21 | r.NO_RANK << 32, 3, 10, 20], HALO | {"op": "CREATE_HANDLE_AND_ALLOCATE", "root": None,
+     "level": ["PROCESS", "MEMORY"], "sent": 10, "received": 20},
+     "RMA_COLL_END halo <1> op=CREATE_HANDLE_AND_ALLOCATE root=- level=PROCESS,MEMORY sent=10 received=20"),
+    ("RMA_GROUP_SYNC", 1, 2, [0, 1], {"window": 2, "name": "window 2", "level": [], "group": 1},
+     "RMA_GROUP_SYNC window 2 <2> level=- group=1"),
+    ("RMA_REQUEST_LOCK", 1, 1, [1 | 1 << 32, 7], HALO | LOCKED | {"peer": 1},
+     "RMA_REQUEST_LOCK halo <1> peer=1 lock_type=SHARED lock=7"),
+    ("RMA_ACQUIRE_LOCK", 1, 1, [r.NO_RANK | 1 << 32, 7], HALO | LOCKED | {"peer": None},
+     "RMA_ACQUIRE_LOCK halo <1> peer=- lock_type=SHARED lock=7"),
+    ("RMA_TRY_LOCK", 1, 1, [0, 8], HALO | {"peer": 0, "lock_type": "EXCLUSIVE", "lock": 8},
+     "RMA_TRY_LOCK halo <1> peer=0 lock_type=EXCLUSIVE lock=8"),
+    ("RMA_RELEASE_LOCK", 1, 1, [r.NO_RANK, 7], HALO | {"peer": None, "lock": 7},
+     "RMA_RELEASE_LOCK halo <1> peer=- lock=7"),
+    ("RMA_SYNC", 1, 1, [1 | 2 << 32], HALO | {"peer": 1, "sync_type": "NOTIFY_OUT"},
+     "RMA_SYNC halo <1> peer=1 sync_type=NOTIFY_OUT"),
+    ("RMA_PUT", 1, 1, [1, 80, 5], HALO | {"peer": 1, "bytes": 80, "matching": 5},
+     "RMA_PUT halo <1> peer=1 bytes=80 matching=5"),
+    ("RMA_GET", 1, 3, [0, 8, 6], {"window": 3, "name": "?", "peer": 0, "bytes": 8, "matching": 6},
+     "RMA_GET ? <3> peer=0 bytes=8 matching=6"),
+    ("RMA_ATOMIC", 1, 1, [1 | 3 << 32, 16, 8, 9], HALO | {"peer": 1, "atomic_type": "COMPARE_AND_SWAP", "sent": 16,
+     "received": 8, "matching": 9},
+     "RMA_ATOMIC halo <1> peer=1 atomic_type=COMPARE_AND_SWAP sent=16 received=8 matching=9"),
+    *((kind, 1, 1, [5], HALO | {"matching": 5}, f"{kind} halo <1> matching=5") for kind in (
+        "RMA_COMPLETE_BLOCKING", "RMA_COMPLETE_NON_BLOCKING", "RMA_TEST", "RMA_COMPLETE_REMOTE")),
+    ("RMA_WIN_DESTROY", 1, 1, [], HALO, "RMA_WIN_DESTROY halo <1>"),
+]  # fmt: skip
+DATA = {"handle": 1, "name": "data.bin"}
+IO: list[Shown] = [
+    ("IO_CREATE", 1, 1, [2 | 3 << 32, 5], DATA | {"access": "READ_WRITE", "creation": ["CREATE", "TRUNCATE"],
+     "status": ["CLOSE_ON_EXEC", "NON_BLOCKING"]},
+     "IO_CREATE data.bin <1> access=READ_WRITE creation=CREATE,TRUNCATE status=CLOSE_ON_EXEC,NON_BLOCKING"),
+    ("IO_DUPLICATE", 1, 2, [1 | 1 << 33], {"handle": 2, "name": "stdin", "new": 1, "status": ["APPEND"]},
+     "IO_DUPLICATE stdin <2> new=1 status=APPEND"),
+    ("IO_SEEK", 1, 1, [2**64 - 9, 2, 91], DATA | {"asked": -9, "whence": "FROM_END", "offset": 91},
+     "IO_SEEK data.bin <1> asked=-9 whence=FROM_END offset=91"),
+    ("IO_STATUS", 1, 1, [1 << 20], DATA | {"status": 1 << 20}, f"IO_STATUS data.bin <1> status={1 << 20}"),
+    ("IO_DELETE", 1, 1, [3], {"file": 1, "name": "/work/data.bin", "paradigm": "MPI"},
+     "IO_DELETE /work/data.bin <1> paradigm=MPI"),
+    ("IO_BEGIN", 1, 1, [1 | 3 << 32, 80, 4], DATA | {"mode": "WRITE", "flags": ["NON_BLOCKING", "COLLECTIVE"],
+     "bytes": 80, "matching": 4}, "IO_BEGIN data.bin <1> mode=WRITE flags=NON_BLOCKING,COLLECTIVE bytes=80 matching=4"),
+    *((kind, 1, 1, [4], DATA | {"matching": 4}, f"{kind} data.bin <1> matching=4") for kind in (
+        "IO_ISSUED", "IO_TEST", "IO_CANCELLED")),
+    ("IO_COMPLETE", 1, 9, [r.IO_UNKNOWN, 4], {"handle": 9, "name": "?", "bytes": None, "matching": 4},
+     "IO_COMPLETE ? <9> bytes=- matching=4"),
+    *((kind, 1, 1, [0], DATA | {"lock_type": "EXCLUSIVE"}, f"{kind} data.bin <1> lock_type=EXCLUSIVE") for kind in (
+        "IO_ACQUIRE_LOCK", "IO_RELEASE_LOCK", "IO_TRY_LOCK")),
+    ("IO_DESTROY", 1, 1, [], DATA, "IO_DESTROY data.bin <1>"),
+]  # fmt: skip
+RECORDS: list[Shown] = [
     ("ENTER", 10, 1, [], {"region": 1, "name": "solve it"}, "ENTER solve it <1>"),
     ("SEND", 0, 1, [1 | 5 << 32, 80], {"comm": 1, "name": "MPI_COMM_WORLD", "peer": 1, "tag": 5, "bytes": 80},
      "SEND MPI_COMM_WORLD <1> peer=1 tag=5 bytes=80"),
@@ -58,6 +121,12 @@ RECORDS: list[tuple[str, int, int, list[int], dict[str, Any], str]] = [
      "METRIC degrees <1> value=-1.5"),
     ("METRIC", 1, 2, [2**64 - 3], {"metric": 2, "name": "balance", "value": -3}, "METRIC balance <2> value=-3"),
     ("METRIC", 1, 3, [2**64 - 3], {"metric": 3, "name": "?", "value": 2**64 - 3}, f"METRIC ? <3> value={2**64 - 3}"),
+    ("ATTRIBUTE", 1, 1, [2**32 - 5], {"attribute": 1, "name": "offset", "value": -5}, "ATTRIBUTE offset <1> value=-5"),
+    ("ATTRIBUTE", 1, 2, struct.unpack("<Q", struct.pack("<fi", 0.5, 0)), {"name": "share", "value": 0.5},
+     "ATTRIBUTE share <2> value=0.5"),
+    ("ATTRIBUTE", 1, 3, [9], {"attribute": 3, "name": "?", "value": 9}, "ATTRIBUTE ? <3> value=9"),
+    *ONE_SIDED,
+    *IO,
     ("LOST", 1, 1, [12], {"reason": 1, "name": "SIGNAL", "events": 12}, "LOST SIGNAL <1> events=12"),
     ("ENTER_ADDRESS", 1, 0, [0x400010], {"address": 0x400010, "name": "prog+0x10", "at": "prog+0x10"},
      "ENTER_ADDRESS prog+0x10"),

@@ -44,7 +44,7 @@ def test_damage_is_told_and_what_is_sound_is_shown(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "text"), [(77 << 24, "unknown kind of record 77"), (r.what("ENTER") | 1 << 21, "record of a wrong size"),
+    ("word", "text"), [(127 << 24, "unknown kind of record 127"), (r.what("ENTER") | 1 << 21, "record of a wrong size"),
                        (r.what("SEND"), "record of a wrong size")],
 )  # fmt: skip
 def test_records_that_cannot_be(run: Path, word: int, text: str) -> None:

@@ -68,6 +68,13 @@ def test_definitions(run: Path) -> None:
     assert (fields[5]["kind"], fields[6]["parent"], fields[6]["tag"]) == ("WORLD", 1, 3)
     assert fields[8] == {"id": 2, "side": 0, "first": 0, "world": 7, "ranks": [0, 1]}
     assert fields[14]["last"] == 2000
+    assert (fields[15]["type"], fields[16]["type"], fields[17]["path"]) == ("INT32", "FLOAT", "/work/data.bin")
+    handle = {"name": "data.bin", "file": 1, "paradigm": "POSIX", "flags": [], "comm": None, "parent": None}
+    assert fields[18] == {"id": 1, **handle, "access": None, "status": None}
+    handle = {"name": "stdin", "file": None, "paradigm": "ISOC", "flags": ["PRE_CREATED"], "comm": 1, "parent": 1}
+    assert fields[19] == {"id": 2, **handle, "access": "READ_ONLY", "status": ["NON_BLOCKING"]}
+    assert fields[21:] == [{"id": 2, "comm": 1, "count": 1}, {"id": 1, "name": "halo"},
+                           {"id": 1, "comm": 1, "first": 0, "ranks": [1, 0]}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout
     assert 'definition 0:0 PROPERTY key=command value=./a,"two words"\n' in text
     assert 'COMM_NAME id=2 name="row\\n0"' in text
@@ -102,6 +109,7 @@ def test_heads(run: Path) -> None:
         (["--only", "FUNCTION_ENTER", "--location", "3"], ["FUNCTION_ENTER"]),
         (["--only", "CLOCK"], ["CLOCK"]),
         (["--only", "CLOCK", "--location", "9"], []),
+        (["--only", "ATTRIBUTE"], ["ATTRIBUTE"] * 5),
     ],
 )
 def test_only(run: Path, words: list[str], kinds: list[str]) -> None:

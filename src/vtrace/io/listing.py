@@ -33,15 +33,38 @@ _CLASSES = {
 }
 _PAYLOAD = {
     "TIME": "gap", "ENTER_ADDRESS": "address", "LEAVE_ADDRESS": "address", "LOST": "events", "FLUSH": "duration",
-    "THREAD": "thread", "SEND": "peer_tag bytes", "RECV": "peer_tag bytes", "ISEND": "peer_tag bytes request",
-    "ISEND_COMPLETE": "request", "IRECV_REQUEST": "request", "IRECV": "peer_tag bytes request",
-    "REQUEST_TEST": "request", "REQUEST_CANCELLED": "request", "COLL_END": "op_root sent received",
-    "COLL_REQUEST": "request", "COLL_COMPLETE": "op_root sent received request", "METRIC": "value",
+    "THREAD": "thread", "SEND": "peer/tag bytes", "RECV": "peer/tag bytes", "ISEND": "peer/tag bytes request",
+    "ISEND_COMPLETE": "request", "IRECV_REQUEST": "request", "IRECV": "peer/tag bytes request",
+    "REQUEST_TEST": "request", "REQUEST_CANCELLED": "request", "COLL_END": "op/root sent received",
+    "COLL_REQUEST": "request", "COLL_COMPLETE": "op/root sent received request", "METRIC": "value",
+    "ATTRIBUTE": "value", "RMA_COLL_END": "op/root level sent received", "RMA_GROUP_SYNC": "level group",
+    "RMA_REQUEST_LOCK": "peer/lock_type lock", "RMA_ACQUIRE_LOCK": "peer/lock_type lock",
+    "RMA_TRY_LOCK": "peer/lock_type lock", "RMA_RELEASE_LOCK": "peer lock", "RMA_SYNC": "peer/sync_type",
+    "RMA_PUT": "peer bytes matching", "RMA_GET": "peer bytes matching",
+    "RMA_ATOMIC": "peer/atomic_type sent received matching", "RMA_COMPLETE_BLOCKING": "matching",
+    "RMA_COMPLETE_NON_BLOCKING": "matching", "RMA_TEST": "matching", "RMA_COMPLETE_REMOTE": "matching",
+    "IO_CREATE": "access/creation status", "IO_DUPLICATE": "new/status", "IO_SEEK": "asked whence offset",
+    "IO_STATUS": "status", "IO_DELETE": "paradigm", "IO_BEGIN": "mode/flags bytes matching", "IO_ISSUED": "matching",
+    "IO_TEST": "matching", "IO_COMPLETE": "bytes matching", "IO_CANCELLED": "matching",
+    "IO_ACQUIRE_LOCK": "lock_type", "IO_RELEASE_LOCK": "lock_type", "IO_TRY_LOCK": "lock_type",
 }  # fmt: skip
-"""Names of the payload words, see VT_KINDS in format.h. The two that hold two numbers each are split."""
+"""Names of the payload words, see VT_KINDS in format.h; low/high: the two numbers of a word that holds two."""
+_ENUMERATIONS: dict[str, dict[int, str]] = {
+    "op": _otf2.CollectiveOp._names, "lock_type": _otf2.LockType._names, "sync_type": _otf2.RmaSyncType._names,
+    "atomic_type": _otf2.RmaAtomicType._names, "access": _otf2.IoAccessMode._names,
+    "mode": _otf2.IoOperationMode._names, "whence": _otf2.IoSeekOption._names,
+    "paradigm": {number: name for name, number in r.IO_PARADIGMS.items()},
+}  # fmt: skip
+_FLAGS: dict[str, dict[int, str]] = {
+    "level": _otf2.RmaSyncLevel._names, "creation": _otf2.IoCreationFlag._names,
+    "status": _otf2.IoStatusFlag._names, "flags": _otf2.IoOperationFlag._names,
+}  # fmt: skip
+"""Which payload is a number of OTF2 with a name, and which is a set of its flags."""
 _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
 REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(("ENTER", "LEAVE"), "region")
-REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric"}
+REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
+REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
+REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
 """What a record's id is, where it has one."""
 _FIELDS = {
     "PROPERTY": "key value",
@@ -55,6 +78,12 @@ _FIELDS = {
     "METRIC": "id name unit type mode per_process",
     "CLOCK": "ticks mono real",
     "SUMMARY": "location records lost flushes flush_ticks off_ticks clamped last limit",
+    "ATTRIBUTE": "id name description type",
+    "IO_FILE": "id path",
+    "IO_HANDLE": "id name file paradigm flags comm parent access status",
+    "RMA_WIN": "id comm count",
+    "RMA_WIN_NAME": "id name",
+    "GROUP": "id comm first ranks",
 }
 """Names of the definitions' fields, see enum vt_definition in format.h."""
 
@@ -70,16 +99,14 @@ class Record(NamedTuple):
     words: list[int]
 
     def payload(self) -> dict[str, Any]:
-        """The payload by name. op has OTF2's name, root is None where there is none."""
+        """The payload by name. Enumerations have OTF2's names, flags are lists of them; None: no root, any peer,
+        bytes that nobody knows."""
         found: dict[str, Any] = {}
-        for name, word in zip(_PAYLOAD.get(self.kind, "").split(), self.words, strict=True):
-            low, high = word & 0xFFFFFFFF, word >> 32
-            if name == "peer_tag":
-                found |= {"peer": low, "tag": high}
-            elif name == "op_root":
-                found |= {"op": _named(_otf2.CollectiveOp._names, low), "root": None if high == r.NO_RANK else high}
-            else:
-                found[name] = word
+        for names, word in zip(_PAYLOAD.get(self.kind, "").split(), self.words, strict=True):
+            low, _, high = names.partition("/")
+            found[low] = _shown(low, word & 0xFFFFFFFF if high else word)
+            if high:
+                found[high] = _shown(high, word >> 32)
         return found
 
 
@@ -167,9 +194,35 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             found["role"] = _named(_otf2.RegionRole._names, found["role"])
         elif kind == "COMM":
             found["kind"] = _named(COMM_KINDS, found["kind"])
-        elif kind == "COMM_MEMBERS" and isinstance(found["ranks"], bytes):
+        elif kind == "ATTRIBUTE":
+            found["type"] = _named(_otf2.Type._names, found["type"])
+        elif kind == "IO_HANDLE":
+            found |= {key: _named(_ENUMERATIONS[key], found[key]) for key in ("paradigm", "access")}
+            found["flags"] = _flags(_otf2.IoHandleFlag._names, found["flags"])
+            found["status"] = _flags(_FLAGS["status"], found["status"])
+        elif kind in ("COMM_MEMBERS", "GROUP") and isinstance(found["ranks"], bytes):
             found["ranks"] = np.frombuffer(found["ranks"][: len(found["ranks"]) & ~3], "<u4").tolist()
         yield kind, plain(found)
+
+
+def _shown(name: str, value: int) -> Any:
+    """A number of a payload as people read it."""
+    if name in ("peer", "root"):
+        return None if value == r.NO_RANK else value
+    if name in ("asked", "offset"):
+        return value - (1 << 64) if value >> 63 else value
+    if name == "bytes":
+        return None if value == r.IO_UNKNOWN else value
+    if name in _FLAGS:
+        return _flags(_FLAGS[name], value)
+    return _named(_ENUMERATIONS.get(name, {}), value)
+
+
+def _flags(names: dict[int, str], value: Any) -> Any:
+    """The names of the bits that are set; the number itself when one has no name."""
+    if type(value) is not int or value & ~sum(names):
+        return value
+    return [name for bit, name in names.items() if bit & value]
 
 
 def _named(names: dict[int, str], value: Any) -> Any:

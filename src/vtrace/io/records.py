@@ -18,6 +18,8 @@ RAW_MAX: Final = CHUNK_SIZE - CHUNK_DATA
 OPEN_MAX: Final = 32
 FILE_HEAD: Final = 2048
 NO_RANK: Final = 0xFFFFFFFF
+IO_UNKNOWN: Final = 0xFFFFFFFFFFFFFFFF
+"""Bytes of an I/O operation that nobody knows."""
 
 FUNCTION: Final = 0x80000000
 FUNCTION_LEAVE: Final = 0x40000000
@@ -35,6 +37,8 @@ CLASS_IO: Final = 0x40
 CLASS_MEMORY: Final = 0x80
 CLASS_METRIC: Final = 0x100
 CLASS_CONTROL: Final = 0x200
+CLASS_RMA: Final = 0x400
+CLASS_ATTRIBUTE: Final = 0x800
 CLASS_ADDRESS: Final = CLASS_FUNCTION | CLASS_NEW_CODE
 CLASS_ALL: Final = 0xFFFFFFFF
 
@@ -65,18 +69,52 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
     "COMM_CREATE": (28, 0, CLASS_COLLECTIVE),
     "COMM_DESTROY": (29, 0, CLASS_COLLECTIVE),
     "METRIC": (40, 1, CLASS_METRIC),
+    "ATTRIBUTE": (41, 1, CLASS_ATTRIBUTE),
+    "RMA_WIN_CREATE": (48, 0, CLASS_RMA),
+    "RMA_WIN_DESTROY": (49, 0, CLASS_RMA),
+    "RMA_COLL_BEGIN": (50, 0, CLASS_RMA),
+    "RMA_COLL_END": (51, 4, CLASS_RMA),
+    "RMA_GROUP_SYNC": (52, 2, CLASS_RMA),
+    "RMA_REQUEST_LOCK": (53, 2, CLASS_RMA),
+    "RMA_ACQUIRE_LOCK": (54, 2, CLASS_RMA),
+    "RMA_TRY_LOCK": (55, 2, CLASS_RMA),
+    "RMA_RELEASE_LOCK": (56, 2, CLASS_RMA),
+    "RMA_SYNC": (57, 1, CLASS_RMA),
+    "RMA_PUT": (59, 3, CLASS_RMA),
+    "RMA_GET": (60, 3, CLASS_RMA),
+    "RMA_ATOMIC": (61, 4, CLASS_RMA),
+    "RMA_COMPLETE_BLOCKING": (62, 1, CLASS_RMA),
+    "RMA_COMPLETE_NON_BLOCKING": (63, 1, CLASS_RMA),
+    "RMA_TEST": (64, 1, CLASS_RMA),
+    "RMA_COMPLETE_REMOTE": (65, 1, CLASS_RMA),
+    "IO_CREATE": (72, 2, CLASS_IO),
+    "IO_DESTROY": (73, 0, CLASS_IO),
+    "IO_DUPLICATE": (74, 1, CLASS_IO),
+    "IO_SEEK": (75, 3, CLASS_IO),
+    "IO_STATUS": (76, 1, CLASS_IO),
+    "IO_DELETE": (77, 1, CLASS_IO),
+    "IO_BEGIN": (78, 3, CLASS_IO),
+    "IO_ISSUED": (79, 1, CLASS_IO),
+    "IO_TEST": (80, 1, CLASS_IO),
+    "IO_COMPLETE": (81, 2, CLASS_IO),
+    "IO_CANCELLED": (82, 1, CLASS_IO),
+    "IO_ACQUIRE_LOCK": (83, 1, CLASS_IO),
+    "IO_RELEASE_LOCK": (84, 1, CLASS_IO),
+    "IO_TRY_LOCK": (85, 1, CLASS_IO),
 }
 """name -> (number, payload words, class): format.h says what the payload means."""
 
 LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT"}
 DEFINITIONS: Final = {
     "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
-    "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11,
+    "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11, "ATTRIBUTE": 12, "IO_FILE": 13, "IO_HANDLE": 14,
+    "RMA_WIN": 15, "RMA_WIN_NAME": 16, "GROUP": 17,
 }  # fmt: skip
 COMM_KINDS: Final = {
     "WORLD": 1, "SELF": 2, "DUP": 3, "SPLIT": 4, "CREATE": 5, "CREATE_GROUP": 6, "CART": 7, "CART_SUB": 8,
     "GRAPH": 9, "INTER_CREATE": 10, "INTER_MERGE": 11, "OTHER": 12,
 }  # fmt: skip
+IO_PARADIGMS: Final = {"POSIX": 1, "ISOC": 2, "MPI": 3}
 CLOCK_TSC, CLOCK_CNTVCT, CLOCK_NANOSECONDS = 1, 2, 3
 EVENTS, DEFINITION_DATA, BUFFER = 1, 2, 3
 """Values of content: enum vt_content."""

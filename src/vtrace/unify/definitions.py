@@ -78,6 +78,43 @@ class Summary(NamedTuple):
     limit: bool
 
 
+class Attribute(NamedTuple):
+    """What a value that stands with an event means. type: OTF2_Type."""
+
+    name: str
+    description: str
+    type: int
+
+
+class Handle(NamedTuple):
+    """An open file. paradigm: of records.IO_PARADIGMS; flags: OTF2_IoHandleFlag; comm, parent: local ids; access and
+    status: of a handle that was open before recording began, else None."""
+
+    name: str
+    file: int | None
+    paradigm: int
+    flags: int
+    comm: int | None
+    parent: int | None
+    access: int | None
+    status: int | None
+
+
+class Window(NamedTuple):
+    """A window of one-sided communication. serial: number of earlier ones of the communicator."""
+
+    comm: int
+    serial: int
+
+
+class Ranks(NamedTuple):
+    """A piece of a group's list of members: ranks in a communicator (u32 bytes), from index first on."""
+
+    comm: int
+    first: int
+    ranks: bytes
+
+
 @dataclass
 class ProcessDefinitions:
     """All definitions of one process; dictionaries are keyed by the process's own ids."""
@@ -92,6 +129,12 @@ class ProcessDefinitions:
     metrics: dict[int, Metric] = field(default_factory=dict)
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
     summaries: dict[int, Summary] = field(default_factory=dict)
+    attributes: dict[int, Attribute] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+    handles: dict[int, Handle] = field(default_factory=dict)
+    windows: dict[int, Window] = field(default_factory=dict)
+    window_names: dict[int, str] = field(default_factory=dict)
+    groups: dict[int, list[Ranks]] = field(default_factory=dict)
 
 
 _ID = range(ID_MAX + 1)
@@ -111,6 +154,12 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p"), bool),
     DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
     DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
+    DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, _U8),
+    DEFINITIONS["IO_FILE"]: (_ID, str),
+    DEFINITIONS["IO_HANDLE"]: (_ID, str, (_ID, None), _U8, _U32, (_ID, None), (_ID, None), (_U8, None), (_U32, None)),
+    DEFINITIONS["RMA_WIN"]: (_ID, _ID, _U32),
+    DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
+    DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
 }
 """What each value may be: a type, a range of whole numbers, a constant, or one of several of these."""
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
@@ -165,6 +214,18 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.pairs.append((values[0], values[1], values[2]))
         case "SUMMARY":
             found.summaries[values[0]] = Summary(*values[1:])
+        case "ATTRIBUTE":
+            found.attributes[values[0]] = Attribute(*values[1:])
+        case "IO_FILE":
+            found.files[values[0]] = values[1]
+        case "IO_HANDLE":
+            found.handles[values[0]] = Handle(*values[1:])
+        case "RMA_WIN":
+            found.windows[values[0]] = Window(*values[1:])
+        case "RMA_WIN_NAME":
+            found.window_names[values[0]] = values[1]
+        case "GROUP":
+            found.groups.setdefault(values[0], []).append(Ranks(*values[1:]))
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -178,5 +239,11 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.members = parent.members | child.members
     child.comm_names = parent.comm_names | child.comm_names
     child.metrics = parent.metrics | child.metrics
+    child.attributes = parent.attributes | child.attributes
+    child.files = parent.files | child.files
+    child.handles = parent.handles | child.handles
+    child.windows = parent.windows | child.windows
+    child.window_names = parent.window_names | child.window_names
+    child.groups = parent.groups | child.groups
     own = {module.slot for module in child.modules}
     child.modules += [m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own]

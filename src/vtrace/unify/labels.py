@@ -15,7 +15,9 @@ from vtrace.unify.definitions import ProcessDefinitions
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Place, Symbols, places
 
-_METRIC_TYPES = {"u": "<u8", "i": "<i8", "f": "<f8"}
+_TYPES: dict[object, str] = {"u": "<u8", "i": "<i8", "f": "<f8"}
+_TYPES |= enumerate(("<u1", "<u2", "<u4", "<u8", "<i1", "<i2", "<i4", "<i8", "<f4", "<f8"), 1)
+"""Of a metric's type, and of an attribute's (OTF2_Type): how the value lies in its word, from the lowest byte on."""
 UNKNOWN = "?"
 
 
@@ -55,10 +57,8 @@ class Labels:
             return payload | self._function("address", payload["address"])
         if refers is None:
             return payload
-        if refers == "metric" and record.id in self._known.metrics:
-            metric = self._known.metrics[record.id]
-            value = np.uint64(payload["value"]).view(_METRIC_TYPES.get(metric.type, "<u8")).item()
-            payload = {"value": plain(value)}
+        if refers in ("metric", "attribute"):
+            payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
         return {refers: record.id, "name": plain(self._name(refers, record.id) or UNKNOWN)} | payload
 
     def _function(self, what: str, number: int) -> dict[str, Any]:
@@ -71,6 +71,11 @@ class Labels:
         function = self._symbols.functions.get(place)
         return {"name": plain(function.name if function else at), "at": plain(at)}
 
+    def _value(self, what: str, number: int, word: int) -> Any:
+        definition = (self._known.metrics if what == "metric" else self._known.attributes).get(number)
+        dtype = _TYPES.get(definition.type, "<u8") if definition else "<u8"
+        return np.frombuffer(word.to_bytes(8, "little"), dtype)[0].item()
+
     def _name(self, what: str, number: int) -> str | None:
         known = self._known
         if what == "reason":
@@ -78,5 +83,12 @@ class Labels:
         if what == "comm":
             kind = COMM_KINDS.get(known.comms[number].kind) if number in known.comms else None
             return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)
-        named = known.regions.get(number) if what == "region" else known.metrics.get(number)
+        if what == "window":
+            return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
+        if what == "file":
+            return known.files.get(number)
+        tables: dict[str, dict[int, Any]] = {
+            "region": known.regions, "metric": known.metrics, "attribute": known.attributes, "handle": known.handles,
+        }  # fmt: skip
+        named = tables[what].get(number)
         return named.name if named else None
