@@ -101,7 +101,9 @@ def project(line: str, directory: Path) -> Path:
     return directory / "build" / "prog"
 
 
-BUILDS = [c.line for block in BLOCKS for c in block.commands if c.shown is None and block.heading != "Install"]
+OTHERS = ("Install", "Without compiling")
+BUILDS = [c.line for block in BLOCKS for c in block.commands if c.shown is None and block.heading not in OTHERS]
+SOLVE_PY = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1))\n"
 
 
 @pytest.mark.parametrize("line", BUILDS)
@@ -114,6 +116,16 @@ def test_build_systems(line: str, tmp_path: Path) -> None:
     call([program, *arguments], tmp_path / "here")
     assert f"{program.name}.uctl" in names(tmp_path / "here"), "it is traced"
     assert not list(tmp_path.rglob("*conftest*")), "what is only tried is not"
+
+
+def test_without_compiling(tmp_path: Path) -> None:
+    need("mpicc")
+    (tmp_path / "solve.py").write_text(SOLVE_PY)
+    (block,) = (block for block in BLOCKS if block.heading == "Without compiling")
+    assert [c.line.split()[0] for c in block.commands] == ["mpiexec", "vtunify"]
+    ran, unified = (call(["sh", "-c", c.line], tmp_path) for c in block.commands)
+    assert ran.stdout == "4\n" * 4
+    assert unified.stdout.startswith("solve.trace: 4 ranks, 4 locations")
 
 
 def test_several_programs_in_one_run(tmp_path: Path) -> None:
