@@ -75,7 +75,9 @@ PTHREAD = ("-pthread",)
 
 C = [
     Case("altstack.c", ("50",), {"on_signal": 1, "work": 50}, code=7),
+    Case("begets.c", ("fork", "3", "0", "0"), {"child": 3, "work": 24}, flags=PTHREAD, complete=False),
     Case("closes.c", ("50",), {"main": 1, "work": 50}),
+    Case("descriptors.c", ("own", "50"), {"work": 50}, flags=PTHREAD),
     Case("endings.c", ("return", "50"), {"main": 1, "work": 50}, flags=PTHREAD),
     Case("endings.c", ("atexit", "50"), {"main": 1, "work": 100}, flags=PTHREAD),
     Case("endings.c", ("_exit", "50"), {"main": 1, "work": 50}, flags=PTHREAD, complete=False),
@@ -118,8 +120,10 @@ RANKS = [
     Case("ranks_threads.c", ("10",), {"main": 2, "body": 4, "work": 121}, True, PTHREAD, 2),
     Case("dies.c", (), {"main": 2, "work": 41}, more=True, ranks=2, code=None, complete=False),
 ]
-ELSEWHERE = {"loader.c", "plugin.c", "two_a.c", "two_b.c", "two_lib.c", "counted.c", "mpi_table.c"}
-"""Programs of several parts, below; one that has to be killed (test_kill.py), and one that is not traced."""
+ELSEWHERE = {"loader.c", "plugin.c", "two_a.c", "two_b.c", "two_lib.c", "counted.c", "mpi_table.c", "host.c", "timer.c"}
+"""Programs of several parts, below; one that has to be killed (test_kill.py), two that are not traced, one that loses
+events as it has to (test_signals.py).
+"""
 
 
 def trace_of(build: Builder, directory: Path, case: Case, variant: Variant) -> Trace:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traced signal handlers that interrupt recording, flushes and malloc: nothing is damaged, what is lost is counted."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.ledger import ledger
+from support.run import run, unify
+from support.tools import ROOT, call, need
+from vtrace.paths import LIB
+
+SMALL = {
+    "VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no",
+}  # fmt: skip
+WRAPPED = ("vt_chunk_take", "vt_chunk_give", "vt_chunk_append")
+
+
+def account(program: Path, where: Path, how: str, threads: int, calls: int = 20000) -> None:
+    """Runs timer.c: recorded and lost events are those that were made."""
+    begun, handlers, jumps = map(int, run(program, where, how, str(calls), str(threads), env=SMALL).stdout.split())
+    found = ledger(where, "timer")
+    assert handlers >= 60
+    assert found.lost == found.told.total() == found.told["SIGNAL"]
+    assert found.lost, "no handler came while its thread was recording: this test shows nothing"
+    assert found.kinds["FLUSH"], "nothing was written out meanwhile"
+    # A jump leaves two functions without their leaves, and perhaps one recording in the middle.
+    assert -3 * jumps <= found.functions + found.lost - 2 * begun <= jumps
+    assert (jumps > 0) == (how == "jump")
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("how", ["here", "other", "jump"])
+def test_timer(build: Builder, tmp_path: Path, how: str, threads: int) -> None:
+    account(build("timer.c", flags=("-O1", "-pthread")), tmp_path, how, threads)
+    unify(tmp_path, "timer")
+    if not threads:
+        check(tmp_path / "timer.trace")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """timer.c with the core compiled in, and chunks write-protected while nobody owns them (tests/c/owned.c)."""
+    where = tmp_path_factory.mktemp("guarded")
+    gcc, csrc = need("gcc"), ROOT / "csrc"
+    traced = ["-g", "-O2", "-finstrument-functions", "-c", str(ROOT / "tests/programs/timer.c"), "-o", "timer.o"]
+    subprocess.run([gcc, *traced], cwd=where, check=True)
+    core = [*(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c"), ROOT / "tests/c/owned.c"]
+    wraps = [f"-Wl,--wrap={name}" for name in WRAPPED]
+    words = [gcc, "-std=gnu11", "-g", "-O2", "timer.o", *map(str, core), *wraps, "-o", "timer", "-lpthread", "-ldl"]
+    subprocess.run(words, cwd=where, check=True)
+    return where / "timer"
+
+
+@pytest.mark.parametrize("how", ["here", "other", "jump"])
+def test_no_store_into_a_chunk_that_is_not_owned(guarded: Path, tmp_path: Path, how: str) -> None:
+    account(guarded, tmp_path, how, 0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("how", ["here", "other", "jump"])
+def test_no_store_into_a_chunk_that_is_not_owned_for_long(guarded: Path, tmp_path: Path, how: str) -> None:
+    account(guarded, tmp_path, how, 0, 3_000_000)
+
+
+def test_runtime_does_not_call_what_handlers_must_not(tmp_path: Path) -> None:
+    """Nothing that takes memory, stdio's locks, or ends the program; dlopen and getenv serve before the program begins."""
+    undefined = call([need("nm"), "-D", "-u", "-P", LIB / "libvtrace.so.1"], tmp_path).stdout.split()
+    names = {word.partition("@")[0] for word in undefined}
+    assert {"dlsym", "memcpy"} <= names
+    never = "malloc calloc realloc free posix_memalign aligned_alloc mmap open write printf fprintf puts fwrite fputs"
+    assert not names & {*never.split(), "exit", "_exit", "abort", "pthread_mutex_lock", "setenv", "putenv"}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timer HOW CALLS THREADS: each of THREADS threads (0: the main thread alone) calls work CALLS times, or until HANDLERS
+   handlers have run, with malloc and free between two calls, while a timer of its own interrupts it every 100 us:
+   on_signal -> handled 20. HOW: here (on its stack), other (on an alternate one), jump (every third handler leaves by
+   siglongjmp). Prints, over all threads, how many traced functions began, how many handlers ran, and how many of these
+   jumped.                                                                                                               */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "keep.h"
+
+#define HANDLED 20
+#define HANDLERS 60
+#define MOST 8
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static _Thread_local volatile long begun, handlers, jumps;
+static _Thread_local sigjmp_buf back;
+static _Atomic long all_begun, all_handlers, all_jumps;
+static long calls;
+static int on_other_stack, jumping;
+
+KEEP void work(void)
+{
+    begun++;
+}
+
+KEEP void handled(void)
+{
+    begun++;
+}
+
+KEEP void on_signal(int unused)
+{
+    int jump = jumping && handlers % 3 == 2;
+    (void)unused;
+    begun++;
+    handlers++;
+    for (int i = 0; i < HANDLED; i++) handled();
+    if (jump) {
+        jumps++;
+        siglongjmp(back, 1);
+    }
+}
+
+static QUIET void loop(void)
+{
+    char *volatile held[16] = {0};
+    volatile long i = 0;
+    sigsetjmp(back, 1);
+    for (; i < calls || handlers < HANDLERS; i++) {
+        work();
+        for (int k = 0; k < 4 && !jumping; k++) { /* malloc may not be left by a jump */
+            int slot = (int)(i + k * 5) % 16;
+            free(held[slot]);
+            held[slot] = malloc((size_t)(i * 7919 % 5000));
+        }
+    }
+    for (i = 0; i < 16; i++) free(held[i]);
+}
+
+static QUIET void *body(void *unused)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+    struct itimerspec every = {{0, 100000}, {0, 100000}};
+    stack_t stack = {.ss_size = 65536};
+    timer_t timer;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGRTMIN);
+    event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
+    if (on_other_stack && (!(stack.ss_sp = malloc(stack.ss_size)) || sigaltstack(&stack, 0))) exit(1);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &every, 0)) exit(1);
+    loop();
+    pthread_sigmask(SIG_BLOCK, &signals, 0);
+    timer_delete(timer);
+    work(); /* after which is told what the last handler lost */
+    atomic_fetch_add(&all_begun, begun);
+    atomic_fetch_add(&all_handlers, handlers);
+    atomic_fetch_add(&all_jumps, jumps);
+    return unused;
+}
+
+QUIET int main(int argc, char **argv)
+{
+    if (argc != 4) return 2;
+    struct sigaction act = {.sa_handler = on_signal};
+    pthread_t threads[MOST];
+    int n = atoi(argv[3]) < MOST ? atoi(argv[3]) : MOST;
+    on_other_stack = !strcmp(argv[1], "other");
+    jumping = !strcmp(argv[1], "jump");
+    calls = atol(argv[2]);
+    if (on_other_stack) act.sa_flags = SA_ONSTACK;
+    if (sigaction(SIGRTMIN, &act, 0)) return 1;
+    if (!n) body(0);
+    for (int i = 0; i < n; i++)
+        if (pthread_create(&threads[i], 0, body, 0)) return 1;
+    for (int i = 0; i < n; i++) pthread_join(threads[i], 0);
+    printf("%ld %ld %ld\n", all_begun, all_handlers, all_jumps);
+    return 0;
+}
