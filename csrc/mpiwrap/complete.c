@@ -54,31 +54,56 @@ static void vt_end(struct vt_mpi_request *r)
     else vt_mpi_drop(r);
 }
 
+/* Whether what completion records is in the status. */
+static bool vt_needs_status(const struct vt_mpi_request *r)
+{
+    return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_IO;
+}
+
+/* A record that says of an operation only which one it is. */
+static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
+                       enum vt_kind rma, enum vt_kind io)
+{
+    uint64_t *w = vt_mpi_add(batch, 2);
+    if (r->kind == VT_REQUEST_RMA) w[0] = VT_HEAD(rma, 1, r->object);
+    else if (r->kind == VT_REQUEST_IO) w[0] = VT_HEAD(io, 1, r->object);
+    else w[0] = VT_HEAD(message, 1, 0);
+    w[1] = r->id;
+}
+
+static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+{
+    if (r->end) r->end(r, batch);
+    if (r->kind == VT_REQUEST_SEND) {
+        vt_mention(batch, r, VT_K_ISEND_COMPLETE, 0, 0);
+        return;
+    }
+    if (r->kind == VT_REQUEST_IO) r->words[1] = vt_mpi_received(status);
+    uint64_t *w = vt_mpi_add(batch, r->n);
+    for (unsigned i = 0; i < r->n; i++) w[i] = r->words[i];
+    if (r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
+        w = vt_mpi_add(batch, 4);
+        w[0] = VT_HEAD(VT_K_IRECV, 3, r->object);
+        w[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+        w[2] = vt_mpi_received(status);
+        w[3] = r->id;
+    }
+}
+
 static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
                          const MPI_Status *status)
 {
     int cancelled = 0;
-    if (r->kind == VT_REQUEST_RECV ? atomic_load(&vt_cancels) : wait->cancels)
+    if (vt_needs_status(r) ? atomic_load(&vt_cancels) : wait->cancels)
         PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
-    if (!cancelled && r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
-        uint64_t *w = vt_mpi_add(batch, 4);
-        w[0] = VT_HEAD(VT_K_IRECV, 3, r->comm);
-        w[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
-        w[2] = vt_mpi_received(status);
-        w[3] = r->id;
-    } else if (cancelled || r->kind == VT_REQUEST_SEND) {
-        uint64_t *w = vt_mpi_add(batch, 2);
-        w[0] = cancelled ? VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0) : VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
-        w[1] = r->id;
-    }
+    if (cancelled) vt_mention(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
+    else vt_record_end(batch, r, status);
     vt_end(r);
 }
 
 static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
 {
-    uint64_t *w = vt_mpi_add(batch, 2);
-    w[0] = VT_HEAD(VT_K_REQUEST_TEST, 1, 0);
-    w[1] = r->id;
+    vt_mention(batch, r, VT_K_REQUEST_TEST, VT_K_RMA_TEST, VT_K_IO_TEST);
     vt_mpi_put_back(r);
 }
 
@@ -118,7 +143,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     }
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i] = vt_take_active(requests[i]);
-        if (r) curious |= r->kind == VT_REQUEST_RECV || wait->cancels;
+        if (r) curious |= vt_needs_status(r) || wait->cancels;
     }
     if (curious && statuses == ignore) wait->statuses = own;
     return wait->statuses;

@@ -110,7 +110,7 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
         vt_enter(region);
         return 0;
     }
-    const uint64_t id = vt_new_id(VT_ID_REQUEST);
+    const uint64_t id = vt_mpi_new_request();
     uint64_t words[5] = {VT_HEAD(VT_K_ENTER, 0, region)};
     vt_put_send(words + 1, c->id, dest, tag, bytes);
     words[1] = VT_HEAD(VT_K_ISEND, 3, c->id);
@@ -119,51 +119,20 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
     return id;
 }
 
-#define VT_MOST_SHARED 4
-
-/* Puts a new operation into the table; NULL when its completion shall be recorded at once.
-   MPI libraries let all sends that need no waiting share one handle. Each gets an entry, and each Wait takes one of
-   them: which one makes no difference, not even to the program. Further ones, for their number has no bound, are
-   taken as complete. Any other entry found by the handle is a request that ended out of our sight.              */
-static struct vt_mpi_request *vt_post(enum vt_mpi_request_kind kind, bool shared, uint32_t comm,
-                                      const MPI_Request *request)
-{
-    const uint64_t handle = VT_HANDLE(*request);
-    struct vt_mpi_request *r = shared ? vt_mpi_take_unshared(&vt_mpi_requests, handle)
-                                      : vt_mpi_take(&vt_mpi_requests, handle);
-    if (r) vt_mpi_drop(r);
-    if (shared && vt_mpi_count_shared(&vt_mpi_requests, handle) >= VT_MOST_SHARED) return NULL;
-    r = vt_mpi_put(&vt_mpi_requests, handle, shared);
-    if (!r) return NULL;
-    r->kind = (uint8_t)kind;
-    r->comm = comm;
-    return r;
-}
-
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result)
 {
-    if (id && result == MPI_SUCCESS) {
-        struct vt_mpi_request *r = vt_post(VT_REQUEST_SEND, true, 0, request);
-        if (!r) {
-            uint64_t words[] = {VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region)};
-            vt_write(words, 3);
-            return;
-        }
-        r->id = id;
-        r->active = true;
-        vt_mpi_put_back(r);
-    }
+    if (id && result == MPI_SUCCESS) vt_mpi_follow(VT_REQUEST_SEND, 0, id, NULL, 0, request);
     vt_leave(region);
 }
 
 static void vt_irecv_leave(uint32_t region, uint32_t comm, const MPI_Request *request)
 {
-    struct vt_mpi_request *r = vt_post(VT_REQUEST_RECV, false, comm, request);
+    struct vt_mpi_request *r = vt_mpi_post(VT_REQUEST_RECV, false, comm, request);
     if (!r) {
         vt_leave(region);
         return;
     }
-    r->id = vt_new_id(VT_ID_REQUEST);
+    r->id = vt_mpi_new_request();
     r->active = true;
     uint64_t words[] = {VT_HEAD(VT_K_IRECV_REQUEST, 1, 0), r->id, VT_HEAD(VT_K_LEAVE, 0, region)};
     vt_mpi_put_back(r);
@@ -183,13 +152,17 @@ void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, i
                        const MPI_Request *request)
 {
     const struct vt_mpi_comm *c = peer == MPI_PROC_NULL ? NULL : vt_mpi_comm(comm);
-    struct vt_mpi_request *r = c ? vt_post(kind, false, c->id, request) : NULL;
+    struct vt_mpi_request *r = c ? vt_mpi_post(kind, false, c->id, request) : NULL;
     if (!r) return;
     r->persistent = true;
-    r->peer = (uint32_t)peer;
-    r->tag = (uint32_t)tag;
-    r->bytes = bytes;
+    vt_put_send(r->words, c->id, peer, tag, bytes);
     vt_mpi_put_back(r);
+}
+
+static struct vt_mpi_request *vt_find_persistent(const MPI_Request *request)
+{
+    struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(*request));
+    return r && r->persistent ? r : NULL;
 }
 
 void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
@@ -197,13 +170,14 @@ void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
     struct vt_mpi_batch batch = {.n = 0};
     *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
     for (int i = 0; requests && i < n; i++) {
-        struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
-        if (!r || !r->persistent || r->kind != VT_REQUEST_SEND) continue;
-        r->id = vt_new_id(VT_ID_REQUEST);
+        struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
+        if (!r || r->kind != VT_REQUEST_SEND) continue;
+        r->id = vt_mpi_new_request();
         r->active = true;
         uint64_t *w = vt_mpi_add(&batch, 4);
-        vt_put_send(w, r->comm, (int)r->peer, (int)r->tag, r->bytes);
-        w[0] = VT_HEAD(VT_K_ISEND, 3, r->comm);
+        w[0] = VT_HEAD(VT_K_ISEND, 3, r->object);
+        w[1] = r->words[1];
+        w[2] = r->words[2];
         w[3] = r->id;
     }
     vt_write(batch.words, batch.n);
@@ -213,11 +187,11 @@ void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int r
 {
     struct vt_mpi_batch batch = {.n = 0};
     for (int i = 0; requests && i < n; i++) {
-        struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(requests[i]));
-        if (!r || !r->persistent) continue;
+        struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
+        if (!r) continue;
         if (result != MPI_SUCCESS) r->active = false;
         else if (r->kind == VT_REQUEST_RECV) {
-            r->id = vt_new_id(VT_ID_REQUEST);
+            r->id = vt_mpi_new_request();
             r->active = true;
             uint64_t *w = vt_mpi_add(&batch, 2);
             w[0] = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
@@ -236,7 +210,7 @@ void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message)
     struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message), false) : NULL;
     if (!r) return;
     r->kind = VT_REQUEST_MESSAGE;
-    r->comm = c->id;
+    r->object = c->id;
     vt_mpi_put_back(r);
 }
 
@@ -247,14 +221,14 @@ struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message)
 
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_recv_leave(region, message->comm, status);
+    if (message && result == MPI_SUCCESS) vt_recv_leave(region, message->object, status);
     else vt_leave(region);
     if (message) vt_mpi_drop(message);
 }
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->comm, request);
+    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->object, request);
     else vt_leave(region);
     if (message) vt_mpi_drop(message);
 }

@@ -143,33 +143,69 @@ void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result
 
 /* ---- request.c: requests and matched messages that are under way ---- */
 
-enum vt_mpi_request_kind { VT_REQUEST_SEND = 1, VT_REQUEST_RECV, VT_REQUEST_MESSAGE };
+enum vt_mpi_request_kind {
+    VT_REQUEST_SEND = 1,
+    VT_REQUEST_RECV,    /* completes with the source, tag and bytes of its status */
+    VT_REQUEST_MESSAGE, /* of a matched probe */
+    VT_REQUEST_PRECV,   /* a partitioned receive */
+    VT_REQUEST_COLL,
+    VT_REQUEST_RMA,
+    VT_REQUEST_IO, /* words[1] becomes the bytes of its status */
+};
 
 struct vt_mpi_request {
     _Atomic(uint64_t) *key; /* its place in the table */
-    _Atomic(uint64_t) *published;
-    uint64_t id; /* of the operation under way */
-    uint64_t bytes;
-    uint32_t comm, peer, tag;
-    uint8_t kind;
+    struct vt_mpi_row *row;
+    struct vt_mpi_request *next; /* in the row's list */
+    uint64_t own_key;
+    uint64_t id;     /* of the operation under way: the request's number, or the matching id in window or I/O handle */
+    uint32_t object; /* id of the communicator, the window or the I/O handle */
+    uint8_t kind, n;
     bool persistent, active;
+    void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch); /* at completion, before words; or NULL */
+    uint64_t words[5]; /* n words of whole records that completion writes; of a persistent send those that begin it */
 };
 
 #define VT_TABLE_LEVELS 8
+#define VT_TABLE_ROWS 128
+
+/* What is common to the handles of one hash. */
+struct vt_mpi_row {
+    _Alignas(64) _Atomic(uint64_t) published; /* so many times an entry with a shared handle could be found anew */
+    atomic_flag lock;                         /* of both lists */
+    _Atomic(struct vt_mpi_request *) listed;  /* entries beyond those in the table's places */
+    struct vt_mpi_request *spare;
+};
 
 struct vt_mpi_table {
     struct vt_mpi_level *_Atomic levels[VT_TABLE_LEVELS];
+    struct vt_mpi_row rows[VT_TABLE_ROWS];
 };
 
 extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 
-unsigned vt_mpi_count_shared(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared);
 void vt_mpi_put_back(struct vt_mpi_request *request);
 void vt_mpi_drop(struct vt_mpi_request *request);
+
+struct vt_mpi_request *vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object,
+                                   const MPI_Request *request);
+void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
+                   const MPI_Request *request);
+
+#define VT_REQUEST_BLOCK 1024u
+extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));
+
+/* A number that no other request of the process has. Threads take them in blocks. */
+static inline uint64_t vt_mpi_new_request(void)
+{
+    if (vt_mpi_next_request % VT_REQUEST_BLOCK == 0)
+        vt_mpi_next_request = vt_new_id(VT_ID_REQUEST) * VT_REQUEST_BLOCK + 1;
+    return vt_mpi_next_request++;
+}
 
 /* ---- complete.c: Wait and Test ---- */
 
