@@ -13,21 +13,19 @@
 static char variable[sizeof NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
 static char **ours;
 
-/* The environment may be read by other threads and grown by setenv: it gets a new array, and the old one stays. */
+/* The environment may be read by other threads and grown by setenv, and a shell frees the array and the strings that it
+   has made: it gets a new array, and the old one stays as it is.                                                        */
 static void enter_variable(void)
 {
-    size_t n = 0, skip = SIZE_MAX;
+    size_t n = 0, at = SIZE_MAX;
     if (ours && environ == ours) return;
     for (; environ && environ[n]; n++)
-        if (!strncmp(environ[n], NAME, sizeof NAME - 1)) skip = n;
-    if (skip != SIZE_MAX) {
-        environ[skip] = variable;
-        return;
-    }
+        if (!strncmp(environ[n], NAME, sizeof NAME - 1)) at = n;
+    if (at != SIZE_MAX && environ[at] == variable) return;
     char **all = vt_pages((n + 2) * sizeof *all);
     if (!all) return;
     if (n) memcpy(all, environ, n * sizeof *all);
-    all[n] = variable;
+    all[at != SIZE_MAX ? at : n] = variable;
     environ = ours = all;
 }
 
