@@ -47,6 +47,7 @@
 #define VT_CLASS_RMA 0x400u      /* one-sided communication */
 #define VT_CLASS_ATTRIBUTE 0x800u
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
+#define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
 
 /* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
@@ -112,7 +113,14 @@
     X(IO_CANCELLED, 82, 1, IO)          /* id handle, w0 matching id */                                               \
     X(IO_ACQUIRE_LOCK, 83, 1, IO)       /* id handle, w0 OTF2_LockType */                                             \
     X(IO_RELEASE_LOCK, 84, 1, IO)       /* the same */                                                                \
-    X(IO_TRY_LOCK, 85, 1, IO)           /* the same */
+    X(IO_TRY_LOCK, 85, 1, IO)           /* the same */                                                                \
+    X(ENTER_ALLOC, 88, 1, HEAP)         /* id region, w0 bytes asked for */                                           \
+    X(LEAVE_ALLOC, 89, 3, HEAP)         /* id region, w0 address or 0, w1 bytes and w2 blocks in use: this thread's */ \
+                                        /* sums of what it allocated less what it freed, signed */                    \
+    X(ENTER_FREE, 90, 4, HEAP)          /* id region, w0 address, w1 bytes freed, w2 and w3 the sums without them */  \
+    X(ENTER_REALLOC, 91, 3, HEAP)       /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */ \
+                                        /* is LEAVE_ALLOC */                                                          \
+    X(HEAP, 92, 2, MEMORY)              /* w0 and w1 the sums, changed by calls that are not recorded */
 
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,

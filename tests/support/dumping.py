@@ -93,6 +93,14 @@ IO: list[Shown] = [
     *((kind, 1, 1, [0], DATA | {"lock_type": "EXCLUSIVE"}, f"{kind} data.bin <1> lock_type=EXCLUSIVE") for kind in (
         "IO_ACQUIRE_LOCK", "IO_RELEASE_LOCK", "IO_TRY_LOCK")),
     ("IO_DESTROY", 1, 1, [], DATA, "IO_DESTROY data.bin <1>"),
+    ("ENTER_ALLOC", 1, 1, [100], {"region": 1, "name": "solve it", "bytes": 100}, "ENTER_ALLOC solve it <1> bytes=100"),
+    ("LEAVE_ALLOC", 1, 1, [0x7F00, 2**64 - 8, 1], {"region": 1, "name": "solve it", "block": 0x7F00, "heap": -8,
+     "blocks": 1}, "LEAVE_ALLOC solve it <1> block=0x7f00 heap=-8 blocks=1"),
+    ("ENTER_FREE", 1, 1, [0x7F00, 104, 0, 2**64 - 1], {"region": 1, "name": "solve it", "block": 0x7F00,
+     "bytes": 104, "heap": 0, "blocks": -1}, "ENTER_FREE solve it <1> block=0x7f00 bytes=104 heap=0 blocks=-1"),
+    ("ENTER_REALLOC", 1, 1, [0, 0, 9], {"region": 1, "name": "solve it", "block": 0, "old_bytes": 0, "bytes": 9},
+     "ENTER_REALLOC solve it <1> block=0x0 old_bytes=0 bytes=9"),
+    ("HEAP", 1, 0, [70000, 3], {"heap": 70000, "blocks": 3}, "HEAP heap=70000 blocks=3"),
 ]  # fmt: skip
 RECORDS: list[Shown] = [
     ("ENTER", 10, 1, [], {"region": 1, "name": "solve it"}, "ENTER solve it <1>"),

@@ -70,6 +70,7 @@ def command(
       RMA_COMPLETE_BLOCKING RMA_COMPLETE_NON_BLOCKING RMA_TEST RMA_COMPLETE_REMOTE
       IO_CREATE IO_DESTROY IO_DUPLICATE IO_SEEK IO_STATUS IO_DELETE IO_BEGIN IO_ISSUED IO_TEST
       IO_COMPLETE IO_CANCELLED IO_ACQUIRE_LOCK IO_RELEASE_LOCK IO_TRY_LOCK
+      ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC HEAP
       TIME LOST OFF ON FLUSH LIMIT THREAD
     Kinds of definitions:
       PROPERTY REGION MODULE MODULE_END COMM COMM_MEMBERS COMM_NAME LOCATION METRIC CLOCK
@@ -231,11 +232,11 @@ def _text(item: Item) -> str:
 def _record(rest: Item) -> str:
     start = f"{rest.pop('ticks')} +{rest.pop('delta'):<7} {rest.pop('kind')}"
     if "name" not in rest:
-        return f"{start} {_pairs(rest)}".rstrip()
+        return f"{start} {_pairs(rest, ('block',))}".rstrip()
     name, at = rest.pop("name"), rest.pop("at", None)
     number = rest.pop(next(iter(rest)))  # what REFERS_TO says, or the address
     name = name if name.isprintable() else json.dumps(name)
-    return f"{start} {name} {f'<{at or number}>' if name != at else ''} {_pairs(rest)}".rstrip()
+    return f"{start} {name} {f'<{at or number}>' if name != at else ''} {_pairs(rest, ('block',))}".rstrip()
 
 
 def _pairs(values: Item, hexadecimal: Iterable[str] = ()) -> str:

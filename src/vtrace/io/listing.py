@@ -47,6 +47,8 @@ _PAYLOAD = {
     "IO_STATUS": "status", "IO_DELETE": "paradigm", "IO_BEGIN": "mode/flags bytes matching", "IO_ISSUED": "matching",
     "IO_TEST": "matching", "IO_COMPLETE": "bytes matching", "IO_CANCELLED": "matching",
     "IO_ACQUIRE_LOCK": "lock_type", "IO_RELEASE_LOCK": "lock_type", "IO_TRY_LOCK": "lock_type",
+    "ENTER_ALLOC": "bytes", "LEAVE_ALLOC": "block heap blocks", "ENTER_FREE": "block bytes heap blocks",
+    "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks",
 }  # fmt: skip
 """Names of the payload words, see VT_KINDS in format.h; low/high: the two numbers of a word that holds two."""
 _ENUMERATIONS: dict[str, dict[int, str]] = {
@@ -61,7 +63,8 @@ _FLAGS: dict[str, dict[int, str]] = {
 }  # fmt: skip
 """Which payload is a number of OTF2 with a name, and which is a set of its flags."""
 _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
-REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(("ENTER", "LEAVE"), "region")
+_REGION = "ENTER LEAVE ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC"
+REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(_REGION.split(), "region")
 REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
 REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
 REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
@@ -209,7 +212,7 @@ def _shown(name: str, value: int) -> Any:
     """A number of a payload as people read it."""
     if name in ("peer", "root"):
         return None if value == r.NO_RANK else value
-    if name in ("asked", "offset"):
+    if name in ("asked", "offset", "heap", "blocks"):
         return value - (1 << 64) if value >> 63 else value
     if name == "bytes":
         return None if value == r.IO_UNKNOWN else value

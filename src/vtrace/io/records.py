@@ -40,6 +40,7 @@ CLASS_CONTROL: Final = 0x200
 CLASS_RMA: Final = 0x400
 CLASS_ATTRIBUTE: Final = 0x800
 CLASS_ADDRESS: Final = CLASS_FUNCTION | CLASS_NEW_CODE
+CLASS_HEAP: Final = CLASS_REGION | CLASS_MEMORY
 CLASS_ALL: Final = 0xFFFFFFFF
 
 KINDS: Final[dict[str, tuple[int, int, int]]] = {
@@ -101,6 +102,11 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
     "IO_ACQUIRE_LOCK": (83, 1, CLASS_IO),
     "IO_RELEASE_LOCK": (84, 1, CLASS_IO),
     "IO_TRY_LOCK": (85, 1, CLASS_IO),
+    "ENTER_ALLOC": (88, 1, CLASS_HEAP),
+    "LEAVE_ALLOC": (89, 3, CLASS_HEAP),
+    "ENTER_FREE": (90, 4, CLASS_HEAP),
+    "ENTER_REALLOC": (91, 3, CLASS_HEAP),
+    "HEAP": (92, 2, CLASS_MEMORY),
 }
 """name -> (number, payload words, class): format.h says what the payload means."""
 

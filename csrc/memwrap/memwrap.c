@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shim of the heap (libvtrace-mem.so): malloc and its family, as glibc exports it. C++'s new and delete come here
+   too, and so do the allocations that libc makes for strdup, fopen or getline.
+
+   Each thread keeps the sum of the bytes and the number of the blocks that it allocated less those it freed, as
+   malloc_usable_size tells them: a shared counter would cost more than all else. A record holds its thread's sums;
+   vtunify joins them by time into those of the process.                                                              */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/core.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* X(function, its result, parameters with types, their names): what lies behind this shim. */
+#define FUNCTIONS(X)                                                                                     \
+    X(malloc, void *, (size_t n), (n))                                                                   \
+    X(calloc, void *, (size_t n, size_t size), (n, size))                                                \
+    X(realloc, void *, (void *old, size_t n), (old, n))                                                  \
+    X(free, void, (void *block), (block))                                                                \
+    X(memalign, void *, (size_t alignment, size_t n), (alignment, n))                                    \
+    X(posix_memalign, int, (void **made, size_t alignment, size_t n), (made, alignment, n))              \
+    X(valloc, void *, (size_t n), (n))                                                                   \
+    X(aligned_alloc, void *, (size_t alignment, size_t n), (alignment, n))                               \
+    X(pvalloc, void *, (size_t n), (n))                                                                  \
+    X(reallocarray, void *, (void *old, size_t n, size_t size), (old, n, size))                          \
+    X(malloc_usable_size, size_t, (void *block), (block))
+
+enum function {
+#define NUMBER(name, result, parameters, names) F_##name,
+    FUNCTIONS(NUMBER)
+#undef NUMBER
+    FUNCTION_COUNT
+};
+
+static struct behind {
+#define POINTER(name, result, parameters, names) result(*name) parameters;
+    FUNCTIONS(POINTER)
+#undef POINTER
+} next;
+
+static uint32_t regions[FUNCTION_COUNT];
+static uint64_t threshold; /* smaller blocks are in the sums only */
+
+/* OFF comes first, tested in one branch: what a program without VT_MEMTRACE pays. */
+enum state { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
+static _Atomic(int) state = NEW;
+
+static TLS struct { int64_t bytes, blocks, told; } sums; /* told: bytes in the thread's last record */
+
+/* ---- Before the functions behind are known: dlsym may allocate ---- */
+
+static char arena[65536] __attribute__((aligned(16)));
+static _Atomic(size_t) arena_used;
+
+struct early { size_t bytes, unused; };
+
+static inline bool is_early(const void *block)
+{
+    return UNLIKELY((uintptr_t)block - (uintptr_t)arena < sizeof arena);
+}
+
+static void *early_malloc(size_t n)
+{
+    size_t need = sizeof(struct early) + ((n + 15) & ~(size_t)15);
+    size_t at = n < sizeof arena ? atomic_fetch_add(&arena_used, need) : sizeof arena;
+    if (at + need > sizeof arena) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    ((struct early *)(arena + at))->bytes = n;
+    return arena + at + sizeof(struct early); /* zero: the arena is never given out twice */
+}
+
+static size_t early_size(const void *block) { return ((const struct early *)block)[-1].bytes; }
+
+static void find(void)
+{
+    static TLS int finding;
+    int expected = NEW, saved = errno;
+    if (finding) return; /* dlsym allocates */
+    finding = 1;
+    struct behind found;
+#define FIND(name, result, parameters, names) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
+    FUNCTIONS(FIND)
+#undef FIND
+    next = found; /* two threads that come at once write the same */
+    finding = 0;
+    errno = saved;
+    atomic_compare_exchange_strong(&state, &expected, FOUND);
+}
+
+/* ---- Attaching ---- */
+
+static void attach(void)
+{
+    static const struct {
+        const char *name;
+        uint8_t role;
+    } known[FUNCTION_COUNT] = {
+        [F_malloc] = {"malloc", VT_ROLE_ALLOCATE}, [F_calloc] = {"calloc", VT_ROLE_ALLOCATE},
+        [F_realloc] = {"realloc", VT_ROLE_REALLOCATE}, [F_free] = {"free", VT_ROLE_DEALLOCATE},
+        [F_memalign] = {"memalign", VT_ROLE_ALLOCATE}, [F_posix_memalign] = {"posix_memalign", VT_ROLE_ALLOCATE},
+        [F_valloc] = {"valloc", VT_ROLE_ALLOCATE}, [F_aligned_alloc] = {"aligned_alloc", VT_ROLE_ALLOCATE},
+        [F_pvalloc] = {"pvalloc", VT_ROLE_ALLOCATE}, [F_reallocarray] = {"reallocarray", VT_ROLE_REALLOCATE},
+        [F_malloc_usable_size] = {"malloc_usable_size", VT_ROLE_FUNCTION},
+    };
+    static const struct vt_shim shim = {
+        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MEMORY, .name = "memory", .version = VT_VERSION};
+    int expected = FOUND;
+    if (!environ || !atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
+    int on = vt_attach(&shim);
+    for (int i = 0; on && i < FUNCTION_COUNT; i++)
+        on = (regions[i] = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0)) != 0;
+    threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
+    atomic_store(&state, on ? RECORD : OFF);
+}
+
+static __attribute__((noinline)) bool begin_slowly(void)
+{
+    if (atomic_load(&state) == NEW) find();
+    if (atomic_load(&state) == FOUND) attach();
+    return atomic_load(&state) == RECORD;
+}
+
+static inline bool is_off(void) { return LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == OFF); }
+
+static inline bool records(void)
+{
+    return LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == RECORD) || begin_slowly();
+}
+
+/* ---- Sums and records ---- */
+
+#define UNTOLD_MOST 65536 /* bytes that blocks below the threshold may add up to before a record of its own tells them */
+
+static inline int64_t usable(void *block) { return (int64_t)next.malloc_usable_size(block); }
+
+static inline void add(int64_t bytes, int64_t blocks)
+{
+    sums.bytes += bytes;
+    sums.blocks += blocks;
+}
+
+/* After a call that no record tells of. */
+static void tell_sums(void)
+{
+    int64_t untold = sums.bytes - sums.told;
+    if (LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST)) return;
+    if (atomic_load_explicit(&state, memory_order_relaxed) != RECORD) return;
+    uint64_t words[3] = {VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)sums.bytes, (uint64_t)sums.blocks};
+    sums.told = sums.bytes;
+    vt_write(words, 3);
+}
+
+/* Before a call that allocates n bytes. False: it is not recorded. */
+static inline bool enter_allocate(enum function function, size_t n)
+{
+    if (!records() || n < threshold) return false;
+    uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n};
+    vt_write(words, 2);
+    return true;
+}
+
+/* After it. made: the block, NULL where there is none. Returns made. */
+static inline void *leave_allocate(enum function function, bool recorded, void *made)
+{
+    if (LIKELY(made && !is_early(made))) add(usable(made), 1);
+    if (LIKELY(recorded)) {
+        uint64_t words[4] = {VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)sums.bytes,
+                             (uint64_t)sums.blocks};
+        sums.told = sums.bytes;
+        vt_write(words, 4);
+    } else tell_sums();
+    return made;
+}
+
+/* Before a call that frees a block; afterwards another thread may have it already. */
+static inline bool enter_free(void *block)
+{
+    int64_t bytes = usable(block);
+    add(-bytes, -1);
+    if (!records() || (uint64_t)bytes < threshold) return false;
+    uint64_t words[5] = {VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes,
+                         (uint64_t)sums.bytes, (uint64_t)sums.blocks};
+    sums.told = sums.bytes;
+    vt_write(words, 5);
+    return true;
+}
+
+/* ---- The functions ---- */
+
+EXPORT void *malloc(size_t n)
+{
+    if (is_off()) return next.malloc(n);
+    bool recorded = enter_allocate(F_malloc, n);
+    return leave_allocate(F_malloc, recorded, LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+    size_t bytes;
+    if (is_off()) return next.calloc(n, size);
+    if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX;
+    bool recorded = enter_allocate(F_calloc, bytes);
+    return leave_allocate(F_calloc, recorded, LIKELY(next.calloc != NULL) ? next.calloc(n, size) : early_malloc(bytes));
+}
+
+/* A block from before the functions behind were known moves to the heap. */
+static void *from_early(void *old, size_t n)
+{
+    void *made = malloc(n);
+    size_t kept = early_size(old);
+    if (made) memcpy(made, old, kept < n ? kept : n);
+    return made;
+}
+
+static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
+{
+    if (!records() || (n < threshold && (uint64_t)was < threshold)) return false;
+    uint64_t words[4] = {VT_HEAD(VT_K_ENTER_REALLOC, 3, regions[function]), (uintptr_t)old, (uint64_t)was, n};
+    vt_write(words, 4);
+    return true;
+}
+
+static void *reallocate(enum function function, void *old, size_t n)
+{
+    if (UNLIKELY(!next.realloc)) begin_slowly();
+    if (UNLIKELY(!next.realloc)) return old ? from_early(old, n) : early_malloc(n);
+    if (is_early(old)) return from_early(old, n);
+    int64_t was = old ? usable(old) : 0;
+    bool recorded = enter_reallocate(function, old, was, n);
+    void *made = next.realloc(old, n);
+    if (old && (made || !n)) add(-was, -1); /* glibc frees the old block for 0 bytes, and keeps it without memory */
+    return leave_allocate(function, recorded, made);
+}
+
+EXPORT void *realloc(void *old, size_t n)
+{
+    return is_off() && !is_early(old) ? next.realloc(old, n) : reallocate(F_realloc, old, n);
+}
+
+EXPORT void *reallocarray(void *old, size_t n, size_t size)
+{
+    size_t bytes;
+    if (is_off() && !is_early(old)) return next.reallocarray(old, n, size);
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return reallocate(F_reallocarray, old, bytes);
+}
+
+EXPORT void free(void *block)
+{
+    if (is_early(block)) return;
+    if (is_off()) return next.free(block);
+    if (!block) return;
+    if (UNLIKELY(!next.free)) begin_slowly();
+    bool recorded = enter_free(block);
+    next.free(block);
+    if (LIKELY(recorded)) vt_leave(regions[F_free]);
+    else tell_sums();
+}
+
+static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n)
+{
+    bool recorded = enter_allocate(function, n);
+    return leave_allocate(function, recorded, call(alignment, n));
+}
+
+/* Without the functions behind there is no aligned memory: dlsym asks for none. */
+static void *no_aligned(size_t alignment, size_t n)
+{
+    return alignment <= 16 ? early_malloc(n) : (errno = ENOMEM, NULL);
+}
+
+EXPORT void *memalign(size_t alignment, size_t n)
+{
+    if (is_off()) return next.memalign(alignment, n);
+    begin_slowly();
+    return aligned(F_memalign, next.memalign ? next.memalign : no_aligned, alignment, n);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t n)
+{
+    if (is_off()) return next.aligned_alloc(alignment, n);
+    begin_slowly();
+    return aligned(F_aligned_alloc, next.aligned_alloc ? next.aligned_alloc : no_aligned, alignment, n);
+}
+
+EXPORT int posix_memalign(void **made, size_t alignment, size_t n)
+{
+    if (is_off()) return next.posix_memalign(made, alignment, n);
+    bool recorded = enter_allocate(F_posix_memalign, n);
+    int result = next.posix_memalign ? next.posix_memalign(made, alignment, n) : ENOMEM;
+    leave_allocate(F_posix_memalign, recorded, result ? NULL : *made);
+    return result;
+}
+
+static void *no_pages(size_t n)
+{
+    (void)n;
+    errno = ENOMEM;
+    return NULL;
+}
+
+EXPORT void *valloc(size_t n)
+{
+    if (is_off()) return next.valloc(n);
+    bool recorded = enter_allocate(F_valloc, n);
+    return leave_allocate(F_valloc, recorded, (next.valloc ? next.valloc : no_pages)(n));
+}
+
+EXPORT void *pvalloc(size_t n)
+{
+    if (is_off()) return next.pvalloc(n);
+    bool recorded = enter_allocate(F_pvalloc, n);
+    return leave_allocate(F_pvalloc, recorded, (next.pvalloc ? next.pvalloc : no_pages)(n));
+}
+
+EXPORT size_t malloc_usable_size(void *block)
+{
+    if (is_early(block)) return early_size(block);
+    if (is_off() || !records()) return next.malloc_usable_size ? next.malloc_usable_size(block) : 0;
+    vt_enter(regions[F_malloc_usable_size]);
+    size_t bytes = next.malloc_usable_size(block);
+    vt_leave(regions[F_malloc_usable_size]);
+    return bytes;
+}
