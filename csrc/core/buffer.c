@@ -236,7 +236,10 @@ int vt_buffer_open(void)
     if (r < 0)
         vt_warn("the buffer %s cannot be created (%s): recording goes on in memory, which is lost if the program is killed; "
                 "VT_PFORM_LDIR names another directory", vt_process.head.buffer, vt_reason(r));
-    if (!grow()) return 0;
+    if (!grow()) {
+        vt_buffer_close(0);
+        return 0;
+    }
     if (vt_buffer_in_file()) {
         vt_process.mapped = (struct vt_file *)segments[0];
         *vt_process.mapped = vt_process.head;

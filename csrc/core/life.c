@@ -127,7 +127,7 @@ static int start(void)
         return 0;
     }
     if (!vt_buffer_open()) {
-        vt_warn("no memory for the buffer: nothing is recorded");
+        vt_warn("no memory for the buffer: nothing is recorded; a higher limit on memory (ulimit -v) helps");
         return 0;
     }
     if (first) has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
