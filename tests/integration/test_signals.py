@@ -69,7 +69,7 @@ def test_no_store_into_a_chunk_that_is_not_owned_for_long(guarded: Path, tmp_pat
 
 
 def test_runtime_does_not_call_what_handlers_must_not(tmp_path: Path) -> None:
-    """Nothing that takes memory, stdio's locks, or ends the program; dlopen and getenv serve before the program begins."""
+    """Nothing that takes memory or a lock, or ends the program; dlopen and getenv serve before the program begins."""
     undefined = call([need("nm"), "-D", "-u", "-P", LIB / "libvtrace.so.1"], tmp_path).stdout.split()
     names = {word.partition("@")[0] for word in undefined}
     assert {"dlsym", "memcpy"} <= names

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "keep.h"
 
-#define MAX_THREADS 64
+#define MAX_THREADS 2048
 
 static volatile long sink;
 static long calls;

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A full disk at the start, while the buffer grows, when it is written out, at the end, and while unifying."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.ledger import ledger
+from support.run import names, run, unify
+from support.tools import call, need
+
+CALLS = 100000
+MADE = 2 * (CALLS + 1)
+RAW = {"VT_COMPRESSION": "no"}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a file system of a size and returns its directory."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    mounted: list[Path] = []
+
+    def mount(size: str) -> Path:
+        place = tmp_path / "small"
+        place.mkdir()
+        done = call([need("mount"), "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], tmp_path, check=False)
+        if done.returncode:
+            pytest.skip(f"a small file system cannot be mounted: {done.stderr.strip()}")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        call([need("umount"), "-l", place], tmp_path)
+
+
+def many(build: Builder, where: Path, env: dict[str, str]) -> str:
+    """Runs many.c; what it says on stderr."""
+    done = run(build("many.c"), where, str(CALLS), "7", env=env, code=7)
+    assert done.stdout == f"done {CALLS}\n"
+    said = done.stderr.splitlines()
+    assert len(set(said)) == len(said) <= 4, str(done)
+    return done.stderr
+
+
+@pytest.mark.parametrize("size", ["4k", "64k", "600k"])
+def test_at_the_start_without_a_buffer(build: Builder, tmp_path: Path, disk: Callable[[str], Path], size: str) -> None:
+    """All is in memory, and only some of it can be written: the rest is lost, and counted."""
+    small = disk(size)
+    said = many(build, small, RAW)
+    found = ledger(small, "many")
+    assert "cannot grow (no space left)" in said
+    assert found.functions + found.lost == MADE
+    assert (found.functions > 0) == (size == "600k"), "a block of 64 KiB is written as a whole"
+    assert f"{found.lost} events of rank 0 could not be recorded" in said
+    assert not [name for name in names(small) if name.endswith((".tmp", ".buffer"))]
+
+
+def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    """What is compressed fits onto it: nothing is lost."""
+    small = disk("3m")
+    assert "cannot grow (no space left)" in many(build, small, {})
+    unify(small, "-o", "../result", "many")
+    assert check(tmp_path / "result.trace").calls()["work"] == CALLS
+
+
+@pytest.mark.parametrize("size", ["4k", "200k"])
+@pytest.mark.parametrize("when", ["flush", "end"])
+def test_rest_stays_in_the_buffer(
+    build: Builder, tmp_path: Path, disk: Callable[[str], Path], when: str, size: str
+) -> None:
+    """The buffer lies on another disk: vtunify takes what could not be written from there."""
+    small, other = disk(size), tmp_path / "other"
+    other.mkdir()
+    env = {**RAW, "VT_PFORM_LDIR": str(other)}
+    if when == "flush":
+        env |= {"VT_BUFFER_SIZE": "300K", "VT_MAX_FLUSHES": "0"}
+    said = many(build, small, env)
+    (buffer,) = names(other)
+    assert f"vtunify takes the rest from {other / buffer}" in said
+    left = names(small) | names(other)
+    done = unify(small, "-k", "many", check=False)
+    assert done.returncode == 1, str(done)
+    assert len(done.stderr.splitlines()) == 1, str(done)
+    assert names(small) | names(other) == left, "half an archive was left, or something deleted"
+    unify(small, "-k", "-o", str(tmp_path / "result"), "many")
+    kinds = check(tmp_path / "result.trace", complete=False).kinds()
+    lost = ledger(small, "many").lost
+    assert lost == 0 if when == "end" else lost > 0
+    # main's last leave may be added by vtunify, where recording had stopped before it.
+    assert 0 <= kinds["Enter"] + kinds["Leave"] + lost - MADE <= 2
+
+
+def test_unifying_goes_on_when_there_is_space(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    small = disk("64k")
+    run(build("many.c"), tmp_path, str(CALLS), "7", code=7)
+    before = names(tmp_path)
+    done = unify(tmp_path, "-o", "small/result", "many", check=False)
+    assert done.returncode == 1, str(done)
+    assert len(done.stderr.splitlines()) == 1, str(done)
+    assert names(small) == set()
+    assert names(tmp_path) == before
+    call([need("mount"), "-o", "remount,size=64m", small], tmp_path)
+    unify(tmp_path, "-o", "small/result", "many")
+    shutil.copytree(small / "result.trace", tmp_path / "copy.trace")
+    assert check(tmp_path / "copy.trace").calls()["work"] == CALLS

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program may do while it is recorded: make processes, close descriptors, have very many threads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.ledger import ledger
+from support.readback import Trace
+from support.run import names, run, unify
+from support.tools import call
+
+SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+FLAGS = ("-O1", "-pthread")
+CALLS = 30000
+
+
+def by_process(trace: Trace) -> list[list[Counter[str]]]:
+    """The calls of each location, process by process in the order of the locations."""
+    groups: dict[int, list[Counter[str]]] = {}
+    for location in trace.locations.values():
+        groups.setdefault(location.process, []).append(trace.calls(location.id))
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("env", [{}, SMALL], ids=["large", "small"])
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("how", ["fork", "clone", "vfork", "spawn", "handler"])
+def test_children(build: Builder, tmp_path: Path, how: str, threads: int, env: dict[str, str]) -> None:
+    made = 4 if how == "handler" else 12
+    done = run(build("begets.c", flags=FLAGS), tmp_path, how, str(made), str(threads), "5000", env=env)
+    by_main, by_threads = map(int, done.stdout.split())
+    unify(tmp_path, "begets")
+    parent, *children = by_process(check(tmp_path / "begets.trace", complete=False))
+    assert parent[0] == {"work": by_main}
+    assert sum((location for location in parent[1:]), Counter()) == Counter({"work": by_threads} if threads else {})
+    assert len(children) == (0 if how in ("vfork", "spawn") else made)
+    for child in children:
+        assert len(child) == 1
+        # A handler's child begins inside its parent's call of work, which may be one call more.
+        assert child[0]["child"] == 1
+        assert child[0]["work"] in ((7, 8) if how == "handler" else (7,))
+    assert names(tmp_path) == {"begets.trace"}
+
+
+@pytest.mark.parametrize("how", ["closed", "own"])
+def test_standard_descriptors_are_closed(build: Builder, tmp_path: Path, how: str) -> None:
+    """Before the first event: nothing of ours takes their numbers, and no message goes into what does."""
+    env = SMALL | {"VT_VERBOSE": "2"}
+    run(build("descriptors.c", flags=FLAGS), tmp_path, how, str(CALLS), env=env)
+    unify(tmp_path, "descriptors")
+    assert check(tmp_path / "descriptors.trace").calls() == {"work": CALLS}
+    if how == "own":
+        assert [(tmp_path / f"own.{i}").read_text() for i in range(3)] == ["begin\nend\n"] * 3
+
+
+def test_started_without_descriptors(build: Builder, tmp_path: Path) -> None:
+    call(["sh", "-c", 'exec "$0" closed 30000 <&- >&- 2>&-', build("descriptors.c", flags=FLAGS)], tmp_path, SMALL)
+    unify(tmp_path, "descriptors")
+    assert check(tmp_path / "descriptors.trace").calls() == {"work": CALLS}
+
+
+def test_another_thread_closes_all_descriptors(build: Builder, tmp_path: Path) -> None:
+    """What is written while it does goes to no file of the program."""
+    calls = 200000
+    done = run(build("descriptors.c", flags=FLAGS), tmp_path, "loop", str(calls), env={**SMALL, "VT_COMPRESSION": "no"})
+    found = ledger(tmp_path, "descriptors")
+    assert found.kinds["FLUSH"] > 5
+    assert found.functions + found.lost == 2 * calls or "vtunify takes the rest" in done.stderr
+
+
+@pytest.mark.parametrize("how", ["full", "freed"])
+def test_no_descriptor_is_free(build: Builder, tmp_path: Path, how: str) -> None:
+    done = run(build("descriptors.c", flags=FLAGS), tmp_path, how, "40000")
+    assert done.stderr.count("too many open files") >= 1
+    assert ("80000 events of rank 0 could not be recorded" in done.stderr) == (how == "full")
+    if how == "freed":
+        unify(tmp_path, "descriptors")
+        assert check(tmp_path / "descriptors.trace").calls() == {"work": 40000}
+
+
+def test_many_threads_one_after_the_other(build: Builder, tmp_path: Path) -> None:
+    run(build("threads.c", flags=FLAGS), tmp_path, "after", "2000", "3")
+    unify(tmp_path, "threads")
+    trace = check(tmp_path / "threads.trace")
+    assert trace.calls() == {"main": 1, "body": 2000, "work": 6003}
+    assert len(trace.locations) < 10, "later threads take over the locations of ended ones"
+
+
+def test_many_threads_at_once(build: Builder, tmp_path: Path) -> None:
+    run(build("threads.c", flags=FLAGS), tmp_path, "together", "300", "5")
+    unify(tmp_path, "threads")
+    trace = check(tmp_path / "threads.trace")
+    assert trace.calls() == {"main": 1, "body": 300, "work": 1505}
+    assert len(trace.locations) == 301
+
+
+def test_most_threads(build: Builder, tmp_path: Path) -> None:
+    done = run(build("threads.c", flags=FLAGS), tmp_path, "together", "10", "5", env={"VT_MAX_THREADS": "4"})
+    assert len([line for line in done.stderr.splitlines() if "VT_MAX_THREADS" in line]) == 1
+    assert "84 events of rank 0 could not be recorded" in done.stderr, "7 threads of 12 events"
+    unify(tmp_path, "threads")
+    trace = check(tmp_path / "threads.trace")
+    assert len(trace.locations) == 4
+    assert trace.calls() == {"main": 1, "body": 3, "work": 20}
+
+
+def test_plug_in_of_an_untraced_program(build: Builder, tmp_path: Path) -> None:
+    """It goes while a thread that has recorded is still there: the runtime must not go with it."""
+    plugin = build("plugin.c", flags=("-O1", "-shared", "-fPIC", "-DNAME=inner"), output="plugin.so")
+    host = build("host.c", flags=("-pthread", "-ldl"), plain=True)
+    assert run(host, tmp_path, plugin, code=5).stdout == "unloaded\n"
+    unify(tmp_path, "host")
+    assert check(tmp_path / "host.trace").calls() == {"entry": 1, "inner": 2}
