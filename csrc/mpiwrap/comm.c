@@ -204,7 +204,7 @@ static struct vt_mpi_comm *vt_comm_add(MPI_Comm comm, struct vt_mpi_identity who
     c->rank = (uint32_t)rank;
     c->remote = (uint32_t)remote;
     c->made = false;
-    c->created = 0;
+    c->created = c->windows = 0;
     const uint64_t hash = vt_comm_hash(local_ranks, c, remote_ranks);
     if (!who.counted) {
         const uint64_t identity[] = {who.kind, who.parent, (uint64_t)who.tag, hash};

@@ -78,6 +78,7 @@ struct vt_mpi_comm {
     uint32_t remote;          /* size of the remote group, 0: not an inter-communicator */
     bool made;                /* with a COMM_CREATE record, so that its end gets one too */
     _Atomic(uint32_t) created; /* calls so far that made communicators from it */
+    _Atomic(uint32_t) windows; /* the same of windows */
 };
 
 #define VT_COMM_BUCKETS 512u
@@ -125,7 +126,8 @@ enum vt_mpi_op {
     VT_OP_BARRIER, VT_OP_BCAST, VT_OP_GATHER, VT_OP_GATHERV, VT_OP_SCATTER, VT_OP_SCATTERV, VT_OP_ALLGATHER,
     VT_OP_ALLGATHERV, VT_OP_ALLTOALL, VT_OP_ALLTOALLV, VT_OP_ALLTOALLW, VT_OP_ALLREDUCE, VT_OP_REDUCE,
     VT_OP_REDUCE_SCATTER, VT_OP_SCAN, VT_OP_EXSCAN, VT_OP_REDUCE_SCATTER_BLOCK, VT_OP_CREATE_HANDLE,
-    VT_OP_DESTROY_HANDLE,
+    VT_OP_DESTROY_HANDLE, VT_OP_ALLOCATE, VT_OP_DEALLOCATE, VT_OP_CREATE_HANDLE_AND_ALLOCATE,
+    VT_OP_DESTROY_HANDLE_AND_DEALLOCATE,
 };
 
 struct vt_mpi_coll {
@@ -256,5 +258,104 @@ void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message);
 struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message);
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result);
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
+
+/* ---- objects.c: windows and files by their handles ---- */
+
+struct vt_mpi_object {
+    _Atomic(uint64_t) handle;
+    _Atomic(struct vt_mpi_object *) next;
+};
+
+#define VT_OBJECT_BUCKETS 64u
+
+/* at, left: memory for further ones. All belongs to whoever holds the lock; looking up needs none. */
+struct vt_mpi_objects {
+    atomic_flag lock;
+    char *at;
+    size_t left;
+    _Atomic(struct vt_mpi_object *) buckets[VT_OBJECT_BUCKETS];
+};
+
+static inline unsigned vt_mpi_object_bucket(uint64_t handle)
+{
+    return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 58);
+}
+
+void vt_mpi_objects_lock(struct vt_mpi_objects *objects);
+void vt_mpi_objects_unlock(struct vt_mpi_objects *objects);
+struct vt_mpi_object *vt_mpi_object_find(struct vt_mpi_objects *objects, uint64_t handle);
+void vt_mpi_object_link(struct vt_mpi_objects *objects, struct vt_mpi_object *object, uint64_t handle);
+struct vt_mpi_object *vt_mpi_object_unlink(struct vt_mpi_objects *objects, uint64_t handle);
+void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes);
+
+/* ---- rma.c: one-sided operations ---- */
+
+#define VT_ALL_TARGETS 0xffffffffll /* no rank: those are int */
+
+/* OTF2's numbers (OTF2_RmaSyncLevel, OTF2_LockType, OTF2_RmaAtomicType). */
+enum vt_mpi_sync_level { VT_SYNC_NONE = 0, VT_SYNC_PROCESS = 1, VT_SYNC_MEMORY = 2 };
+enum vt_mpi_lock_type { VT_LOCK_EXCLUSIVE = 0, VT_LOCK_SHARED = 1 };
+enum vt_mpi_atomic {
+    VT_ATOMIC_ACCUMULATE = 0, VT_ATOMIC_COMPARE_AND_SWAP = 3, VT_ATOMIC_SWAP = 4, VT_ATOMIC_FETCH_AND_ADD = 5,
+    VT_ATOMIC_FETCH_AND_ACCUMULATE = 7,
+};
+
+struct vt_mpi_win {
+    struct vt_mpi_object object;
+    _Atomic(uint32_t) id; /* 0: freed */
+    uint32_t comm, rank, size;
+    uint32_t access, exposure; /* groups of the open epochs */
+    enum vt_mpi_op end;        /* what freeing it is */
+    _Atomic(struct vt_rma_thread *) threads;
+    struct vt_mpi_win *next_spare;
+};
+
+extern struct vt_mpi_objects vt_mpi_wins;
+
+static inline struct vt_mpi_win *vt_mpi_win(MPI_Win win)
+{
+    return (struct vt_mpi_win *)vt_mpi_object_find(&vt_mpi_wins, VT_HANDLE(win));
+}
+
+/* An operation that is being issued. */
+struct vt_mpi_rma {
+    _Atomic(uint64_t) *issued; /* NULL: not recorded */
+    uint64_t count, id;
+    uint32_t win;
+    bool fetches;
+};
+
+void vt_mpi_put_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
+void vt_mpi_get_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
+enum vt_mpi_atomic vt_mpi_atomic_of(MPI_Op op);
+void vt_mpi_atomic_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, enum vt_mpi_atomic type,
+                         uint64_t sent, uint64_t received, bool request);
+void vt_mpi_rma_end(const struct vt_mpi_rma *op, uint32_t region);
+void vt_mpi_rma_request_end(const struct vt_mpi_rma *op, uint32_t region, const MPI_Request *request, int result);
+void vt_mpi_rma_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w, int64_t target, bool all_threads,
+                     bool remote);
+void vt_mpi_rma_forget(struct vt_mpi_win *w);
+
+/* ---- window.c: windows ---- */
+
+struct vt_mpi_win_creation {
+    struct vt_mpi_comm *comm;
+    struct vt_mpi_win *win;
+};
+
+void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm);
+void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made,
+                           bool allocates, int result);
+void vt_mpi_win_name(MPI_Win win, const char *name);
+struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win);
+void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *win, int result);
+struct vt_mpi_win *vt_mpi_fence_begin(uint32_t region, MPI_Win win);
+void vt_mpi_fence_end(uint32_t region, const struct vt_mpi_win *w, int result);
+void vt_mpi_flush_end(uint32_t region, MPI_Win win, int64_t target, bool remote, int result);
+void vt_mpi_lock_begin(uint32_t region, MPI_Win win, int64_t target, int lock_type);
+void vt_mpi_unlock_end(uint32_t region, MPI_Win win, int64_t target, int result);
+void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result);
+void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result);
+void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result);
 
 #endif

@@ -28,6 +28,9 @@ from vtrace.wrappers.header import REMOVED, Function, prototypes
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
+HAND_WRITTEN = ("life", "comm", "request", "complete", "message", "coll", "objects", "rma", "window")
+"""The files of mpiwrap that stand before the generated functions."""
+
 NOT_WRAPPED = (
     "*_c2f", "*_f2c", "*_c2f08", "*_f082c", "*_f082f", "*_f2f08", "*_toint", "*_fromint",
     "*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*",
@@ -148,7 +151,7 @@ def generate(functions: list[Function], hidden: set[str], label: str, version: s
         "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
         + "".join(f'    {{"{name}", VT_ROLE_{role(name)}}},\n' for name in names)
         + "};",
-        "\n".join(f'#include "{name}.c"' for name in ("life", "comm", "request", "complete", "message", "coll")),
+        "\n".join(f'#include "{name}.c"' for name in HAND_WRITTEN),
     ]
     parts += [wrapper(function, templates) for function in functions if function.name not in BY_HAND]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
