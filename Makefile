@@ -8,7 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## Say what there is to make (default)
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## Make the virtual environment .venv and install vtrace with the MPICH wheel there
 
@@ -35,6 +35,9 @@ test: setup ## Run the tests, TESTS="tests/unit -k name" some of them
 test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and sanitizers
 	$(BIN)/python -m pytest -m "" $(TESTS)
 
+test-mpi4py: setup ## Run the tests of mpi4py, whole, with tracing and without, and print how long they take
+	$(BIN)/python -m pytest -m "" -s tests/integration/test_mpi_mpi4py.py
+
 sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan and valgrind
 	$(BIN)/python -m pytest -m "" $(wildcard tests/unit/test_core.py tests/integration/test_sanitizers.py)
 
@@ -52,4 +55,4 @@ lint: setup ## Check style and types
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test test-full sanitize fuzz bench lint clean
+.PHONY: help setup demo test test-full test-mpi4py sanitize fuzz bench lint clean

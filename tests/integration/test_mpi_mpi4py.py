@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mpi4py's own tests, with the shim preloaded and without: the same tests pass, fail and are skipped."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import sys
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.mpis import Mpi
+from support.run import unify, vtrace
+from support.tools import call, need, unavailable
+from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.shim import shim_library
+
+EXCLUDED = {
+    # Fails without a Fortran library.
+    "mpich-wheel": ("mpiabi",),
+    # Wait for minutes for a name server of Open MPI 4.1's run-time system.
+    "openmpi": ("spawn", "dynproc", "util_pool", "environ"),
+}
+LONG = ("test_datatype", "dtlib", "test_pack", "test_io", "util_pool", "spawn")
+"""Half of the time, nearly all of it in MPI_Type_get_envelope and other local calls."""
+
+ENVIRONMENT = {
+    "mpich-wheel": {},
+    "openmpi": {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"},
+}
+FULL = pytest.mark.full
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one rank says: each test with what became of it, and the closing line."""
+
+    tests: dict[str, str]
+    summary: str
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def suite() -> Path:
+    """test/main.py of the installed mpi4py's source distribution; kept for later sessions."""
+    version = importlib.metadata.version("mpi4py")
+    place = Path(sys.prefix) / "mpi4py-suite"
+    main = place / f"mpi4py-{version}" / "test" / "main.py"
+    if not main.exists():
+        place.mkdir(exist_ok=True)
+        words = ["-m", "pip", "download", "-q", "--no-deps", "--no-binary", "mpi4py", f"mpi4py=={version}", "-d", place]
+        done = call([sys.executable, *words], place, check=False, timeout=300)
+        if done.returncode != 0:
+            unavailable(f"source of mpi4py: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        with tarfile.open(place / f"mpi4py-{version}.tar.gz") as archive:
+            archive.extractall(place, filter="data")
+    return main
+
+
+def preload(mpi: Mpi) -> list[str]:
+    """Words for mpiexec that load the shim into the processes of a job and into those that they spawn."""
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    library = str(shim_library(found))
+    return ["-x", f"LD_PRELOAD={library}"] if mpi.is_open else ["-genv", "LD_PRELOAD", library]
+
+
+def run(mpi: Mpi, suite: Path, cwd: Path, ranks: int, exclude: Sequence[str], words: Sequence[str]) -> list[Result]:
+    """Runs the suite and returns what each rank says."""
+    script = 'exec "$0" "$@" >rank.${PMI_RANK:-$OMPI_COMM_WORLD_RANK} 2>&1'
+    choice = [word for name in exclude for word in ("-e", name)]
+    env = {**mpi.env, **ENVIRONMENT[mpi.name], "VT_FILE_PREFIX": "suite", "VT_MAX_FLUSHES": "0"}
+    start = [*mpi.launch, *words, "-n", str(ranks), "sh", "-c", script, sys.executable, suite, "-v", *choice]
+    done = call(start, cwd, env, check=False, timeout=900)
+    logs = [(cwd / f"rank.{rank}").read_text(errors="replace") for rank in range(ranks)]
+    assert done.returncode == 0, f"{done}\n{logs[0][-3000:]}"
+    return [_read(log) for log in logs]
+
+
+def _read(log: str) -> Result:
+    end = re.search(r"^Ran (\d+) tests in ([\d.]+)s\n+((?:OK|FAILED).*)$", log, re.MULTILINE)
+    assert end, log[-3000:]
+    tests = dict(re.findall(r"^\w+ \((test_\w+\.[\w.]+)\).* \.\.\. (.*)$", log, re.MULTILINE))
+    return Result(tests, f"{end[1]} {end[3]}", float(end[2]))
+
+
+def read_back(cwd: Path, ranks: int, spawns: bool) -> None:
+    """Nothing is lost, otf2-print reads all events, and the processes are there that were spawned."""
+    unify(cwd, "suite")
+    about = json.loads(vtrace(cwd, "info", "--json", "suite").stdout)
+    script = f"{need('otf2-print')} -Werror suite.trace/traces.otf2 | grep -cE '^[A-Z_]+ +[0-9]+ +[0-9]+  '"
+    printed = call(["sh", "-c", script], cwd, timeout=900)
+    assert printed.stderr == ""
+    assert int(printed.stdout) == sum(about["events"].values()) > 100_000
+    groups = {location["process"] for location in about["locations"]}
+    assert len(groups) > ranks + 10 if spawns else len(groups) == ranks
+    assert all(location["lost"] == 0 for location in about["locations"])
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "whole"),
+    [
+        ("mpich-wheel", 2, False),
+        ("openmpi", 2, False),
+        *(pytest.param(name, ranks, True, marks=FULL) for name in EXCLUDED for ranks in (1, 2)),
+    ],
+)
+def test_mpi4py(name: str, ranks: int, whole: bool, suite: Path, build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find(name, build)
+    exclude = (*EXCLUDED[name], *(() if whole else LONG))
+    plain, traced = (tmp_path / part for part in ("plain", "traced"))
+    for place in (plain, traced):
+        place.mkdir()
+    expected = run(mpi, suite, plain, ranks, exclude, ())
+    found = run(mpi, suite, traced, ranks, exclude, preload(mpi))
+    for before, after in zip(expected, found, strict=True):
+        assert after.tests == before.tests
+        assert after.summary == before.summary
+        assert len(after.tests) > 1500
+    print(f"{name}, {ranks} ranks: {max(r.seconds for r in expected)} s, traced {max(r.seconds for r in found)} s")
+    read_back(traced, ranks, "spawn" not in exclude)
