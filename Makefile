@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
 FUZZ_SECONDS ?= 3600
+SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
@@ -38,8 +39,8 @@ test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and 
 test-mpi4py: setup ## Run the tests of mpi4py, whole, with tracing and without, and print how long they take
 	$(BIN)/python -m pytest -m "" -s tests/integration/test_mpi_mpi4py.py
 
-sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan and valgrind
-	$(BIN)/python -m pytest -m "" $(wildcard tests/unit/test_core.py tests/integration/test_sanitizers.py)
+sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan, valgrind, signals and limits
+	$(BIN)/python -m pytest -m "" tests/unit/test_core.py $(SAFETY:%=tests/integration/test_%.py)
 
 fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz

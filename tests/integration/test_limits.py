@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.build import Builder
-from support.ledger import ledger
+from support.ledger import Ledger, ledger
 from support.run import names
 from support.tools import Done, call
 
@@ -16,7 +16,7 @@ CALLS = 300000
 MADE = 2 * (CALLS + 1)
 
 
-def limited(build: Builder, where: Path, limit: str, env: dict[str, str] | None = None) -> Done:
+def limited(build: Builder, where: Path, limit: str, env: dict[str, str] | None = None) -> tuple[Done, Ledger]:
     """Runs many.c under a limit of the shell, and compares the books."""
     script = f'ulimit {limit}; exec "$0" {CALLS} 7'
     settings = {"VT_COMPRESSION": "no", **(env or {})}
@@ -33,20 +33,20 @@ def limited(build: Builder, where: Path, limit: str, env: dict[str, str] | None 
     assert not missing or said_so, str(done)
     assert not list(where.glob("*.tmp"))
     assert not list(where.glob("*.buffer"))
-    return done
+    return done, found
 
 
 # In blocks of 512 bytes: nothing, half a head, some of the events, less than the buffer.
 @pytest.mark.parametrize("limit", [0, 2, 100, 2000, 7000])
 def test_file_size(build: Builder, tmp_path: Path, limit: int) -> None:
-    done = limited(build, tmp_path, f"-f {limit}")
+    done, found = limited(build, tmp_path, f"-f {limit}")
     assert "file size limit" in done.stderr
     # A block is written as a whole.
-    assert ledger(tmp_path, "many").functions > 512 // 8 * limit - 3 * 8192
+    assert found.functions > 512 // 8 * limit - 3 * 8192
 
 
 def test_file_size_when_writing_out(build: Builder, tmp_path: Path) -> None:
-    done = limited(build, tmp_path, "-f 2000", {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": "0"})
+    done, _ = limited(build, tmp_path, "-f 2000", {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": "0"})
     assert ".events cannot be written (file size limit)" in done.stderr
 
 
@@ -54,18 +54,17 @@ def test_file_size_when_writing_out(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kib", [12000, 20000, 100000])
 def test_memory(build: Builder, tmp_path: Path, kib: int, flushes: str) -> None:
     """Where no more can be had, what there is gets written out and used again."""
-    limited(build, tmp_path, f"-v {kib}", {"VT_MAX_FLUSHES": flushes})
-    found = ledger(tmp_path, "many")
+    _, found = limited(build, tmp_path, f"-v {kib}", {"VT_MAX_FLUSHES": flushes})
     assert (found.functions == MADE) == (flushes == "0" or kib == 100000)
 
 
 def test_no_memory_at_all(build: Builder, tmp_path: Path) -> None:
-    done = limited(build, tmp_path, "-v 7000")
+    done, _ = limited(build, tmp_path, "-v 7000")
     assert "no memory for the buffer: nothing is recorded" in done.stderr
     assert names(tmp_path) == set()
 
 
 @pytest.mark.parametrize("number", [4, 5, 20])
 def test_descriptors(build: Builder, tmp_path: Path, number: int) -> None:
-    done = limited(build, tmp_path, f"-n {number}")
+    done, _ = limited(build, tmp_path, f"-n {number}")
     assert len(done.stderr.splitlines()) == 1

@@ -7,8 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from support import words
 from vtrace.io import records
+from vtrace.io.local import open_local
 
 
 @dataclass
@@ -25,14 +28,33 @@ class Ledger:
     def functions(self) -> int:
         return self.kinds["FUNCTION_ENTER"] + self.kinds["FUNCTION_LEAVE"]
 
+    def count(self, data: bytes) -> None:
+        """Adds the records of a block. Functions, a word each, are counted together."""
+        all_words = np.frombuffer(data, "<u8")
+        what = all_words.astype(np.uint32)
+        is_function = what & records.FUNCTION != 0
+        end = 0
+        for at in np.flatnonzero(~is_function).tolist():
+            if at < end:
+                continue  # a payload
+            end = at + 1 + (int(what[at]) >> 21 & 7)
+            is_function[at:end] = False
+            kind = words.NAMES[int(what[at]) >> 24 & 0x7F]
+            self.kinds[kind] += 1
+            if kind == "LOST":
+                self.told[records.LOST_REASONS[int(what[at]) & records.ID_MAX]] += int(all_words[at + 1])
+        functions = what[is_function]
+        leaves = int(np.count_nonzero(functions & records.FUNCTION_LEAVE))
+        self.kinds.update(FUNCTION_ENTER=len(functions) - leaves, FUNCTION_LEAVE=leaves)
+
 
 def ledger(directory: Path, prefix: str) -> Ledger:
     found = Ledger()
     for path in directory.glob(f"{prefix}.*.events"):
-        for record in words.events(path):
-            found.kinds[record.kind] += 1
-            if record.kind == "LOST":
-                found.told[records.LOST_REASONS[record.id]] += record.payload[0]
+        with open_local(path) as file:
+            assert file.cut is None
+            for _, data in words.blocks(file):
+                found.count(data)
     for path in directory.glob(f"{prefix}.*.def"):
         summaries = {d[1]: d for d in words.definitions(path) if d[0] == records.DEFINITIONS["SUMMARY"]}
         found.lost += sum(summary[3] for summary in summaries.values())

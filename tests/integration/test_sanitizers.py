@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The core under ThreadSanitizer, and traced programs under ASan, UBSan and valgrind. make sanitize runs all of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.ledger import ledger
+from support.run import run, unify
+from support.tools import ROOT, call, environment, need
+
+SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+VALGRIND = [
+    "-q", "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--error-exitcode=99",
+    f"--suppressions={ROOT / 'tests/support/valgrind.supp'}",
+]  # fmt: skip
+# Arguments, and work's calls in the trace (None: not the same each time).
+PROGRAMS = [
+    ("many.c", ("20000",), 20000),
+    ("threads.c", ("together", "5", "3000"), 18000),
+    ("threads.c", ("after", "5", "1000"), 6000),
+    ("forks.c", ("return",), 20),
+    ("begets.c", ("vfork", "5", "2", "3000"), None),
+    ("endings.c", ("thread", "100"), 100),
+    ("endings.c", ("atexit", "100"), 200),
+    ("closes.c", ("20000",), 20000),
+    ("descriptors.c", ("own", "20000"), 20000),
+    ("timer.c", ("here", "20000", "0"), None),
+]
+UNITS = ["gap", "address", "handler", "handler-other-stack", "stale", "chunks", "abi", "reuse", "errno"]
+CORE = [*(ROOT / "csrc/core").glob("*.c"), *(ROOT / "csrc/funwrap").glob("*.c")]
+CHECKS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def compile_core(target: Path, *words: str | Path, compiler: str = "gcc") -> Path:
+    """Compiles the recording core together with other sources, as words and their order say."""
+    texts = [need(compiler), "-std=gnu11", *map(str, words), *map(str, CORE), "-o", str(target), "-lpthread", "-ldl"]
+    subprocess.run(texts, check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+    return compile_core(tmp_path_factory.mktemp("stress") / "stress", *flags, ROOT / "tests/c/stress.c")
+
+
+def race(stress: Path, where: Path, scenario: str) -> None:
+    # Threads that exit leaves running are no leak here.
+    settings = {**SMALL, "VT_FILE_PREFIX": "t", "VT_COMPRESSION": "no", "TSAN_OPTIONS": "report_thread_leaks=0"}
+    done = subprocess.run(
+        [stress, scenario], cwd=where, env=environment(settings), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ThreadSanitizer" not in done.stderr
+    if scenario != "end":
+        found = ledger(where, "t")
+        control = sum(found.kinds[kind] for kind in ("LOST", "FLUSH", "THREAD", "TIME"))
+        assert found.kinds.total() - control + found.lost == int(done.stdout)
+
+
+@pytest.mark.parametrize("scenario", ["first", "record", "adopt", "name", "load", "end"])
+def test_races(stress: Path, tmp_path: Path, scenario: str) -> None:
+    race(stress, tmp_path, scenario)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("turn", range(10))
+@pytest.mark.parametrize("scenario", ["first", "adopt", "name", "load", "end"])
+def test_races_again(stress: Path, tmp_path: Path, scenario: str, turn: int) -> None:
+    race(stress, tmp_path, scenario)
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a libvtrace.so.1 that checks itself, for programs that do so too."""
+    place = tmp_path_factory.mktemp("checked")
+    script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
+    compile_core(place / "libvtrace.so.1", *CHECKS, "-shared", "-fPIC", "-fvisibility=hidden", script)
+    return place
+
+
+@pytest.mark.parametrize(("source", "args", "calls"), PROGRAMS)
+def test_address_and_undefined(
+    build: Builder, checked: Path, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
+) -> None:
+    name = source.removesuffix(".c")
+    env = {**SMALL, "LD_LIBRARY_PATH": str(checked)}
+    done = run(build(source, flags=(*CHECKS, "-pthread")), tmp_path, *args, env=env)
+    assert "Sanitizer" not in done.stderr
+    assert "runtime error" not in done.stderr
+    assert "tool vtrace development" in (tmp_path / f"{name}.uctl").read_text(), "another library was in use"
+    unify(tmp_path, name)
+    assert calls is None or check(tmp_path / f"{name}.trace").calls()["work"] == calls
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("source", "args", "calls"), PROGRAMS)
+def test_address_and_undefined_with_clang(
+    build: Builder, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
+) -> None:
+    done = run(build(source, compiler="clang", flags=(*CHECKS, "-pthread")), tmp_path, *args, env=SMALL)
+    assert "Sanitizer" not in done.stderr
+    assert "runtime error" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_core(tmp_path_factory.mktemp("units") / "core", "-g", "-O1", ROOT / "tests/c/core.c")
+
+
+def valgrind(where: Path, program: Path, *args: str) -> None:
+    done = call([need("valgrind"), *VALGRIND, program, *args], where, SMALL, check=False)
+    assert done.returncode == 0, str(done)
+    assert not re.search(r"^==\d+==", done.stderr, re.MULTILINE), str(done)
+
+
+def some(of: list[Any], *which: int) -> list[Any]:
+    """Parameters of which all but some are marked full."""
+    marks = [() if i in which else (pytest.mark.full,) for i in range(len(of))]
+    return [pytest.param(*(x if isinstance(x, tuple) else (x,)), marks=m) for x, m in zip(of, marks, strict=True)]
+
+
+@pytest.mark.parametrize("scenario", some(UNITS, 2, 5))
+def test_units_in_valgrind(units: Path, tmp_path: Path, scenario: str) -> None:
+    valgrind(tmp_path, units, scenario)
+
+
+@pytest.mark.parametrize(("source", "args", "calls"), some([*PROGRAMS, ("jump.c", (), 0)], 0, 1, 4, 9))
+def test_programs_in_valgrind(
+    build: Builder, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
+) -> None:
+    valgrind(tmp_path, build(source, flags=("-g", "-O1", "-pthread")), *args)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("source", "ranks"), [("mpi_collectives.c", 4), ("mpi_requests.c", 3), ("mpi_comms.c", 4)])
+def test_valgrind_mpi(build: Builder, tmp_path: Path, source: str, ranks: int) -> None:
+    program = build(source, compiler="mpicc", flags=("-g", "-O1"))
+    words = [need("mpiexec"), "-n", str(ranks), need("valgrind"), *VALGRIND, program]
+    done = call(words, tmp_path, check=False, timeout=400)
+    assert done.returncode == 0, str(done)
