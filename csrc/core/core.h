@@ -49,6 +49,13 @@ void vt_leave(uint32_t region);
    words[0] is filled in here, in the heads of further records it must be 0. words is changed.           */
 void vt_write(uint64_t *words, unsigned n);
 
+/* The same for so many words. */
+void vt_write_1(uint64_t a);
+void vt_write_2(uint64_t a, uint64_t b);
+void vt_write_3(uint64_t a, uint64_t b, uint64_t c);
+void vt_write_4(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+
 /* One word of a record's head, for vt_write. */
 #define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
 

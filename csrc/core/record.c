@@ -25,24 +25,6 @@ struct vt_location *vt_location_to_record(unsigned events)
     return l && VT_UNLIKELY(VT_READ(l->busy)) ? not_busy(l, events) : l;
 }
 
-/* All but the first word. Most calls write up to 8, for which a jump is cheaper than a loop. */
-static inline void copy(uint64_t *at, const uint64_t *words, unsigned n)
-{
-    switch (n) {
-    default:
-        for (unsigned i = 8; i < n; i++) at[i] = words[i]; /* fall through */
-    case 8: at[7] = words[7]; /* fall through */
-    case 7: at[6] = words[6]; /* fall through */
-    case 6: at[5] = words[5]; /* fall through */
-    case 5: at[4] = words[4]; /* fall through */
-    case 4: at[3] = words[3]; /* fall through */
-    case 3: at[2] = words[2]; /* fall through */
-    case 2: at[1] = words[1]; /* fall through */
-    case 1:
-    case 0: return;
-    }
-}
-
 void vt_write(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_here;
@@ -53,23 +35,56 @@ void vt_write(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
-        copy(at, words, n);
+        /* not two words at a time: reading what was just stored in halves stalls the processor */
+        for (unsigned i = 1; i < n; i++) VT_SET(at[i], words[i]);
         VT_SET(l->last, now);
         vt_publish(l, at + n);
     }
     vt_busy_end(l);
 }
 
-void vt_enter(uint32_t region)
+/* ---- The same for few words, which stay in registers: nothing is called on the way that would push them out ---- */
+
+static __attribute__((noinline, cold)) void write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                                       unsigned n)
 {
-    uint64_t word = VT_HEAD(VT_K_ENTER, 0, region);
-    vt_write(&word, 1);
+    uint64_t words[] = {a, b, c, d, e};
+    vt_write(words, n);
 }
 
-void vt_leave(uint32_t region)
+static inline __attribute__((always_inline)) void write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                                            unsigned n)
 {
-    uint64_t word = VT_HEAD(VT_K_LEAVE, 0, region);
-    vt_write(&word, 1);
+    struct vt_location *l = vt_here;
+    if (VT_UNLIKELY(!l || VT_READ(l->busy) || !vt_clock_is_counter)) {
+        write_slow(a, b, c, d, e, n);
+        return;
+    }
+    vt_busy_begin(l);
+    uint64_t now = vt_counter(), dt = now - l->last, *at = l->cursor;
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) {
+        vt_busy_end(l);
+        write_slow(a, b, c, d, e, n);
+        return;
+    }
+    at[0] = dt << 32 | (uint32_t)a;
+    if (n > 1) VT_SET(at[1], b);
+    if (n > 2) VT_SET(at[2], c);
+    if (n > 3) VT_SET(at[3], d);
+    if (n > 4) VT_SET(at[4], e);
+    VT_SET(l->last, now);
+    vt_publish(l, at + n);
+    vt_busy_end(l);
 }
+
+void vt_write_1(uint64_t a) { write_few(a, 0, 0, 0, 0, 1); }
+void vt_write_2(uint64_t a, uint64_t b) { write_few(a, b, 0, 0, 0, 2); }
+void vt_write_3(uint64_t a, uint64_t b, uint64_t c) { write_few(a, b, c, 0, 0, 3); }
+void vt_write_4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { write_few(a, b, c, d, 0, 4); }
+
+void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e) { write_few(a, b, c, d, e, 5); }
+
+void vt_enter(uint32_t region) { write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1); }
+void vt_leave(uint32_t region) { write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1); }
 
 uint64_t vt_ticks(void) { return vt_now(); }

@@ -5,18 +5,23 @@
 
 #include "internal.h"
 
-static inline uint64_t vt_now(void)
+/* Only where vt_clock_is_counter. */
+static inline uint64_t vt_counter(void)
 {
 #if defined(__x86_64__)
-    if (VT_LIKELY(vt_clock_is_counter)) return __builtin_ia32_rdtsc();
+    return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-    if (VT_LIKELY(vt_clock_is_counter)) {
-        uint64_t t;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-        return t;
-    }
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return 0;
 #endif
-    return vt_clock_ns(4 /* CLOCK_MONOTONIC_RAW */);
+}
+
+static inline uint64_t vt_now(void)
+{
+    return VT_LIKELY(vt_clock_is_counter) ? vt_counter() : vt_clock_ns(4 /* CLOCK_MONOTONIC_RAW */);
 }
 
 static inline uintptr_t vt_stack_pointer(void)

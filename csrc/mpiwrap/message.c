@@ -67,11 +67,9 @@ static const struct vt_mpi_comm *vt_comm_of_peer(MPI_Comm comm, int peer)
     return c && (uint32_t)peer < vt_mpi_peers(c) ? c : NULL;
 }
 
-static void vt_put_send(uint64_t *words, uint32_t comm, int dest, int tag, uint64_t bytes)
+static const struct vt_mpi_comm *vt_comm_of_source(MPI_Comm comm, int source)
 {
-    words[0] = VT_HEAD(VT_K_SEND, 2, comm);
-    words[1] = vt_mpi_pair((uint32_t)dest, (uint32_t)tag);
-    words[2] = bytes;
+    return source == MPI_ANY_SOURCE ? vt_mpi_comm(comm) : vt_comm_of_peer(comm, source);
 }
 
 void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
@@ -81,17 +79,14 @@ void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64
         vt_enter(region);
         return;
     }
-    uint64_t words[4] = {VT_HEAD(VT_K_ENTER, 0, region)};
-    vt_put_send(words + 1, c->id, dest, tag, bytes);
-    vt_write(words, 4);
+    vt_write_4(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_SEND, 2, c->id),
+               vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes);
 }
 
 static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *status)
 {
-    uint64_t words[] = {VT_HEAD(VT_K_RECV, 2, comm),
-                        vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG), vt_mpi_received(status),
-                        VT_HEAD(VT_K_LEAVE, 0, region)};
-    vt_write(words, 4);
+    vt_write_4(VT_HEAD(VT_K_RECV, 2, comm), vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
+               vt_mpi_received(status), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
 void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result)
@@ -111,11 +106,8 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
         return 0;
     }
     const uint64_t id = vt_mpi_new_request();
-    uint64_t words[5] = {VT_HEAD(VT_K_ENTER, 0, region)};
-    vt_put_send(words + 1, c->id, dest, tag, bytes);
-    words[1] = VT_HEAD(VT_K_ISEND, 3, c->id);
-    words[4] = id;
-    vt_write(words, 5);
+    vt_write_5(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_ISEND, 3, c->id),
+               vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes, id);
     return id;
 }
 
@@ -125,25 +117,39 @@ void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, 
     vt_leave(region);
 }
 
-static void vt_irecv_leave(uint32_t region, uint32_t comm, const MPI_Request *request)
+/* send: the request number of a send that the request stands for, too, or 0. */
+static void vt_irecv_leave(uint32_t region, uint32_t comm, uint64_t send, const MPI_Request *request)
 {
     struct vt_mpi_request *r = vt_mpi_post(VT_REQUEST_RECV, false, comm, request);
     if (!r) {
         vt_leave(region);
         return;
     }
-    r->id = vt_mpi_new_request();
+    const uint64_t id = r->id = vt_mpi_new_request();
+    if (send) {
+        r->n = 2;
+        r->words[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
+        r->words[1] = send;
+    }
     r->active = true;
-    uint64_t words[] = {VT_HEAD(VT_K_IRECV_REQUEST, 1, 0), r->id, VT_HEAD(VT_K_LEAVE, 0, region)};
     vt_mpi_put_back(r);
-    vt_write(words, 3);
+    vt_write_3(VT_HEAD(VT_K_IRECV_REQUEST, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
 void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result)
 {
-    const struct vt_mpi_comm *c = result == MPI_SUCCESS && source != MPI_PROC_NULL ? vt_mpi_comm(comm) : NULL;
-    if (c) vt_irecv_leave(region, c->id, request);
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_source(comm, source) : NULL;
+    if (c) vt_irecv_leave(region, c->id, 0, request);
     else vt_leave(region);
+}
+
+/* send: what vt_mpi_isend_begin gave. */
+void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, const MPI_Request *request,
+                          int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_source(comm, source) : NULL;
+    if (c) vt_irecv_leave(region, c->id, send, request);
+    else vt_mpi_isend_end(region, send, request, result);
 }
 
 /* ---- Persistent ---- */
@@ -151,11 +157,14 @@ void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Requ
 void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
                        const MPI_Request *request)
 {
-    const struct vt_mpi_comm *c = peer == MPI_PROC_NULL ? NULL : vt_mpi_comm(comm);
+    const struct vt_mpi_comm *c = vt_comm_of_source(comm, peer);
     struct vt_mpi_request *r = c ? vt_mpi_post(kind, false, c->id, request) : NULL;
     if (!r) return;
     r->persistent = true;
-    vt_put_send(r->words, c->id, peer, tag, bytes);
+    r->words[1] = vt_mpi_pair((uint32_t)peer, (uint32_t)tag);
+    r->words[2] = bytes;
+    r->words[0] = kind == VT_REQUEST_SEND ? VT_HEAD(VT_K_ISEND, 3, c->id) : VT_HEAD(VT_K_IRECV, 3, c->id);
+    if (kind == VT_REQUEST_PRECV) r->n = 4;
     vt_mpi_put_back(r);
 }
 
@@ -165,20 +174,30 @@ static struct vt_mpi_request *vt_find_persistent(const MPI_Request *request)
     return r && r->persistent ? r : NULL;
 }
 
+static bool vt_receives(const struct vt_mpi_request *r)
+{
+    return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PRECV;
+}
+
+/* A send or a collective operation begins before the call, as it may meet its partners before that returns. */
 void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
 {
     struct vt_mpi_batch batch = {.n = 0};
     *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
     for (int i = 0; requests && i < n; i++) {
         struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
-        if (!r || r->kind != VT_REQUEST_SEND) continue;
+        if (!r || vt_receives(r)) continue;
         r->id = vt_mpi_new_request();
         r->active = true;
-        uint64_t *w = vt_mpi_add(&batch, 4);
-        w[0] = VT_HEAD(VT_K_ISEND, 3, r->object);
-        w[1] = r->words[1];
-        w[2] = r->words[2];
-        w[3] = r->id;
+        if (r->kind == VT_REQUEST_SEND) {
+            r->words[3] = r->id;
+            memcpy(vt_mpi_add(&batch, 4), r->words, 4 * sizeof *r->words);
+        } else {
+            r->words[4] = r->id;
+            uint64_t *w = vt_mpi_add(&batch, 2);
+            w[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
+            w[1] = r->id;
+        }
     }
     vt_write(batch.words, batch.n);
 }
@@ -189,14 +208,18 @@ void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int r
     for (int i = 0; requests && i < n; i++) {
         struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
         if (!r) continue;
-        if (result != MPI_SUCCESS) r->active = false;
-        else if (r->kind == VT_REQUEST_RECV) {
-            r->id = vt_mpi_new_request();
+        uint64_t head = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
+        if (result != MPI_SUCCESS) {
+            if (!r->active) continue;
+            r->active = false;
+            head = VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0);
+        } else if (vt_receives(r)) {
+            r->id = r->words[3] = vt_mpi_new_request();
             r->active = true;
-            uint64_t *w = vt_mpi_add(&batch, 2);
-            w[0] = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
-            w[1] = r->id;
-        }
+        } else continue;
+        uint64_t *w = vt_mpi_add(&batch, 2);
+        w[0] = head;
+        w[1] = r->id;
     }
     vt_mpi_leave(&batch, region);
 }
@@ -228,7 +251,7 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->object, request);
+    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->object, 0, request);
     else vt_leave(region);
     if (message) vt_mpi_drop(message);
 }

@@ -137,11 +137,77 @@ struct vt_mpi_coll {
     uint32_t root;
     bool is_root, is_leaf;          /* with a root: has the root's part; has the others' (in an intra-communicator all) */
     uint64_t sent, received;
+    uint64_t id;                    /* of a non-blocking one's request */
 };
 
-void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
-void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root);
-void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result);
+static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
+{
+    const struct vt_mpi_comm *c = coll->comm = vt_mpi_comm(comm);
+    coll->root = VT_NO_ROOT;
+    coll->sent = coll->received = 0;
+    if (!c) return;
+    coll->n = vt_mpi_peers(c);
+    coll->me = c->rank;
+}
+
+static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
+{
+    vt_mpi_coll_of(coll, comm);
+    if (VT_LIKELY(coll->comm != NULL))
+        vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0));
+    else vt_enter(region);
+}
+
+/* In an inter-communicator the root passes MPI_ROOT, its group MPI_PROC_NULL, the other group the root's rank. */
+static inline void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root)
+{
+    coll->op = op;
+    if (VT_LIKELY(!coll->comm->remote)) {
+        coll->is_root = root == (int)coll->me;
+        coll->is_leaf = true;
+    } else {
+        coll->is_root = root == MPI_ROOT;
+        coll->is_leaf = root >= 0;
+    }
+    if (root >= 0 && (uint32_t)root < coll->n) coll->root = (uint32_t)root;
+}
+
+/* An operation that failed ends too, without bytes: what began must end in the trace. */
+static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result)
+{
+    const bool done = VT_LIKELY(result == MPI_SUCCESS);
+    if (VT_LIKELY(coll->comm != NULL))
+        vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_pair(coll->op, coll->root),
+                   done ? coll->sent : 0, done ? coll->received : 0, VT_HEAD(VT_K_LEAVE, 0, region));
+    else vt_leave(region);
+}
+
+void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
+void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI_Request *request, int result);
+void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *request, int result);
+
+/* The sum of n counts of so many bytes each, from an array that a wrong program may leave out. */
+static inline int64_t vt_mpi_sum(const void *counts, size_t each, uint32_t n)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; counts && i < n; i++)
+        sum += each == sizeof(int) ? ((const int *)counts)[i] : ((const MPI_Count *)counts)[i];
+    return sum;
+}
+
+/* The neighbours in a topology: how many entries the arguments have for those that this process receives from and sends
+   to, and how many and which of them (a bit each) a non-periodic grid lacks at its border.                            */
+struct vt_mpi_neighbours {
+    uint32_t in, out, lacks;
+    uint64_t missing;
+};
+
+struct vt_mpi_neighbours vt_mpi_neighbours(MPI_Comm comm);
+
+static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours, uint32_t i)
+{
+    return i < 64 && neighbours->missing >> i & 1;
+}
 
 /* ---- request.c: requests and matched messages that are under way ---- */
 
@@ -250,6 +316,8 @@ void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, i
 uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result);
 void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result);
+void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, const MPI_Request *request,
+                          int result);
 void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
                        const MPI_Request *request);
 void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests);

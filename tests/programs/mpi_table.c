@@ -39,6 +39,13 @@ uint64_t vt_new_id(enum vt_id kind) { return kind == VT_ID_REQUEST ? atomic_fetc
 void *vt_pages(size_t bytes) { return calloc(1, bytes); }
 void vt_enter(uint32_t region) { (void)region; }
 void vt_leave(uint32_t region) { (void)region; }
+void vt_write_3(uint64_t a, uint64_t b, uint64_t c) { vt_write((uint64_t[]){a, b, c}, 3); }
+void vt_write_4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { vt_write((uint64_t[]){a, b, c, d}, 4); }
+
+void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+    vt_write((uint64_t[]){a, b, c, d, e}, 5);
+}
 void vt_warn(const char *format, ...) { puts(format); }
 
 void vt_write(uint64_t *words, unsigned n)

@@ -19,7 +19,9 @@
        Scan                    (n-r) s                     (r+1) s                 (n-r-1) s, r s
        Exscan                  (n-r-1) s                   r s                     the same
 
-   In an inter-communicator only the root counts the root's part and only the other group the others'.          */
+   In an inter-communicator only the root counts the root's part and only the other group the others'. Neighbourhood
+   operations count what goes to and comes from neighbours that exist: a non-periodic grid has none beyond its border.
+   Non-blocking and persistent operations have the bytes of their arguments when they are begun, not when they end. */
 
 //// frame collective
 $FUNCTION
@@ -35,121 +37,181 @@ $BODY
     return vt_result;
 }
 
-//// MPI_Barrier : collective
+//// frame nonblocking
+$FUNCTION
+{
+    $BEGIN
+    struct vt_mpi_coll vt;
+    vt_mpi_icoll_begin(&vt, vt_region, $IN_COMM);
+    if (vt.comm) {
+$BODY
+    }
+    $RESULT vt_result = $CALL;
+    vt_mpi_icoll_end(&vt, vt_region, $request, vt_result);
+    return vt_result;
+}
+
+//// frame persistent
+$FUNCTION
+{
+    $BEGIN
+    struct vt_mpi_coll vt;
+    vt_enter(vt_region);
+    vt_mpi_coll_of(&vt, $IN_COMM);
+    if (vt.comm) {
+$BODY
+    }
+    $RESULT vt_result = $CALL;
+    vt_mpi_coll_persistent(&vt, $request, vt_result);
+    vt_leave(vt_region);
+    return vt_result;
+}
+
+//// MPI_Barrier : collective nonblocking persistent
         vt.op = VT_OP_BARRIER;
 
-//// MPI_Bcast : collective
+//// MPI_Bcast : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         vt_mpi_coll_root(&vt, VT_OP_BCAST, $root);
         if (vt.is_root) vt.sent = vt.n * vt_bytes;
         if (vt.is_leaf) vt.received = vt_bytes;
 
-//// MPI_Gather : collective
+//// MPI_Gather : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_GATHER, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Gatherv : collective
+//// MPI_Gatherv : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_GATHERV, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_root) {
-            int64_t vt_counts = 0;
-            for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $recvcounts[vt_i];
-            vt.received = vt_mpi_bytes(vt_counts - (vt_in_place ? $recvcounts[vt.me] : 0), $recvtype);
+            const int64_t vt_counts = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n);
+            vt.received = vt_mpi_bytes(vt_counts - (vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0), $recvtype);
         }
 
-//// MPI_Scatter : collective
+//// MPI_Scatter : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_SCATTER, $root);
         const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
         if (vt.is_root) vt.sent = (vt.n - vt_in_place) * vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Scatterv : collective
+//// MPI_Scatterv : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_SCATTERV, $root);
         const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
         if (vt.is_root) {
-            int64_t vt_counts = 0;
-            for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $sendcounts[vt_i];
-            vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place ? $sendcounts[vt.me] : 0), $sendtype);
+            const int64_t vt_counts = vt_mpi_sum($sendcounts, sizeof *$sendcounts, vt.n);
+            vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place && $sendcounts ? $sendcounts[vt.me] : 0), $sendtype);
         }
         if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Allgather : collective
+//// MPI_Allgather : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLGATHER;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Allgatherv : collective
+//// MPI_Allgatherv : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
-        int64_t vt_counts = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0;
-        for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) vt_counts += $recvcounts[vt_i];
+        const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLGATHERV;
-        vt.received = vt_mpi_bytes(vt_counts, $recvtype);
-        vt.sent = vt_in_place ? (vt.n - 1) * vt_mpi_bytes($recvcounts[vt.me], $recvtype)
+        vt.received = vt_mpi_bytes(vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n) - vt_mine, $recvtype);
+        vt.sent = vt_in_place ? (vt.n - 1) * vt_mpi_bytes(vt_mine, $recvtype)
                               : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Alltoall : collective
+//// MPI_Alltoall : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLTOALL;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Alltoallv : collective
+//// MPI_Alltoallv : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
-        int64_t vt_in = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0, vt_out = 0;
-        for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) {
-            vt_in += $recvcounts[vt_i];
-            if (!vt_in_place) vt_out += $sendcounts[vt_i];
-        }
+        const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLTOALLV;
-        vt.received = vt_mpi_bytes(vt_in, $recvtype);
-        vt.sent = vt_in_place ? vt.received : vt_mpi_bytes(vt_out, $sendtype);
+        vt.received = vt_mpi_bytes(vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n) - vt_mine, $recvtype);
+        vt.sent = vt_in_place ? vt.received
+                              : vt_mpi_bytes(vt_mpi_sum($sendcounts, sizeof *$sendcounts, vt.n), $sendtype);
 
-//// MPI_Alltoallw : collective
+//// MPI_Alltoallw : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLTOALLW;
         for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) {
             if (vt_in_place && vt_i == vt.me) continue;
-            vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]);
-            if (!vt_in_place) vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtypes[vt_i]);
+            if ($recvcounts && $recvtypes) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]);
+            if (!vt_in_place && $sendcounts && $sendtypes)
+                vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtypes[vt_i]);
         }
         if (vt_in_place) vt.sent = vt.received;
 
-//// MPI_Reduce : collective
+//// MPI_Reduce : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         vt_mpi_coll_root(&vt, VT_OP_REDUCE, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_bytes;
         if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_bytes;
 
-//// MPI_Allreduce : collective
+//// MPI_Allreduce : collective nonblocking persistent
         vt.op = VT_OP_ALLREDUCE;
         vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($count, $datatype);
 
-//// MPI_Reduce_scatter_block : collective
+//// MPI_Reduce_scatter_block : collective nonblocking persistent
         vt.op = VT_OP_REDUCE_SCATTER_BLOCK;
         vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($recvcount, $datatype);
 
-//// MPI_Reduce_scatter : collective
+//// MPI_Reduce_scatter : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
-        int64_t vt_counts = vt_in_place ? -(int64_t)$recvcounts[vt.me] : 0;
-        for (uint32_t vt_i = 0; vt_i < vt.comm->size; vt_i++) vt_counts += $recvcounts[vt_i];
+        const int64_t vt_counts = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.comm->size);
+        const int64_t vt_mine = $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_REDUCE_SCATTER;
-        vt.sent = vt_mpi_bytes(vt_counts, $datatype);
-        vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcounts[vt.me], $datatype);
+        vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place ? vt_mine : 0), $datatype);
+        vt.received = (vt.n - vt_in_place) * vt_mpi_bytes(vt_mine, $datatype);
 
-//// MPI_Scan : collective
+//// MPI_Scan : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_SCAN;
         vt.sent = (vt.n - vt.me - vt_in_place) * vt_bytes;
         vt.received = (vt.me + 1 - vt_in_place) * vt_bytes;
 
-//// MPI_Exscan : collective
+//// MPI_Exscan : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         vt.op = VT_OP_EXSCAN;
         vt.sent = (vt.n - vt.me - 1) * vt_bytes;
         vt.received = vt.me * vt_bytes;
+
+//// MPI_Neighbor_allgather : collective nonblocking persistent
+        const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
+        vt.op = VT_OP_ALLGATHER;
+        vt.sent = (vt_near.out - vt_near.lacks) * vt_mpi_bytes($sendcount, $sendtype);
+        vt.received = (vt_near.in - vt_near.lacks) * vt_mpi_bytes($recvcount, $recvtype);
+
+//// MPI_Neighbor_allgatherv : collective nonblocking persistent
+        const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
+        vt.op = VT_OP_ALLGATHERV;
+        vt.sent = (vt_near.out - vt_near.lacks) * vt_mpi_bytes($sendcount, $sendtype);
+        for (uint32_t vt_i = 0; $recvcounts && vt_i < vt_near.in; vt_i++)
+            if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtype);
+
+//// MPI_Neighbor_alltoall : collective nonblocking persistent
+        const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
+        vt.op = VT_OP_ALLTOALL;
+        vt.sent = (vt_near.out - vt_near.lacks) * vt_mpi_bytes($sendcount, $sendtype);
+        vt.received = (vt_near.in - vt_near.lacks) * vt_mpi_bytes($recvcount, $recvtype);
+
+//// MPI_Neighbor_alltoallv : collective nonblocking persistent
+        const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
+        vt.op = VT_OP_ALLTOALLV;
+        for (uint32_t vt_i = 0; $sendcounts && vt_i < vt_near.out; vt_i++)
+            if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtype);
+        for (uint32_t vt_i = 0; $recvcounts && vt_i < vt_near.in; vt_i++)
+            if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtype);
+
+//// MPI_Neighbor_alltoallw : collective nonblocking persistent
+        const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
+        vt.op = VT_OP_ALLTOALLW;
+        for (uint32_t vt_i = 0; $sendcounts && $sendtypes && vt_i < vt_near.out; vt_i++)
+            if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtypes[vt_i]);
+        for (uint32_t vt_i = 0; $recvcounts && $recvtypes && vt_i < vt_near.in; vt_i++)
+            if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]);

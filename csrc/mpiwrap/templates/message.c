@@ -68,6 +68,28 @@ $FUNCTION
     return vt_result;
 }
 
+//// MPI_Isendrecv
+$FUNCTION
+{
+    $BEGIN
+    const uint64_t vt_id =
+        vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($sendcount, $sendtype));
+    $RESULT vt_result = $CALL;
+    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $request, vt_result);
+    return vt_result;
+}
+
+//// MPI_Isendrecv_replace
+$FUNCTION
+{
+    $BEGIN
+    const uint64_t vt_id =
+        vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($count, $datatype));
+    $RESULT vt_result = $CALL;
+    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $request, vt_result);
+    return vt_result;
+}
+
 //// MPI_Send_init MPI_Bsend_init MPI_Ssend_init MPI_Rsend_init
 $FUNCTION
 {

@@ -8,6 +8,7 @@ A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin
     //// frame collective               a frame
     //// plain                          the wrapper of every function that no section names
 
+Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent" that of MPI_Bcast_init.
 In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
 passes the call on when nothing is recorded, $RESULT the result type, $CALL the call of the PMPI_ twin, $IN_COMM and
 $OUT_COMM the first communicator that goes in or comes out, and $name the parameter that the standard calls so.
@@ -63,7 +64,7 @@ _ROLES = (
 )  # fmt: skip
 _NOT_THESE = ("*_create_keyval", "*_create_errhandler*", "*_call_errhandler", "MPI_Comm_create_errhandler_x")
 
-_HEADING = re.compile(r"^//// *(frame )?([^:\n]+?)(?: *: *(\w+))?$", re.MULTILINE)
+_HEADING = re.compile(r"^//// *(frame )?([^:\n]+?)(?: *: *([\w ]+))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,13 @@ def read_templates(directory: Path) -> Templates:
     frames: dict[str, str] = {}
     for path in sorted(directory.glob("*.c")):
         pieces = _HEADING.split(path.read_text())
-        for is_frame, names, frame, text in zip(*(pieces[i::4] for i in (1, 2, 3, 4)), strict=True):
+        for is_frame, names, chosen, text in zip(*(pieces[i::4] for i in (1, 2, 3, 4)), strict=True):
+            body = text.strip("\n") + "\n"
             if is_frame:
-                frames[names] = text.strip("\n") + "\n"
-            else:
-                sections.update((name, (text.strip("\n") + "\n", frame)) for name in names.split())
+                frames[names] = body
+                continue
+            for frame in chosen.split() if chosen else (None,):
+                sections.update((_derived(name, frame), (body, frame)) for name in names.split())
     if "plain" not in sections:
         raise VtraceError(f"{directory}: no templates of the MPI shim", "install vtrace again")
     framed = {
@@ -101,6 +104,13 @@ def read_templates(directory: Path) -> Templates:
         for name, (text, frame) in sections.items()
     }
     return Templates(framed, frames)
+
+
+def _derived(name: str, frame: str | None) -> str:
+    """The function that a frame makes a wrapper of, where a section names a blocking one."""
+    if frame == "nonblocking":
+        return f"MPI_I{name.removeprefix('MPI_').lower()}"
+    return f"{name}_init" if frame == "persistent" else name
 
 
 def wrapped(functions: Iterable[Function]) -> list[Function]:
