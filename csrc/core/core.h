@@ -59,6 +59,13 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 /* One word of a record's head, for vt_write. */
 #define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
 
+/* 1: this is the child of a vfork, in the memory of its parent. What it records is dropped; what a shim keeps of the
+   process's state must stay as it is.                                                                               */
+int vt_shares_memory(void);
+
+/* The runtime's vfork, for shims that are preloaded: their libvtrace.so.1 comes behind libc, and its vfork is not called. */
+int vt_vfork(void);
+
 /* ---- Definitions ---- */
 enum vt_id {
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,

@@ -28,7 +28,7 @@ __attribute__((constructor)) static void find(void)
 }
 
 #if defined(__x86_64__)
-__asm__(".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
+__asm__(".text\n.globl vfork, vt_vfork\n.type vfork, @function\n.type vt_vfork, @function\nvt_vfork:\nvfork:\n"
         "    movq vt_here@gottpoff(%rip), %rax\n"
         "    movq %fs:(%rax), %rax\n"
         "    testq %rax, %rax\n"
@@ -36,7 +36,7 @@ __asm__(".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
         "    movq $1, " TEXT(VFORKED) "(%rax)\n"
         "    movq $0, " TEXT(LIMIT) "(%rax)\n"
         "1:  jmp *vt_real_vfork(%rip)\n"
-        ".size vfork, .-vfork\n"
+        ".size vfork, .-vfork\n.size vt_vfork, .-vt_vfork\n"
         ".type vt_bare_vfork, @function\nvt_bare_vfork:\n"
         "    popq %rdi\n"
         "    movl $58, %eax\n"
@@ -45,7 +45,7 @@ __asm__(".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
         "    ret\n"
         ".size vt_bare_vfork, .-vt_bare_vfork\n");
 #elif defined(__aarch64__)
-__asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
+__asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, %function\nvt_vfork:\nvfork:\n"
         "    mrs x9, tpidr_el0\n"
         "    adrp x10, :gottprel:vt_here\n"
         "    ldr x10, [x10, #:gottprel_lo12:vt_here]\n"
@@ -57,7 +57,7 @@ __asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
         "1:  adrp x9, vt_real_vfork\n"
         "    ldr x9, [x9, #:lo12:vt_real_vfork]\n"
         "    br x9\n"
-        ".size vfork, .-vfork\n"
+        ".size vfork, .-vfork\n.size vt_vfork, .-vt_vfork\n"
         ".type vt_bare_vfork, %function\nvt_bare_vfork:\n"
         "    mov x8, #220\n" /* clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0) */
         "    mov x0, #0x4111\n"
@@ -66,6 +66,12 @@ __asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
         "    ret\n"
         ".size vt_bare_vfork, .-vt_bare_vfork\n");
 #endif
+
+int vt_shares_memory(void)
+{
+    struct vt_location *l = vt_here;
+    return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
+}
 
 /* Whether this is the child of a vfork: it records nothing. In the parent the location gets its room back. */
 int vt_is_vfork_child(struct vt_location *l)

@@ -29,7 +29,7 @@ MAY_USE = {
     "commands": BASE | {"commands", "wrappers", "unify", "reports", "io"},
     "cli": BASE | {"commands"},
 }
-SHARED_HEADERS = {"core.h", "format.h", "msgpack.h"}
+SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 
 
 def _files(*patterns: str) -> list[Path]:

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Once per process: what lies behind the shim, whether it records. Once per function: its region. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include "core/msgpack.h"
+#include "iowrap.h"
+
+extern struct vt_io_function __start_vt_io_functions[], __stop_vt_io_functions[];
+
+enum state { NEW, ATTACHING, RECORD, OFF };
+static _Atomic(int) state;
+_Atomic(int) vt_io_off;
+uint32_t vt_io_errno, vt_io_offset;
+
+/* For a function that this libc lacks though the one that vtrace was built with has it. */
+static long missing(void)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
+/* The definition behind a function. dlsym keeps neither errno nor, where the name is unknown, malloc out. */
+void *vt_io_behind(struct vt_io_function *f)
+{
+    void *next = __atomic_load_n(&f->next, __ATOMIC_RELAXED);
+    if (next) return next;
+    const int saved = errno;
+    next = dlsym(RTLD_NEXT, f->symbol);
+    if (!next) next = (void *)missing;
+    errno = saved;
+    __atomic_store_n(&f->next, next, __ATOMIC_RELEASE);
+    return next;
+}
+
+/* Early, so that a first call may come from a signal handler. Constructors of libraries may come still earlier. */
+__attribute__((constructor)) static void find_all(void)
+{
+    for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_behind(f);
+}
+
+static uint32_t define_attribute(const char *name, const char *description, unsigned type)
+{
+    uint8_t bytes[128];
+    uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_ATTRIBUTE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    vt_mp_str(&m, description);
+    vt_mp_uint(&m, type);
+    return vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+}
+
+#define INT32 7 /* OTF2_Type */
+#define INT64 8
+
+/* At the first call, so that a program without I/O gets no files. Nobody waits for a thread that is attaching, which may
+   be this one, below a signal handler: such a call is handed on.                                                      */
+static void attach(void)
+{
+    static const struct vt_shim shim = {
+        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_IO, .name = "I/O", .version = VT_VERSION};
+    int expected = NEW;
+    if (!atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
+    if (!vt_attach(&shim)) {
+        find_all();
+        atomic_store(&state, OFF);
+        atomic_store(&vt_io_off, 1);
+        return;
+    }
+    vt_io_errno = define_attribute("errno", "Why the call failed (errno(3))", INT32);
+    vt_io_offset = define_attribute("offset", "Position in the file that the call names", INT64);
+    vt_io_meet_standard();
+    atomic_store(&state, RECORD);
+}
+
+/* Of two threads that come at once both define the region; vtunify joins equal ones. */
+__attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function *f)
+{
+    vt_io_behind(f);
+    if (atomic_load(&state) == NEW) attach();
+    if (atomic_load(&state) != RECORD) return 0;
+    const uint32_t region = vt_define_region(f->name, VT_PARADIGM_NONE, f->role, NULL, 0);
+    uint32_t expected = 0;
+    return atomic_compare_exchange_strong(&f->region, &expected, region) ? region : expected;
+}
+
+/* vfork must leave the stack as it found it, since the child returns through it first: a jump, no call. */
+#if defined(__x86_64__)
+__asm__(".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
+        "    jmp *vt_vfork@GOTPCREL(%rip)\n"
+        ".size vfork, .-vfork\n");
+#elif defined(__aarch64__)
+__asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
+        "    adrp x9, :got:vt_vfork\n"
+        "    ldr x9, [x9, #:got_lo12:vt_vfork]\n"
+        "    br x9\n"
+        ".size vfork, .-vfork\n");
+#endif
+
+/* ---- Records that are not in every call ---- */
+
+uint64_t *vt_io_add(struct vt_io_batch *batch, unsigned words)
+{
+    if (batch->n + words > sizeof batch->words / sizeof *batch->words) {
+        vt_write(batch->words, batch->n);
+        batch->n = 0;
+    }
+    batch->n += words;
+    return &batch->words[batch->n - words];
+}
+
+static void add_errno(struct vt_io_batch *batch, int error)
+{
+    if (!error || !vt_io_errno) return;
+    uint64_t *words = vt_io_add(batch, 2);
+    words[0] = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_errno);
+    words[1] = (uint64_t)error;
+}
+
+void vt_io_finish(struct vt_io_batch *batch, uint32_t region, int error)
+{
+    add_errno(batch, error);
+    *vt_io_add(batch, 1) = VT_HEAD(VT_K_LEAVE, 0, region);
+    vt_write(batch->words, batch->n);
+}
+
+__attribute__((noinline, cold)) void vt_io_leave_failed(uint32_t region, int error)
+{
+    struct vt_io_batch batch = {0};
+    vt_io_finish(&batch, region, error);
+}
+
+__attribute__((noinline, cold)) void vt_io_transfer_failed(const struct vt_io_transfer *t, uint64_t done, int error)
+{
+    struct vt_io_batch batch = {0};
+    if (t->handle) {
+        uint64_t *words = vt_io_add(&batch, 3);
+        words[0] = VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle);
+        words[1] = done;
+        words[2] = t->match;
+    }
+    vt_io_finish(&batch, t->region, error);
+}
+
+/* OTF2_IoSeekOption has the numbers of SEEK_SET to SEEK_HOLE. */
+void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int whence, uint64_t result, int error)
+{
+    struct vt_io_batch batch = {0};
+    if (handle && !error) {
+        uint64_t *words = vt_io_add(&batch, 4);
+        words[0] = VT_HEAD(VT_K_IO_SEEK, 3, handle);
+        words[1] = (uint64_t)offset;
+        words[2] = (uint64_t)whence;
+        words[3] = result;
+    }
+    vt_io_finish(&batch, region, error);
+}
+
+VT_TLS uint64_t vt_io_next_match;
+
+uint64_t vt_io_first_match(void)
+{
+    static _Atomic(uint64_t) threads;
+    const uint64_t match = (atomic_fetch_add(&threads, 1) + 1) << 40;
+    vt_io_next_match = match + 1;
+    return match;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors and streams of the process, and the definitions of their files. No locks: what is known of a descriptor is one
+   word. A forked child goes on with its parent's ids; the child of a vfork shares the table, but not the descriptors, and
+   leaves it alone.                                                                                                     */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "core/msgpack.h"
+#include "core/sys.h"
+#include "iowrap.h"
+
+static struct vt_io_page first_page;
+struct vt_io_page *_Atomic vt_io_pages[VT_IO_PAGES] = {&first_page};
+
+/* ---- Numbers of OTF2 ---- */
+
+enum { PRE_CREATED = 1 };                                          /* OTF2_IoHandleFlag */
+enum { CREATE = 1, TRUNCATE = 2, DIRECTORY = 4, EXCLUSIVE = 8, NO_TTY = 16, NO_FOLLOW = 32, PATH_ONLY = 64,
+       TEMPORARY = 128, LARGE = 256 };                             /* OTF2_IoCreationFlag */
+enum { CLOSE_ON_EXEC = 1, APPEND = 2, NON_BLOCKING = 4, ASYNC = 8, SYNC = 16, DATA_SYNC = 32, AVOID_CACHING = 64,
+       NO_ACCESS_TIME = 128 };                                     /* OTF2_IoStatusFlag */
+
+static uint32_t creation_of(int flags)
+{
+    return (flags & O_CREAT ? CREATE : 0) | (flags & O_TRUNC ? TRUNCATE : 0) | (flags & O_EXCL ? EXCLUSIVE : 0) |
+           (flags & O_DIRECTORY ? DIRECTORY : 0) | (flags & O_NOCTTY ? NO_TTY : 0) | (flags & O_NOFOLLOW ? NO_FOLLOW : 0) |
+           (flags & O_PATH ? PATH_ONLY : 0) | ((flags & O_TMPFILE) == O_TMPFILE ? TEMPORARY : 0) |
+           (O_LARGEFILE && flags & O_LARGEFILE ? LARGE : 0);
+}
+
+uint32_t vt_io_status(int flags)
+{
+    return (flags & O_CLOEXEC ? CLOSE_ON_EXEC : 0) | (flags & O_APPEND ? APPEND : 0) |
+           (flags & O_NONBLOCK ? NON_BLOCKING : 0) | (flags & O_ASYNC ? ASYNC : 0) |
+           ((flags & O_SYNC) == O_SYNC ? SYNC : flags & O_DSYNC ? DATA_SYNC : 0) | (flags & O_DIRECT ? AVOID_CACHING : 0) |
+           (flags & O_NOATIME ? NO_ACCESS_TIME : 0);
+}
+
+/* OTF2_IoAccessMode has the numbers of O_RDONLY, O_WRONLY and O_RDWR. */
+static uint32_t access_of(int flags) { return (flags & O_ACCMODE) == 3 ? 2 : (uint32_t)(flags & O_ACCMODE); }
+
+int vt_io_mode_flags(const char *mode)
+{
+    int flags = *mode == 'r' ? O_RDONLY : *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND : O_WRONLY | O_CREAT | O_TRUNC;
+    for (const char *c = mode; *c && *c != ','; c++) {
+        if (*c == '+') flags = (flags & ~O_ACCMODE) | O_RDWR;
+        else if (*c == 'e') flags |= O_CLOEXEC;
+        else if (*c == 'x') flags |= O_EXCL;
+    }
+    return flags;
+}
+
+/* ---- Memory for paths: neither the stack, which may be a signal handler's small one, nor malloc ---- */
+
+struct scratch {
+    _Atomic(int) taken;
+    char path[2 * PATH_MAX + 2]; /* a directory and what lies in it */
+    uint8_t definition[2 * PATH_MAX + 128];
+};
+
+/* A signal handler or another thread takes another one. NULL: too many at once. */
+static struct scratch *take_scratch(void)
+{
+    static struct scratch all[8];
+    for (int i = 0; i < 1000; i++) {
+        for (struct scratch *s = all; s < all + sizeof all / sizeof *all; s++)
+            if (!atomic_exchange(&s->taken, 1)) return s;
+        VT_SYS0(sched_yield);
+    }
+    vt_warn("too many files are opened at once: some are recorded without a name");
+    return NULL;
+}
+
+static void give_scratch(struct scratch *s)
+{
+    if (s) atomic_store(&s->taken, 0);
+}
+
+/* ---- Files ---- */
+
+/* Which path has which id: 43 bits of its hash and the id, so that most files are defined once however often opened.
+   vtunify joins those that are defined twice.                                                                         */
+static _Atomic(uint64_t) files[4096];
+
+static uint32_t file_of(struct scratch *s, const char *path)
+{
+    const size_t length = strlen(path);
+    const uint64_t hash = vt_checksum(0, path, length) & ~(uint64_t)VT_ID_MAX;
+    _Atomic(uint64_t) *place = &files[hash >> 52];
+    const uint64_t found = atomic_load(place);
+    if (found && !((found ^ hash) & ~(uint64_t)VT_ID_MAX)) return (uint32_t)found & VT_ID_MAX;
+    const uint64_t id = vt_new_id(VT_ID_IO_FILE);
+    if (!id) return 0;
+    struct vt_mp m = vt_mp_into(s->definition, sizeof s->definition);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_IO_FILE);
+    vt_mp_uint(&m, id);
+    vt_mp_strn(&m, path, length);
+    if (m.full || !vt_define(s->definition, (size_t)(m.at - s->definition))) return 0;
+    atomic_store(place, hash | id);
+    return (uint32_t)id;
+}
+
+/* Bytes of the name that /proc has for a descriptor: a path, "pipe:[1]", "socket:[2]"; 0: none. */
+static long name_of_fd(int fd, char *into, size_t bytes)
+{
+    char link[32] = "/proc/self/fd/", digits[12], *d = digits + sizeof digits - 1;
+    unsigned v = (unsigned)fd;
+    *d = 0;
+    do *--d = (char)('0' + v % 10);
+    while (v /= 10);
+    strcpy(link + 14, d);
+    long n = VT_SYS4(readlinkat, AT_FDCWD, link, into, bytes - 1);
+    into[n > 0 ? n : 0] = 0;
+    return n > 0 ? n : 0;
+}
+
+/* The absolute path, in s->path. Without "./" before it, so that what was opened and what is removed are called alike. */
+static const char *absolute(struct scratch *s, int directory, const char *path)
+{
+    while (path[0] == '.' && path[1] == '/') {
+        path += 2;
+        while (*path == '/') path++;
+    }
+    long n = 0;
+    if (*path != '/') {
+        if (directory != AT_FDCWD) n = name_of_fd(directory, s->path, PATH_MAX);
+        else if ((n = VT_SYS2(getcwd, s->path, PATH_MAX)) > 0) n--; /* it counts the zero */
+        if (n < 0) n = 0;
+        if (n && s->path[n - 1] != '/') s->path[n++] = '/';
+    }
+    const size_t length = strnlen(path, PATH_MAX);
+    memcpy(s->path + n, path, length);
+    s->path[(size_t)n + length] = 0;
+    return s->path;
+}
+
+uint32_t vt_io_file(int directory, const char *path)
+{
+    struct scratch *s = vt_shares_memory() ? NULL : take_scratch();
+    const uint32_t id = s ? file_of(s, absolute(s, directory, path)) : 0;
+    give_scratch(s);
+    return id;
+}
+
+/* ---- Handles ---- */
+
+struct handle {
+    const char *name; /* NULL: that of the file */
+    enum vt_io_paradigm paradigm;
+    uint32_t file, parent;
+    bool before; /* it was open before it was seen, with these flags of open(2) */
+    int flags;
+};
+
+/* path: s->path or "". */
+static uint32_t define_handle(struct scratch *s, const char *path, const struct handle *h)
+{
+    const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
+    if (!id) {
+        vt_warn("more than %u files were opened: I/O on the others is recorded without its file", VT_ID_MAX);
+        return 0;
+    }
+    const char *slash = strrchr(path, '/');
+    struct vt_mp m = vt_mp_into(s->definition, sizeof s->definition);
+    vt_mp_array(&m, 10);
+    vt_mp_uint(&m, VT_D_IO_HANDLE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, h->name ? h->name : slash && slash[1] ? slash + 1 : path);
+    h->file ? vt_mp_uint(&m, h->file) : vt_mp_nil(&m);
+    vt_mp_uint(&m, h->paradigm);
+    vt_mp_uint(&m, h->before ? PRE_CREATED : 0);
+    vt_mp_nil(&m);
+    h->parent ? vt_mp_uint(&m, h->parent) : vt_mp_nil(&m);
+    h->before ? vt_mp_uint(&m, access_of(h->flags)) : vt_mp_nil(&m);
+    h->before ? vt_mp_uint(&m, vt_io_status(h->flags)) : vt_mp_nil(&m);
+    return vt_define(s->definition, (size_t)(m.at - s->definition)) ? (uint32_t)id : 0;
+}
+
+/* The place of a descriptor, made if need be; NULL beyond the table. */
+static _Atomic(uint64_t) *place_of(int fd)
+{
+    const unsigned page = (unsigned)fd / VT_IO_PAGE;
+    struct vt_io_page *none = NULL;
+    if (page >= VT_IO_PAGES) return NULL;
+    if (!atomic_load(&vt_io_pages[page])) {
+        struct vt_io_page *made = vt_pages(sizeof *made);
+        if (made && !atomic_compare_exchange_strong(&vt_io_pages[page], &none, made)) VT_SYS2(munmap, made, sizeof *made);
+    }
+    return vt_io_place(fd);
+}
+
+static const char *const standard[] = {"stdin", "stdout", "stderr"};
+
+/* A descriptor that was opened before recording, or in a way that no function of ours does. */
+uint32_t vt_io_meet_fd(int fd)
+{
+    const long flags = fd < 0 ? -1 : VT_SYS2(fcntl, fd, F_GETFL);
+    if (flags < 0 || vt_shares_memory()) return 0;
+    _Atomic(uint64_t) *place = place_of(fd);
+    struct scratch *s = place ? take_scratch() : NULL;
+    if (!s) return 0;
+    struct handle h = {.paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
+    if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
+    if (fd < 3) h.name = standard[fd];
+    const uint32_t id = define_handle(s, s->path, &h);
+    uint64_t known = 0;
+    give_scratch(s);
+    if (!id || atomic_compare_exchange_strong(place, &known, VT_IO_WORD(id, 0, h.file))) return id;
+    return VT_IO_OF_FD(known); /* another thread was faster */
+}
+
+uint32_t vt_io_meet_stream(FILE *stream)
+{
+    const int fd = vt_io_fileno(stream);
+    const uint32_t parent = vt_io_fd(fd);
+    const long flags = parent ? VT_SYS2(fcntl, fd, F_GETFL) : -1;
+    struct scratch *s = flags < 0 ? NULL : take_scratch();
+    if (!s) return 0;
+    uint64_t known = vt_io_known(fd);
+    name_of_fd(fd, s->path, sizeof s->path);
+    struct handle h = {.paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent, .before = true,
+                       .flags = (int)flags, .name = fd < 3 ? standard[fd] : NULL};
+    const uint32_t id = define_handle(s, s->path, &h);
+    give_scratch(s);
+    while (id && VT_IO_OF_FD(known) == parent && !VT_IO_OF_STREAM(known))
+        if (atomic_compare_exchange_strong(vt_io_place(fd), &known, known | VT_IO_WORD(0, id, 0))) return id;
+    return VT_IO_OF_STREAM(known);
+}
+
+void vt_io_meet_standard(void)
+{
+    FILE *const streams[] = {stdin, stdout, stderr};
+    for (int fd = 0; fd < 3; fd++)
+        if (streams[fd] && vt_io_fileno(streams[fd]) == fd) vt_io_stream(streams[fd]);
+        else vt_io_fd(fd);
+}
+
+static void created(struct vt_io_batch *batch, uint32_t id, int flags)
+{
+    if (!id) return;
+    uint64_t *words = vt_io_add(batch, 3);
+    words[0] = VT_HEAD(VT_K_IO_CREATE, 2, id);
+    words[1] = vt_io_pair(access_of(flags), creation_of(flags));
+    words[2] = vt_io_status(flags);
+}
+
+/* Defines and enters what was opened. path NULL: /proc knows. What stood there before was closed unseen. */
+static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory, const char *path, int flags)
+{
+    _Atomic(uint64_t) *place = vt_shares_memory() || fd < 0 ? NULL : place_of(fd);
+    struct scratch *s = place ? take_scratch() : NULL;
+    if (!place) return;
+    struct handle h = {.paradigm = VT_IO_POSIX};
+    uint32_t posix = 0, isoc = 0;
+    if (s) {
+        if (path) absolute(s, directory, path);
+        if (path || name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
+        posix = define_handle(s, s->path, &h);
+        h.paradigm = VT_IO_ISOC;
+        h.parent = posix;
+        if (stream && posix) isoc = define_handle(s, s->path, &h);
+    }
+    give_scratch(s);
+    vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(posix, isoc, h.file)));
+    created(batch, posix, flags);
+    created(batch, isoc, flags);
+}
+
+void vt_io_opened(struct vt_io_batch *batch, int fd, int directory, const char *path, int flags)
+{
+    opened(batch, fd, false, directory, path, flags);
+}
+
+void vt_io_opened_stream(struct vt_io_batch *batch, FILE *stream, const char *path, int flags)
+{
+    opened(batch, vt_io_fileno(stream), true, AT_FDCWD, path, flags);
+}
+
+/* A stream is put on an open descriptor (fdopen). */
+void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
+{
+    const int fd = vt_io_fileno(stream);
+    const uint32_t parent = vt_io_fd(fd);
+    struct scratch *s = parent && !vt_shares_memory() ? take_scratch() : NULL;
+    if (!s) return;
+    uint64_t known = vt_io_known(fd);
+    name_of_fd(fd, s->path, sizeof s->path);
+    const struct handle h = {.paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent};
+    const uint32_t id = define_handle(s, s->path, &h);
+    give_scratch(s);
+    if (VT_IO_OF_STREAM(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_STREAM(known));
+    atomic_store(vt_io_place(fd), VT_IO_WORD(parent, id, h.file));
+    created(batch, id, flags);
+}
+
+/* replaced: what vt_io_take returned for the new descriptor. */
+void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t replaced, int flags)
+{
+    vt_io_closed(batch, replaced);
+    const uint32_t old = vt_io_fd(from);
+    _Atomic(uint64_t) *place = !old || vt_shares_memory() ? NULL : place_of(to);
+    struct scratch *s = place ? take_scratch() : NULL;
+    if (!s) return;
+    struct handle h = {.paradigm = VT_IO_POSIX, .file = VT_IO_OF_FILE(vt_io_known(from))};
+    name_of_fd(to, s->path, sizeof s->path);
+    const uint32_t id = define_handle(s, s->path, &h);
+    give_scratch(s);
+    vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(id, 0, h.file)));
+    if (!id) return;
+    uint64_t *words = vt_io_add(batch, 2);
+    words[0] = VT_HEAD(VT_K_IO_DUPLICATE, 1, old);
+    words[1] = vt_io_pair(id, vt_io_status(flags));
+}
+
+uint64_t vt_io_take(int fd)
+{
+    _Atomic(uint64_t) *place = vt_io_place(fd);
+    if (!place || !atomic_load(place) || vt_shares_memory()) return 0;
+    return atomic_exchange(place, 0);
+}
+
+void vt_io_give_back(int fd, uint64_t known)
+{
+    uint64_t none = 0;
+    if (known) atomic_compare_exchange_strong(vt_io_place(fd), &none, known);
+}
+
+void vt_io_closed(struct vt_io_batch *batch, uint64_t known)
+{
+    if (VT_IO_OF_STREAM(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_STREAM(known));
+    if (VT_IO_OF_FD(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_FD(known));
+}
+
+/* Ends all handles of descriptors from first to last, and enters the region. */
+void vt_io_close_range(uint32_t region, unsigned first, unsigned last)
+{
+    struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};
+    for (unsigned page = first / VT_IO_PAGE; page < VT_IO_PAGES && page <= last / VT_IO_PAGE; page++) {
+        if (!atomic_load(&vt_io_pages[page])) continue;
+        for (unsigned i = 0; i < VT_IO_PAGE; i++) {
+            const unsigned fd = page * VT_IO_PAGE + i;
+            if (fd >= first && fd <= last) vt_io_closed(&batch, vt_io_take((int)fd));
+        }
+    }
+    vt_write(batch.words, batch.n);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The I/O shim (libvtrace-io.so): the functions of libc that open, read, write and change files, streams, sockets and
+   pipes. Each is one line of a family's file, written with the macros below: VT_IO_CALL (enter and leave), and those that
+   a family adds to it. A line begins with VT_IO_ and the symbol's name: CMakeLists.txt takes the names from there and
+   exports those that the libc of the machine exports too.
+
+   libc does not call its own functions through these symbols, so that no call is seen twice.                            */
+#ifndef VT_IOWRAP_H
+#define VT_IOWRAP_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include "core/core.h"
+
+#define VT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define VT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+#pragma GCC visibility push(hidden)
+
+/* ---- Functions (attach.c) ---- */
+
+/* All stand in one section, so that attach.c finds them. */
+struct vt_io_function {
+    void *next;               /* the definition behind this shim; known before off and before region */
+    _Atomic(uint32_t) region; /* 0: not called yet, or not recorded */
+    uint8_t role;             /* enum vt_role */
+    const char *symbol, *name; /* name: as in the source of a program: getc for _IO_getc, read for __read_chk */
+} __attribute__((aligned(32)));
+
+#define VT_IO_ENTRY __attribute__((section("vt_io_functions"), used))
+
+extern _Atomic(int) vt_io_off; /* 1: nothing is recorded, for good */
+uint32_t vt_io_first_call(struct vt_io_function *f);
+void *vt_io_behind(struct vt_io_function *f);
+
+static inline bool vt_io_is_off(void) { return VT_LIKELY(atomic_load_explicit(&vt_io_off, memory_order_acquire)); }
+
+/* The region of a call, 0 where it is not recorded. */
+static inline uint32_t vt_io_begin(struct vt_io_function *f)
+{
+    const uint32_t region = atomic_load_explicit(&f->region, memory_order_acquire);
+    return VT_LIKELY(region) ? region : vt_io_first_call(f);
+}
+
+/* Declares a wrapper under the symbol's name; its body follows. Declared here, not by libc's headers, which turn some of
+   these names into others.                                                                                            */
+#define VT_IO_DEFINE(symbol, shown, kind, type, params)                                                            \
+    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};         \
+    __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                            \
+    type vt_wrap_##symbol params
+#define VT_IO_NEXT(symbol, type, params) ((type(*) params)vt_io_f_##symbol.next)
+
+/* Another name of the same function. */
+#define VT_IO_ALIAS(other, symbol)                                                                                 \
+    extern __typeof__(vt_wrap_##symbol) vt_wrap_##other __asm__(#other)                                                \
+        __attribute__((alias(#symbol), visibility("default")));
+
+/* The begin of each body: a call that is not recorded goes on to libc. */
+#define VT_IO_BEGIN(symbol, type, params, args)                                                                    \
+    uint32_t region;                                                                                               \
+    if (vt_io_is_off() || !(region = vt_io_begin(&vt_io_f_##symbol))) return VT_IO_NEXT(symbol, type, params) args;
+
+/* ---- Records ---- */
+
+extern uint32_t vt_io_errno, vt_io_offset; /* attributes: errno of a failed call, position of a pread */
+void vt_io_leave_failed(uint32_t region, int error);
+
+/* failed: errno says why. */
+static inline void vt_io_leave(uint32_t region, bool failed)
+{
+    if (VT_UNLIKELY(failed)) vt_io_leave_failed(region, errno);
+    else vt_leave(region);
+}
+
+static inline uint64_t vt_io_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* Records that go out together. */
+struct vt_io_batch {
+    unsigned n;
+    uint64_t words[24];
+};
+
+uint64_t *vt_io_add(struct vt_io_batch *batch, unsigned words);
+void vt_io_finish(struct vt_io_batch *batch, uint32_t region, int error); /* with the leave; error: errno or 0 */
+
+/* result: the position reached, VT_IO_UNKNOWN where the call does not tell it. handle 0: no record. */
+void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int whence, uint64_t result, int error);
+
+/* A call without further records. failed: of its result r. */
+#define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                \
+    VT_IO_DEFINE(symbol, shown, kind, type, params)                                                                \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, type, params, args)                                                                    \
+        vt_enter(region);                                                                                          \
+        type r = VT_IO_NEXT(symbol, type, params) args;                                                            \
+        vt_io_leave(region, failed);                                                                               \
+        return r;                                                                                                  \
+    }
+
+/* ---- Handles (handle.c): one for each incarnation of a descriptor, and one for the stream on it ---- */
+
+/* What is known of a descriptor, in one word, since threads and signal handlers come at any time. Ids have 21 bits. */
+#define VT_IO_OF_FD(e) ((uint32_t)(e)&VT_ID_MAX)
+#define VT_IO_OF_STREAM(e) ((uint32_t)((e) >> 21) & VT_ID_MAX)
+#define VT_IO_OF_FILE(e) ((uint32_t)((e) >> 42) & VT_ID_MAX)
+#define VT_IO_WORD(fd, stream, file) ((uint64_t)(fd) | (uint64_t)(stream) << 21 | (uint64_t)(file) << 42)
+
+#define VT_IO_PAGE 1024u
+#define VT_IO_PAGES 16384u /* descriptors beyond VT_IO_PAGE * VT_IO_PAGES have no handle */
+
+struct vt_io_page {
+    _Atomic(uint64_t) of[VT_IO_PAGE];
+};
+extern struct vt_io_page *_Atomic vt_io_pages[VT_IO_PAGES];
+
+static inline _Atomic(uint64_t) *vt_io_place(int fd)
+{
+    const unsigned page = (unsigned)fd / VT_IO_PAGE;
+    struct vt_io_page *p = page < VT_IO_PAGES ? atomic_load_explicit(&vt_io_pages[page], memory_order_acquire) : NULL;
+    return p ? &p->of[(unsigned)fd % VT_IO_PAGE] : NULL;
+}
+
+static inline uint64_t vt_io_known(int fd)
+{
+    const _Atomic(uint64_t) *place = vt_io_place(fd);
+    return place ? atomic_load_explicit(place, memory_order_acquire) : 0;
+}
+
+uint32_t vt_io_meet_fd(int fd);
+uint32_t vt_io_meet_stream(FILE *stream);
+
+/* The handle of a descriptor, 0: it is not open, or cannot be told. One that the program did not open itself is told now. */
+static inline uint32_t vt_io_fd(int fd)
+{
+    const uint32_t handle = VT_IO_OF_FD(vt_io_known(fd));
+    return VT_LIKELY(handle) ? handle : vt_io_meet_fd(fd);
+}
+
+/* A stream is known by its descriptor; one in memory has none. Not by fileno(), which sets errno then. */
+static inline int vt_io_fileno(const FILE *stream) { return stream->_fileno; }
+
+static inline uint32_t vt_io_stream(FILE *stream)
+{
+    const uint32_t handle = VT_IO_OF_STREAM(vt_io_known(vt_io_fileno(stream)));
+    return VT_LIKELY(handle) ? handle : vt_io_meet_stream(stream);
+}
+
+/* How something was opened: flags of open(2). */
+void vt_io_opened(struct vt_io_batch *batch, int fd, int directory, const char *path, int flags);
+void vt_io_opened_stream(struct vt_io_batch *batch, FILE *stream, const char *path, int flags);
+void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags);
+void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t replaced, int flags);
+uint64_t vt_io_take(int fd);                                   /* before close: another thread may get its number */
+void vt_io_give_back(int fd, uint64_t known);                  /* it was not closed after all */
+void vt_io_closed(struct vt_io_batch *batch, uint64_t known);
+void vt_io_close_range(uint32_t region, unsigned first, unsigned last);
+uint32_t vt_io_file(int directory, const char *path); /* id of a file, 0 */
+uint32_t vt_io_status(int flags);                     /* of open(2) to OTF2_IoStatusFlag */
+int vt_io_mode_flags(const char *mode);               /* of fopen to flags of open(2) */
+void vt_io_meet_standard(void);
+
+/* ---- Transfers ---- */
+
+enum vt_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 }; /* OTF2_IoOperationMode */
+#define VT_IO_NON_BLOCKING 1u                                         /* OTF2_IoOperationFlag */
+
+struct vt_io_transfer {
+    uint32_t region, handle;
+    uint64_t match;
+};
+
+extern VT_TLS uint64_t vt_io_next_match;
+uint64_t vt_io_first_match(void);
+void vt_io_transfer_failed(const struct vt_io_transfer *t, uint64_t done, int error);
+
+/* Matching ids: unique in the process, counted per thread. */
+static inline uint64_t vt_io_match(void)
+{
+    const uint64_t match = vt_io_next_match;
+    if (VT_UNLIKELY(!match)) return vt_io_first_match();
+    vt_io_next_match = match + 1;
+    return match;
+}
+
+/* bytes: asked for, or VT_IO_UNKNOWN */
+static inline struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode, uint64_t bytes)
+{
+    struct vt_io_transfer t = {region, handle, 0};
+    if (VT_UNLIKELY(!handle)) {
+        vt_enter(region);
+        return t;
+    }
+    t.match = vt_io_match();
+    vt_write_5(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_IO_BEGIN, 3, handle), mode, bytes, t.match);
+    return t;
+}
+
+/* The same at a position that the call names. */
+static inline struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32_t handle, enum vt_io_mode mode,
+                                                      uint64_t bytes, int64_t offset)
+{
+    struct vt_io_transfer t = {region, handle, 0};
+    uint64_t words[7] = {VT_HEAD(VT_K_ENTER, 0, region)};
+    if (VT_LIKELY(handle)) {
+        t.match = vt_io_match();
+        words[1] = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_offset);
+        words[2] = (uint64_t)offset;
+        words[3] = VT_HEAD(VT_K_IO_BEGIN, 3, handle);
+        words[4] = mode;
+        words[5] = bytes;
+        words[6] = t.match;
+    }
+    vt_write(words, handle ? 7 : 1);
+    return t;
+}
+
+/* done: bytes; failed: errno says why, some bytes may be done nevertheless */
+static inline void vt_io_transferred(const struct vt_io_transfer *t, uint64_t done, bool failed)
+{
+    if (VT_UNLIKELY(failed || !t->handle)) {
+        vt_io_transfer_failed(t, done, failed ? errno : 0);
+        return;
+    }
+    vt_write_4(VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle), done, t->match, VT_HEAD(VT_K_LEAVE, 0, t->region));
+}
+
+/* What a list of buffers holds. The kernel refuses more than 1024, and a list that is not there. */
+static inline uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
+{
+    uint64_t bytes = 0;
+    if (!iov || n < 0 || n > 1024) return VT_IO_UNKNOWN;
+    for (int i = 0; i < n; i++) bytes += iov[i].iov_len;
+    return bytes;
+}
+
+/* A call that reads or writes and returns the bytes done, or -1. */
+#define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                               \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, bytes);                       \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                     \
+        return r;                                                                                                  \
+    }
+
+/* The same at a position that the call names; -1 is the file's own. */
+#define VT_IO_TRANSFER_AT(symbol, shown, params, args, fd, mode, bytes, offset)                                    \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
+        struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset);            \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                     \
+        return r;                                                                                                  \
+    }
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams of stdio. What a program asks for and gets is recorded; when libc fills and writes out its buffers cannot be
+   seen from outside.                                                                                                   */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <wchar.h>
+#include "iowrap.h"
+
+#define ERROR_SEEN 0x20 /* in FILE's _flags: ferror() without a call */
+
+static bool in_error(FILE *f) { return f->_flags & ERROR_SEEN; }
+
+/* ---- Opening and closing ---- */
+
+static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char *path, int flags)
+{
+    struct vt_io_batch batch = {0};
+    const int error = f ? 0 : errno;
+    vt_io_closed(&batch, replaced);
+    if (f) vt_io_opened_stream(&batch, f, path, flags);
+    vt_io_finish(&batch, region, error);
+}
+
+/* path: NULL where /proc knows it. flags: of open(2), read from mode only where the call succeeded. */
+#define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                      \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params)                                                  \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, FILE *, params, args)                                                                  \
+        vt_enter(region);                                                                                          \
+        FILE *r = VT_IO_NEXT(symbol, FILE *, params) args;                                                         \
+        leave_stream(region, r, 0, path, r ? flags : 0);                                                           \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FOPEN(fopen, fopen, (const char *path, const char *mode), (path, mode), path, vt_io_mode_flags(mode))
+VT_IO_FOPEN(fopen64, fopen64, (const char *path, const char *mode), (path, mode), path, vt_io_mode_flags(mode))
+VT_IO_FOPEN(popen, popen, (const char *command, const char *mode), (command, mode), NULL,
+            *mode == 'r' ? O_RDONLY : O_WRONLY)
+VT_IO_FOPEN(tmpfile, tmpfile, (void), (), NULL, O_RDWR | O_CREAT | O_EXCL)
+VT_IO_FOPEN(tmpfile64, tmpfile64, (void), (), NULL, O_RDWR | O_CREAT | O_EXCL)
+VT_IO_ALIAS(_IO_fopen, fopen)
+VT_IO_ALIAS(_IO_popen, popen)
+
+VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode))
+{
+    VT_IO_BEGIN(fdopen, FILE *, (int, const char *), (fd, mode))
+    vt_enter(region);
+    FILE *r = VT_IO_NEXT(fdopen, FILE *, (int, const char *))(fd, mode);
+    struct vt_io_batch batch = {0};
+    const int error = r ? 0 : errno;
+    if (r) vt_io_stream_on(&batch, r, vt_io_mode_flags(mode) & ~(O_CREAT | O_TRUNC));
+    vt_io_finish(&batch, region, error);
+    return r;
+}
+VT_IO_ALIAS(_IO_fdopen, fdopen)
+
+/* The stream's old descriptor is closed in any case. Without a path only the mode changes. */
+#define VT_IO_FREOPEN(symbol)                                                                                      \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f))          \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, FILE *, (const char *, const char *, FILE *), (path, mode, f))                         \
+        vt_enter(region);                                                                                          \
+        const uint64_t replaced = vt_io_take(vt_io_fileno(f));                                                     \
+        FILE *r = VT_IO_NEXT(symbol, FILE *, (const char *, const char *, FILE *))(path, mode, f);                 \
+        leave_stream(region, r, replaced, path, r ? vt_io_mode_flags(mode) : 0);                                   \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FREOPEN(freopen)
+VT_IO_FREOPEN(freopen64)
+
+#define VT_IO_FCLOSE(symbol)                                                                                       \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f))                                                \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
+        vt_enter(region);                                                                                          \
+        struct vt_io_batch batch = {0};                                                                            \
+        const uint64_t known = vt_io_take(vt_io_fileno(f));                                                        \
+        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                        \
+        const int error = r == -1 ? errno : 0;                                                                     \
+        vt_io_closed(&batch, known);                                                                               \
+        vt_io_finish(&batch, region, error);                                                                       \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FCLOSE(fclose)
+VT_IO_FCLOSE(pclose)
+VT_IO_ALIAS(_IO_fclose, fclose)
+
+/* ---- Characters ---- */
+
+/* Reads one; the end of the file is no failure. */
+#define VT_IO_GETC(symbol, shown, params, args, f)                                                                 \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                          \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
+        vt_io_transferred(&t, r != EOF, r == EOF && in_error(f));                                                  \
+        return r;                                                                                                  \
+    }
+
+VT_IO_GETC(fgetc, fgetc, (FILE * f), (f), f)
+VT_IO_GETC(getc, getc, (FILE * f), (f), f)
+VT_IO_GETC(getchar, getchar, (void), (), stdin)
+VT_IO_GETC(fgetc_unlocked, fgetc_unlocked, (FILE * f), (f), f)
+VT_IO_GETC(getc_unlocked, getc_unlocked, (FILE * f), (f), f)
+VT_IO_GETC(getchar_unlocked, getchar_unlocked, (void), (), stdin)
+VT_IO_ALIAS(_IO_getc, getc)
+
+#define VT_IO_PUTC(symbol, shown, params, args, f)                                                                 \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, 1);                         \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
+        vt_io_transferred(&t, r != EOF, r == EOF);                                                                 \
+        return r;                                                                                                  \
+    }
+
+VT_IO_PUTC(fputc, fputc, (int c, FILE *f), (c, f), f)
+VT_IO_PUTC(putc, putc, (int c, FILE *f), (c, f), f)
+VT_IO_PUTC(putchar, putchar, (int c), (c), stdout)
+VT_IO_PUTC(fputc_unlocked, fputc_unlocked, (int c, FILE *f), (c, f), f)
+VT_IO_PUTC(putc_unlocked, putc_unlocked, (int c, FILE *f), (c, f), f)
+VT_IO_PUTC(putchar_unlocked, putchar_unlocked, (int c), (c), stdout)
+VT_IO_ALIAS(_IO_putc, putc)
+
+VT_IO_CALL(ungetc, ungetc, FILE_IO_METADATA, int, (int c, FILE *f), (c, f), r == EOF)
+VT_IO_ALIAS(_IO_ungetc, ungetc)
+
+/* What getc_unlocked and putc_unlocked leave to libc when compiled into the program: a buffer is read, or written out. */
+VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f))
+{
+    VT_IO_BEGIN(__uflow, int, (FILE *), (f))
+    struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);
+    const int r = VT_IO_NEXT(__uflow, int, (FILE *))(f);
+    vt_io_transferred(&t, r == EOF ? 0 : (uint64_t)(f->_IO_read_end - f->_IO_read_ptr) + 1, r == EOF && in_error(f));
+    return r;
+}
+
+VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c))
+{
+    VT_IO_BEGIN(__overflow, int, (FILE *, int), (f, c))
+    const uint64_t held = (uint64_t)(f->_IO_write_ptr - f->_IO_write_base);
+    struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, VT_IO_UNKNOWN);
+    const int r = VT_IO_NEXT(__overflow, int, (FILE *, int))(f, c);
+    const uint64_t holds = (uint64_t)(f->_IO_write_ptr - f->_IO_write_base);
+    vt_io_transferred(&t, r == EOF || held + 1 < holds ? 0 : held + 1 - holds, r == EOF);
+    return r;
+}
+
+/* ---- Lines ---- */
+
+/* Bytes behind a zero byte in the line are not counted: libc does not tell how many it read. */
+#define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params)                                                           \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                       \
+        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                         \
+        vt_io_transferred(&t, r ? strlen(r) : 0, !r && in_error(f));                                               \
+        return r;                                                                                                  \
+    }
+
+#define ROOM(n) ((n) > 1 ? (uint64_t)(n) - 1 : 0)
+VT_IO_FGETS(fgets, fgets, (char *to, int n, FILE *f), (to, n, f), f, ROOM(n))
+VT_IO_FGETS(__fgets_chk, fgets, (char *to, size_t size, int n, FILE *f), (to, size, n, f), f, ROOM(n))
+VT_IO_FGETS(fgets_unlocked, fgets_unlocked, (char *to, int n, FILE *f), (to, n, f), f, ROOM(n))
+VT_IO_FGETS(__fgets_unlocked_chk, fgets_unlocked, (char *to, size_t size, int n, FILE *f), (to, size, n, f), f, ROOM(n))
+VT_IO_ALIAS(_IO_fgets, fgets)
+
+/* The newline that gets drops was read. */
+#define VT_IO_GETS(symbol, params, args)                                                                           \
+    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params)                                                            \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);          \
+        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                         \
+        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && in_error(stdin));                            \
+        return r;                                                                                                  \
+    }
+
+VT_IO_GETS(gets, (char *to), (to))
+VT_IO_GETS(__gets_chk, (char *to, size_t size), (to, size))
+VT_IO_ALIAS(_IO_gets, gets)
+
+#define VT_IO_GETLINE(symbol, shown, params, args)                                                                 \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);              \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && in_error(f));                                      \
+        return r;                                                                                                  \
+    }
+
+VT_IO_GETLINE(getline, getline, (char **line, size_t *n, FILE *f), (line, n, f))
+VT_IO_GETLINE(getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
+VT_IO_GETLINE(__getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
+
+#define VT_IO_FPUTS(symbol, shown, params, args, f, more)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
+        const uint64_t n = strlen(s) + more;                                                                       \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, n);                         \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
+        vt_io_transferred(&t, r == EOF ? 0 : n, r == EOF);                                                         \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FPUTS(fputs, fputs, (const char *s, FILE *f), (s, f), f, 0)
+VT_IO_FPUTS(fputs_unlocked, fputs_unlocked, (const char *s, FILE *f), (s, f), f, 0)
+VT_IO_FPUTS(puts, puts, (const char *s), (s), stdout, 1)
+VT_IO_ALIAS(_IO_fputs, fputs)
+VT_IO_ALIAS(_IO_puts, puts)
+
+/* ---- Blocks ---- */
+
+/* Whole items count, as in what the call returns. */
+#define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params)                                                           \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, size_t, params, args)                                                                  \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, size * n);                 \
+        size_t r = VT_IO_NEXT(symbol, size_t, params) args;                                                        \
+        vt_io_transferred(&t, r * size, r < n && failed);                                                          \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FREAD(fread, fread, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), in_error(f))
+VT_IO_FREAD(fread_unlocked, fread_unlocked, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f),
+            in_error(f))
+VT_IO_FREAD(__fread_chk, fread, READ, (void *to, size_t room, size_t size, size_t n, FILE *f), (to, room, size, n, f),
+            in_error(f))
+VT_IO_FREAD(__fread_unlocked_chk, fread_unlocked, READ, (void *to, size_t room, size_t size, size_t n, FILE *f),
+            (to, room, size, n, f), in_error(f))
+VT_IO_FREAD(fwrite, fwrite, WRITE, (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), size != 0)
+VT_IO_FREAD(fwrite_unlocked, fwrite_unlocked, WRITE, (const void *from, size_t size, size_t n, FILE *f),
+            (from, size, n, f), size != 0)
+VT_IO_ALIAS(_IO_fread, fread)
+VT_IO_ALIAS(_IO_fwrite, fwrite)
+
+/* ---- Flushing: all streams where there is none ---- */
+
+#define VT_IO_FFLUSH(symbol)                                                                                       \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f))                                                         \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
+        struct vt_io_transfer t = vt_io_transfer(region, f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN);     \
+        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                        \
+        vt_io_transferred(&t, r ? 0 : VT_IO_UNKNOWN, r != 0);                                                      \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FFLUSH(fflush)
+VT_IO_FFLUSH(fflush_unlocked)
+VT_IO_ALIAS(_IO_fflush, fflush)
+
+/* ---- Positions: libc tells the one reached only where it is the one asked for ---- */
+
+static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool failed)
+{
+    const int error = failed ? errno : 0;
+    vt_io_leave_seek(region, failed ? 0 : vt_io_stream(f), to, whence, whence == SEEK_SET ? (uint64_t)to : VT_IO_UNKNOWN,
+                     error);
+}
+
+#define VT_IO_FSEEK(symbol, params, args, offset, whence)                                                          \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params)                                                    \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
+        vt_enter(region);                                                                                          \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
+        leave_fseek(region, f, offset, whence, r != 0);                                                            \
+        return r;                                                                                                  \
+    }
+
+VT_IO_FSEEK(fseek, (FILE * f, long to, int whence), (f, to, whence), to, whence)
+VT_IO_FSEEK(fseeko, (FILE * f, off_t to, int whence), (f, to, whence), to, whence)
+VT_IO_FSEEK(fseeko64, (FILE * f, off64_t to, int whence), (f, to, whence), to, whence)
+VT_IO_FSEEK(fsetpos, (FILE * f, const fpos_t *p), (f, p), p->__pos, SEEK_SET)
+VT_IO_FSEEK(fsetpos64, (FILE * f, const fpos64_t *p), (f, p), p->__pos, SEEK_SET)
+
+VT_IO_DEFINE(rewind, rewind, FILE_IO_METADATA, void, (FILE * f))
+{
+    VT_IO_BEGIN(rewind, void, (FILE *), (f))
+    vt_enter(region);
+    VT_IO_NEXT(rewind, void, (FILE *))(f);
+    leave_fseek(region, f, 0, SEEK_SET, false);
+}
+
+VT_IO_CALL(ftell, ftell, FILE_IO_METADATA, long, (FILE * f), (f), r < 0)
+VT_IO_CALL(ftello, ftello, FILE_IO_METADATA, off_t, (FILE * f), (f), r < 0)
+VT_IO_CALL(ftello64, ftello64, FILE_IO_METADATA, off64_t, (FILE * f), (f), r < 0)
+VT_IO_CALL(fgetpos, fgetpos, FILE_IO_METADATA, int, (FILE * f, fpos_t *p), (f, p), r != 0)
+VT_IO_CALL(fgetpos64, fgetpos64, FILE_IO_METADATA, int, (FILE * f, fpos64_t *p), (f, p), r != 0)
+VT_IO_CALL(setvbuf, setvbuf, FILE_IO_METADATA, int, (FILE * f, char *buffer, int mode, size_t n), (f, buffer, mode, n),
+           r != 0)
+VT_IO_ALIAS(_IO_setvbuf, setvbuf)
+
+/* ---- Locks of streams ---- */
+
+static void leave_flockfile(uint32_t region, uint32_t handle, uint32_t kind)
+{
+    if (handle) vt_write_3(VT_HEAD(kind, 1, handle), 0 /* OTF2_LOCK_EXCLUSIVE */, VT_HEAD(VT_K_LEAVE, 0, region));
+    else vt_leave(region);
+}
+
+/* The handle is looked up before: another thread may close what funlockfile gives back. */
+#define VT_IO_FLOCKFILE(symbol, kind)                                                                              \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f))                                               \
+    {                                                                                                              \
+        VT_IO_BEGIN(symbol, void, (FILE *), (f))                                                                   \
+        vt_enter(region);                                                                                          \
+        const uint32_t handle = vt_io_stream(f);                                                                   \
+        VT_IO_NEXT(symbol, void, (FILE *))(f);                                                                     \
+        leave_flockfile(region, handle, VT_K_IO_##kind##_LOCK);                                                    \
+    }
+
+VT_IO_FLOCKFILE(flockfile, ACQUIRE)
+VT_IO_FLOCKFILE(funlockfile, RELEASE)
+VT_IO_ALIAS(_IO_flockfile, flockfile)
+VT_IO_ALIAS(_IO_funlockfile, funlockfile)
+
+VT_IO_DEFINE(ftrylockfile, ftrylockfile, FILE_IO_METADATA, int, (FILE * f))
+{
+    VT_IO_BEGIN(ftrylockfile, int, (FILE *), (f))
+    vt_enter(region);
+    const uint32_t handle = vt_io_stream(f);
+    const int r = VT_IO_NEXT(ftrylockfile, int, (FILE *))(f);
+    leave_flockfile(region, handle, r ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK);
+    return r;
+}
+VT_IO_ALIAS(_IO_ftrylockfile, ftrylockfile)
