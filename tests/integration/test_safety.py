@@ -48,6 +48,16 @@ def test_children(build: Builder, tmp_path: Path, how: str, threads: int, env: d
     assert names(tmp_path) == {"begets.trace"}
 
 
+@pytest.mark.parametrize("turn", range(3))
+def test_children_from_before_the_first_event(build: Builder, tmp_path: Path, turn: int) -> None:
+    """They end together; one of the processes takes the names of rank 0, and the run stays one."""
+    run(build("begets.c", flags=FLAGS), tmp_path, "early", "12", "0", "0")
+    unify(tmp_path, "begets")
+    processes = by_process(check(tmp_path / "begets.trace"))
+    assert sorted(map(str, processes)) == sorted(map(str, [[Counter(work=1)], *[[Counter(work=7, child=1)]] * 12]))
+    assert names(tmp_path) == {"begets.trace"}
+
+
 @pytest.mark.parametrize("how", ["closed", "own"])
 def test_standard_descriptors_are_closed(build: Builder, tmp_path: Path, how: str) -> None:
     """Before the first event: nothing of ours takes their numbers, and no message goes into what does."""

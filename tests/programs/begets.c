@@ -2,7 +2,8 @@
 /* begets HOW CHILDREN THREADS CALLS: THREADS threads call work at least CALLS times each, and until main has made CHILDREN
    children, calling work once before each. HOW: fork, clone (the bare system call), vfork, spawn (posix_spawn of
    /bin/true), handler (fork in the handler of a timer that interrupts calls of work; here main calls work until all are
-   made). A child: child 1 -> work 7, then by turns _exit, exec of /bin/true, exit; after vfork _exit and exec only.
+   made), early (fork, all before main's only call of work; all end together, by exit). Else a child: child 1 -> work 7,
+   then by turns _exit, exec of /bin/true, exit; after vfork _exit and exec only.
    Prints how often main called work, and how often the threads did.                                                      */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -81,6 +82,18 @@ static QUIET void on_signal(int unused)
     if (fork() == 0) in_child = 1;
 }
 
+/* Nothing has been recorded when they begin, so that each may be the first of the run. */
+static QUIET long all_before(void)
+{
+    int status;
+    for (int i = 0; i < children; i++)
+        if (fork() == 0) be_child(2);
+    while (wait(&status) > 0)
+        if (status) exit(1);
+    work();
+    return 1;
+}
+
 /* The child goes on where the handler interrupted its parent, which may be the middle of recording. */
 static QUIET long by_handler(void)
 {
@@ -114,6 +127,7 @@ QUIET int main(int argc, char **argv)
     for (int t = 0; t < n; t++)
         if (pthread_create(&threads[t], 0, body, 0)) return 1;
     if (!strcmp(argv[1], "handler")) i = by_handler();
+    else if (!strcmp(argv[1], "early")) i = all_before();
     else
         for (; i < children; i++) {
             if (!is_vfork) work();
