@@ -426,4 +426,33 @@ void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result);
 void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result);
 void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result);
 
+/* ---- file.c: MPI-IO ---- */
+
+/* OTF2's numbers (OTF2_IoOperationMode, OTF2_IoOperationFlag). */
+enum vt_mpi_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 };
+enum vt_mpi_io_flag { VT_IO_ALONE = 0, VT_IO_NON_BLOCKING = 1, VT_IO_COLLECTIVE = 2 };
+
+#define VT_NO_OFFSET ((MPI_Offset)-1)
+
+/* An operation that is being issued. */
+struct vt_mpi_io {
+    struct vt_mpi_file *file; /* NULL: not recorded */
+    uint64_t id;
+};
+
+void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result);
+struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh);
+void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_File *fh, int result);
+void vt_mpi_file_deleted(uint32_t region, const char *name, int result);
+void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result);
+void vt_mpi_io_begin(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
+                     uint64_t bytes);
+void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
+                        uint64_t bytes, MPI_Offset offset);
+void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status *status, int result);
+void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region);
+void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Request *request, int result);
+void vt_mpi_io_split(const struct vt_mpi_io *io, uint32_t region, int result);
+void vt_mpi_io_split_end(uint32_t region, MPI_File fh, const MPI_Status *status, int result);
+
 #endif

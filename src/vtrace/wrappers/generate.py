@@ -29,7 +29,7 @@ from vtrace.wrappers.header import REMOVED, Function, prototypes
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
-HAND_WRITTEN = ("life", "comm", "request", "complete", "message", "coll", "objects", "rma", "window")
+HAND_WRITTEN = ("life", "comm", "request", "complete", "message", "coll", "objects", "rma", "window", "file")
 """The files of mpiwrap that stand before the generated functions."""
 
 NOT_WRAPPED = (

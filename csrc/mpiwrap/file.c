@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI-IO: files, handles and the operations on them. */
+#include "mpiwrap.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static struct vt_mpi_objects vt_files;
+
+/* A file by its name, and the closed handles of it: the next one that is opened by the same communicator is the same
+   I/O handle again, so that a loop needs no definition for each turn.                                            */
+struct vt_mpi_path {
+    struct vt_mpi_path *next;
+    uint64_t content;
+    uint32_t id; /* 0: no room to define it */
+    struct vt_mpi_file *closed;
+};
+
+struct vt_mpi_file {
+    struct vt_mpi_object object;
+    uint32_t id, comm;
+    _Atomic(uint64_t) split; /* matching id of the split collective operation under way, 0: none */
+    struct vt_mpi_path *path;
+    struct vt_mpi_file *next_closed;
+};
+
+#define VT_PATH_BUCKETS 4096u
+static struct vt_mpi_path *vt_paths[VT_PATH_BUCKETS];
+
+/* ---- Names ---- */
+
+#define VT_PATH_MAX 4096
+
+/* Names of file systems that MPI libraries take before a path. */
+static const char *vt_without_prefix(const char *name)
+{
+    static const char *const known[] = {"ufs",  "nfs",  "panfs", "lustre", "pvfs2", "pvfs",     "gpfs",    "xfs",
+                                        "piofs", "hfs", "sfs",   "testfs", "daos",  "unifyfs", "quobytefs", "gridftp"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t n = strlen(known[i]);
+        if (strncmp(name, known[i], n) == 0 && name[n] == ':') return name + n + 1;
+    }
+    return name;
+}
+
+/* The absolute path of a name into path, without empty and "." parts; what does not fit is cut. */
+static void vt_absolute(const char *name, char path[VT_PATH_MAX])
+{
+    const int saved = errno;
+    size_t n = 0;
+    name = vt_without_prefix(name);
+    if (*name != '/' && getcwd(path, VT_PATH_MAX / 2)) n = strlen(path);
+    while (n && path[n - 1] == '/') n--;
+    while (*name && n < VT_PATH_MAX - 2) {
+        const size_t part = strcspn(name, "/");
+        const size_t room = VT_PATH_MAX - 2 - n, kept = part < room ? part : room;
+        if (part && !(part == 1 && *name == '.')) {
+            path[n++] = '/';
+            memcpy(path + n, name, kept);
+            n += kept;
+        }
+        name += part + (name[part] == '/');
+    }
+    path[n] = '\0';
+    errno = saved;
+}
+
+static int vt_path_define(uint32_t id, const char *path)
+{
+    uint8_t bytes[VT_PATH_MAX + 32];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_IO_FILE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, path);
+    return vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+/* Under the lock; NULL when there is no memory. */
+static struct vt_mpi_path *vt_path(const char *path)
+{
+    const uint64_t content = vt_checksum(0, path, strlen(path));
+    struct vt_mpi_path **bucket = &vt_paths[content % VT_PATH_BUCKETS], *p = *bucket;
+    while (p && p->content != content) p = p->next;
+    if (p) return p;
+    p = vt_mpi_objects_memory(&vt_files, sizeof *p);
+    if (!p) return NULL;
+    *p = (struct vt_mpi_path){*bucket, content, (uint32_t)vt_new_id(VT_ID_IO_FILE), NULL};
+    if (!p->id || !vt_path_define(p->id, path)) {
+        vt_warn("too many files, or no room to define them: the others' names are not recorded");
+        p->id = 0;
+    }
+    *bucket = p;
+    return p;
+}
+
+/* ---- Handles ---- */
+
+static int vt_file_define(const struct vt_mpi_file *f, const char *path)
+{
+    uint8_t bytes[VT_PATH_MAX + 64];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    const char *name = strrchr(path, '/');
+    vt_mp_array(&m, 10);
+    vt_mp_uint(&m, VT_D_IO_HANDLE);
+    vt_mp_uint(&m, f->id);
+    vt_mp_str(&m, name ? name + 1 : path);
+    if (f->path->id) vt_mp_uint(&m, f->path->id);
+    else vt_mp_nil(&m);
+    vt_mp_uint(&m, VT_IO_MPI);
+    vt_mp_uint(&m, 0);
+    vt_mp_uint(&m, f->comm);
+    vt_mp_nil(&m);
+    vt_mp_nil(&m);
+    vt_mp_nil(&m);
+    return vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+static void vt_file_keep(struct vt_mpi_file *f)
+{
+    f->next_closed = f->path->closed;
+    f->path->closed = f;
+}
+
+/* Under the lock; NULL when no handle can be defined any more. */
+static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm)
+{
+    struct vt_mpi_path *p = vt_path(path);
+    if (!p) return NULL;
+    for (struct vt_mpi_file **link = &p->closed; *link; link = &(*link)->next_closed)
+        if ((*link)->comm == comm) {
+            struct vt_mpi_file *f = *link;
+            *link = f->next_closed;
+            return f;
+        }
+    struct vt_mpi_file *f = p->closed;
+    if (f) p->closed = f->next_closed;
+    else f = vt_mpi_objects_memory(&vt_files, sizeof *f);
+    if (!f) return NULL;
+    f->path = p;
+    f->comm = comm;
+    f->id = (uint32_t)vt_new_id(VT_ID_IO_HANDLE);
+    if (f->id && vt_file_define(f, path)) return f;
+    vt_warn("more I/O handles than can be defined: operations on the others are not recorded");
+    f->comm = 0; /* none has this one: not found again */
+    vt_file_keep(f);
+    return NULL;
+}
+
+static struct vt_mpi_file *vt_file(MPI_File fh)
+{
+    return (struct vt_mpi_file *)vt_mpi_object_find(&vt_files, VT_HANDLE(fh));
+}
+
+/* OTF2's numbers (OTF2_IoAccessMode, OTF2_IoCreationFlag, OTF2_IoStatusFlag). */
+static void vt_put_create(uint64_t *words, uint32_t id, int amode)
+{
+    const uint32_t access = amode & MPI_MODE_RDWR ? 2 : amode & MPI_MODE_WRONLY ? 1 : 0;
+    const uint32_t creation = (amode & MPI_MODE_CREATE ? 1u : 0) | (amode & MPI_MODE_EXCL ? 1u << 3 : 0)
+                            | (amode & MPI_MODE_SEQUENTIAL ? 1u << 9 : 0) | (amode & MPI_MODE_UNIQUE_OPEN ? 1u << 10 : 0);
+    words[0] = VT_HEAD(VT_K_IO_CREATE, 2, id);
+    words[1] = vt_mpi_pair(access, creation);
+    words[2] = (amode & MPI_MODE_APPEND ? 1u << 1 : 0) | (amode & MPI_MODE_DELETE_ON_CLOSE ? 1u << 8 : 0);
+}
+
+void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_mpi_comm(comm) : NULL;
+    if (c) {
+        char path[VT_PATH_MAX];
+        vt_absolute(name, path);
+        vt_mpi_objects_lock(&vt_files);
+        struct vt_mpi_object *stale = vt_mpi_object_unlink(&vt_files, VT_HANDLE(*fh));
+        if (stale) vt_file_keep((struct vt_mpi_file *)stale); /* closed behind our back */
+        struct vt_mpi_file *f = vt_file_new(path, c->id);
+        if (f) {
+            atomic_store(&f->split, 0);
+            vt_mpi_object_link(&vt_files, &f->object, VT_HANDLE(*fh));
+            vt_put_create(vt_mpi_add(&batch, 3), f->id, amode);
+        }
+        vt_mpi_objects_unlock(&vt_files);
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
+struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh)
+{
+    struct vt_mpi_object *f = NULL;
+    vt_enter(region);
+    if (fh) {
+        vt_mpi_objects_lock(&vt_files);
+        f = vt_mpi_object_unlink(&vt_files, VT_HANDLE(*fh));
+        vt_mpi_objects_unlock(&vt_files);
+    }
+    return (struct vt_mpi_file *)f;
+}
+
+void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_File *fh, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (f) {
+        if (result == MPI_SUCCESS) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, f->id);
+        vt_mpi_objects_lock(&vt_files);
+        if (result == MPI_SUCCESS) vt_file_keep(f);
+        else vt_mpi_object_link(&vt_files, &f->object, VT_HANDLE(*fh));
+        vt_mpi_objects_unlock(&vt_files);
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+void vt_mpi_file_deleted(uint32_t region, const char *name, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (result == MPI_SUCCESS) {
+        char path[VT_PATH_MAX];
+        vt_absolute(name, path);
+        vt_mpi_objects_lock(&vt_files);
+        const struct vt_mpi_path *p = vt_path(path);
+        vt_mpi_objects_unlock(&vt_files);
+        if (p && p->id) {
+            uint64_t *words = vt_mpi_add(&batch, 2);
+            words[0] = VT_HEAD(VT_K_IO_DELETE, 1, p->id);
+            words[1] = VT_IO_MPI;
+        }
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+/* An offset from the start is where it goes to; other ones are looked up, but not the shared pointer: that would take
+   a lock that all processes share.                                                                                 */
+void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    const struct vt_mpi_file *f = result == MPI_SUCCESS ? vt_file(fh) : NULL;
+    if (f) {
+        MPI_Offset reached = offset;
+        if (whence != MPI_SEEK_SET && (shared || PMPI_File_get_position(fh, &reached) != MPI_SUCCESS))
+            reached = (MPI_Offset)VT_IO_UNKNOWN;
+        uint64_t *words = vt_mpi_add(&batch, 4);
+        words[0] = VT_HEAD(VT_K_IO_SEEK, 3, f->id);
+        words[1] = (uint64_t)offset;
+        words[2] = whence == MPI_SEEK_CUR ? 1 : whence == MPI_SEEK_END ? 2 : 0; /* OTF2_IoSeekOption */
+        words[3] = (uint64_t)reached;
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+/* ---- Operations ---- */
+
+static _Atomic(uint32_t) vt_offset_attribute;
+
+/* The id of the attribute that holds explicit offsets; 0 when it cannot be defined. */
+static uint32_t vt_offset(void)
+{
+    uint32_t id = atomic_load_explicit(&vt_offset_attribute, memory_order_acquire);
+    if (VT_LIKELY(id)) return id;
+    vt_mpi_objects_lock(&vt_files);
+    id = atomic_load(&vt_offset_attribute);
+    if (!id && (id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE))) {
+        uint8_t bytes[128];
+        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+        vt_mp_array(&m, 5);
+        vt_mp_uint(&m, VT_D_ATTRIBUTE);
+        vt_mp_uint(&m, id);
+        vt_mp_str(&m, "Offset");
+        vt_mp_str(&m, "Where in the file the operation begins, in elements of the view");
+        vt_mp_uint(&m, 4); /* OTF2_TYPE_UINT64 */
+        if (!vt_define(bytes, (size_t)(m.at - bytes))) id = 0;
+        atomic_store_explicit(&vt_offset_attribute, id, memory_order_release);
+    }
+    vt_mpi_objects_unlock(&vt_files);
+    return id;
+}
+
+void vt_mpi_io_begin(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
+                     uint64_t bytes)
+{
+    vt_mpi_io_begin_at(io, region, fh, mode, flags, bytes, VT_NO_OFFSET);
+}
+
+void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
+                        uint64_t bytes, MPI_Offset offset)
+{
+    struct vt_mpi_file *f = io->file = vt_file(fh);
+    if (!f) {
+        vt_enter(region);
+        return;
+    }
+    uint64_t words[7] = {VT_HEAD(VT_K_ENTER, 0, region)}, *at = words + 1;
+    const uint32_t attribute = offset >= 0 ? vt_offset() : 0;
+    if (attribute) {
+        *at++ = VT_HEAD(VT_K_ATTRIBUTE, 1, attribute);
+        *at++ = (uint64_t)offset;
+    }
+    io->id = vt_mpi_new_request();
+    at[0] = VT_HEAD(VT_K_IO_BEGIN, 3, f->id);
+    at[1] = vt_mpi_pair(mode, flags);
+    at[2] = bytes;
+    at[3] = io->id;
+    vt_write(words, (unsigned)(at + 4 - words));
+}
+
+static void vt_put_complete(uint64_t *words, uint32_t handle, uint64_t bytes, uint64_t id)
+{
+    words[0] = VT_HEAD(VT_K_IO_COMPLETE, 2, handle);
+    words[1] = bytes;
+    words[2] = id;
+}
+
+/* An operation that failed completes without bytes: what began must end in the trace. */
+void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status *status, int result)
+{
+    if (!io->file) {
+        vt_leave(region);
+        return;
+    }
+    uint64_t words[4];
+    vt_put_complete(words, io->file->id, result == MPI_SUCCESS ? vt_mpi_received(status) : 0, io->id);
+    words[3] = VT_HEAD(VT_K_LEAVE, 0, region);
+    vt_write(words, 4);
+}
+
+/* A flush has no bytes. */
+void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (io->file) vt_put_complete(vt_mpi_add(&batch, 3), io->file->id, VT_IO_UNKNOWN, io->id);
+    vt_mpi_leave(&batch, region);
+}
+
+static void vt_add_issued(struct vt_mpi_batch *batch, const struct vt_mpi_io *io)
+{
+    uint64_t *words = vt_mpi_add(batch, 2);
+    words[0] = VT_HEAD(VT_K_IO_ISSUED, 1, io->file->id);
+    words[1] = io->id;
+}
+
+/* Completion is seen by the Wait for the request. */
+void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Request *request, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (io->file) {
+        uint64_t words[3];
+        vt_put_complete(words, io->file->id, 0, io->id);
+        if (result == MPI_SUCCESS) vt_add_issued(&batch, io);
+        if (result == MPI_SUCCESS && *request != MPI_REQUEST_NULL)
+            vt_mpi_follow(VT_REQUEST_IO, io->file->id, io->id, words, 3, request);
+        else memcpy(vt_mpi_add(&batch, 3), words, sizeof words);
+    }
+    vt_mpi_leave(&batch, region);
+}
+
+/* A file has at most one split collective operation at a time. */
+void vt_mpi_io_split(const struct vt_mpi_io *io, uint32_t region, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (io->file && result == MPI_SUCCESS) {
+        atomic_store(&io->file->split, io->id);
+        vt_add_issued(&batch, io);
+    } else if (io->file) vt_put_complete(vt_mpi_add(&batch, 3), io->file->id, 0, io->id);
+    vt_mpi_leave(&batch, region);
+}
+
+void vt_mpi_io_split_end(uint32_t region, MPI_File fh, const MPI_Status *status, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    struct vt_mpi_file *f = vt_file(fh);
+    const uint64_t id = f ? atomic_exchange(&f->split, 0) : 0;
+    if (id) vt_put_complete(vt_mpi_add(&batch, 3), f->id, result == MPI_SUCCESS ? vt_mpi_received(status) : 0, id);
+    vt_mpi_leave(&batch, region);
+}
