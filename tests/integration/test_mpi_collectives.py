@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from support.check import check
 from support.mpis import Mpi
-from support.readback import Trace
+from support.readback import Trace, inside
+from support.run import unify
 
 NONE = 0xFFFFFFFF
 ROOT = 1
+REQUEST, COMPLETE = "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"
 
 Operation = tuple[str, int, int, int]
 
 
-def operations(trace: Trace, rank: int) -> list[Operation]:
-    """Operation, root, bytes sent and received of all collectives of a rank, in order."""
+def operations(trace: Trace, rank: int, kind: str = "MpiCollectiveEnd") -> list[Operation]:
+    """Operation, root, bytes sent and received of all collectives of a rank that move data, in order."""
     return [
         (e.attrs["collective_op"], e.attrs["root"], e.attrs["size_sent"], e.attrs["size_received"])
         for e in trace.of(rank)
-        if e.kind == "MpiCollectiveEnd"
+        if e.kind == kind and "HANDLE" not in e.attrs["collective_op"]
     ]
 
 
@@ -73,15 +76,97 @@ def in_place(rank: int, n: int) -> list[Operation]:
     ]
 
 
-@pytest.mark.parametrize("n", [3, pytest.param(2, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full)])
+def between(rank: int, n: int) -> list[Operation]:
+    """What between() of mpi_collectives.c does, rank 0 with all others. In the root's group nobody names it."""
+    root, leaf, peers = rank == n - 1, rank == 0, n - 1 if rank == 0 else 1
+    named = n - 1 if leaf else NONE
+    return [
+        ("BARRIER", NONE, 0, 0),
+        ("BCAST", named, root * 12, leaf * 12),
+        ("GATHER", named, leaf * 8, root * 8),
+        ("SCATTERV", named, root * 8, leaf * 8),
+        ("REDUCE", named, leaf * 24, root * 24),
+        ("ALLGATHER", NONE, peers * 4, peers * 4),
+        ("ALLTOALLV", NONE, peers * 8, peers * 8),
+        ("ALLREDUCE", NONE, peers * 32, peers * 32),
+    ]
+
+
+def near(out: int, into: int) -> list[Operation]:
+    """What near() of mpi_collectives.c does with so many neighbours."""
+    return [
+        ("ALLGATHER", NONE, out * 12, into * 12),
+        ("ALLGATHERV", NONE, out * 8, into * 8),
+        ("ALLTOALL", NONE, out * 5, into * 5),
+        ("ALLTOALLV", NONE, out * 8, into * 8),
+        ("ALLTOALLW", NONE, out * 4, into * 4),
+    ]
+
+
+def first_part(rank: int, n: int) -> list[Operation]:
+    return apart(rank, n) + in_place(rank, n)
+
+
+def second_part(rank: int, n: int) -> list[Operation]:
+    """Between groups, on a line, in a ring, and from all lower to all higher ranks."""
+    on_line = (rank > 0) + (rank < n - 1)
+    return between(rank, n) + near(on_line, on_line) + near(2, 2) + near(n - 1 - rank, rank)
+
+
+RANKS = pytest.mark.parametrize(
+    "n", [3, pytest.param(2, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full)]
+)
+
+
+@RANKS
 def test_operations_bytes_and_roles(mpi: Mpi, tmp_path: Path, n: int) -> None:
     trace = mpi.record(mpi.build("mpi_collectives.c"), tmp_path, ranks=n)
     for rank in range(n):
-        assert operations(trace, rank) == apart(rank, n) + in_place(rank, n), rank
+        assert operations(trace, rank) == first_part(rank, n) + second_part(rank, n), rank
     roles = {region.name: region.role for region in trace.regions.values() if region.paradigm == "MPI"}
     assert roles["MPI_Barrier"] == "BARRIER"
     assert roles["MPI_Bcast"] == roles["MPI_Scatterv"] == "COLL_ONE2ALL"
     assert roles["MPI_Gather"] == roles["MPI_Reduce"] == "COLL_ALL2ONE"
     assert roles["MPI_Alltoallw"] == roles["MPI_Reduce_scatter"] == roles["MPI_Reduce_scatter_block"] == "COLL_ALL2ALL"
-    assert roles["MPI_Exscan"] == "COLL_OTHER"
+    assert roles["MPI_Neighbor_allgather"] == "COLL_ALL2ALL"
+    assert roles["MPI_Scan"] == roles["MPI_Exscan"] == "COLL_OTHER"
     assert roles["MPI_Comm_rank"] == roles["MPI_Init"] == "FUNCTION"
+
+
+@RANKS
+def test_non_blocking(mpi: Mpi, tmp_path: Path, n: int) -> None:
+    """The same operations begin in one call and end in another."""
+    trace = mpi.record(mpi.build("mpi_collectives.c", flags=("-O1", "-DNONBLOCKING")), tmp_path, ranks=n)
+    for rank in range(n):
+        expected = first_part(rank, n) + second_part(rank, n)
+        assert operations(trace, rank, COMPLETE) == expected, rank
+        assert operations(trace, rank) == []
+        where = inside(trace, rank)
+        starts = {call: dict(kinds) for call, kinds in where.items() if call[:5] == "MPI_I" and REQUEST in kinds}
+        assert sum(kinds.pop(REQUEST) for kinds in starts.values()) == len(expected)
+        assert not any(starts.values())
+        assert where["MPI_Wait"] == {COMPLETE: len(expected)}
+    roles = {region.name: region.role for region in trace.regions.values() if region.paradigm == "MPI"}
+    assert roles["MPI_Ibarrier"] == "BARRIER"
+    assert roles["MPI_Ibcast"] == "COLL_ONE2ALL"
+    assert roles["MPI_Igatherv"] == roles["MPI_Ireduce"] == "COLL_ALL2ONE"
+    assert roles["MPI_Ialltoallw"] == roles["MPI_Ireduce_scatter"] == roles["MPI_Ineighbor_alltoallv"] == "COLL_ALL2ALL"
+
+
+@RANKS
+def test_persistent(mpi: Mpi, tmp_path: Path, n: int) -> None:
+    """Each start begins all operations anew."""
+    program = mpi.build("mpi_collectives.c", flags=("-O1", "-DPERSISTENT"))
+    if "none" in mpi.run(program, tmp_path, ranks=n).stdout:
+        pytest.skip("this MPI has no persistent collectives")
+    unify(tmp_path, "mpi_collectives")
+    trace = check(tmp_path / "mpi_collectives.trace")
+    for rank in range(n):
+        rounds = trace.calls(rank)["MPI_Startall"] // 2
+        assert rounds >= 1
+        expected = first_part(rank, n) * rounds + second_part(rank, n) * rounds
+        assert operations(trace, rank, COMPLETE) == expected, rank
+        where = inside(trace, rank)
+        assert where["MPI_Startall"] == {REQUEST: len(expected)}
+        assert where["MPI_Waitall"] == {COMPLETE: len(expected)}
+        assert not any(call.endswith("_init") for call in where)

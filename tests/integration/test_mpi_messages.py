@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from support.check import check
 from support.mpis import Mpi
-from support.readback import Trace
+from support.readback import Trace, inside
 from support.run import unify
 
 Record = tuple[str, int, int, int]
@@ -25,20 +24,6 @@ def messages(trace: Trace, rank: int) -> list[Record]:
         for e in trace.of(rank)
         if e.kind in _PEER
     ]
-
-
-def inside(trace: Trace, rank: int) -> dict[str, Counter[str]]:
-    """The kinds of events by the MPI call that they stand in."""
-    found: dict[str, Counter[str]] = {}
-    stack: list[str] = []
-    for event in trace.of(rank):
-        if event.kind == "Enter":
-            stack.append(trace.region_of(event).name)
-        elif event.kind == "Leave":
-            stack.pop()
-        else:
-            found.setdefault(stack[-1], Counter())[event.kind] += 1
-    return found
 
 
 def exchanged(rank: int, size: int) -> list[Record]:

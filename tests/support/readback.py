@@ -151,6 +151,20 @@ def short(name: str) -> str:
         name = bare
 
 
+def inside(trace: Trace, location: int) -> dict[str, Counter[str]]:
+    """The kinds of a location's events by the region that they stand in."""
+    found: dict[str, Counter[str]] = {}
+    stack: list[str] = []
+    for event in trace.of(location):
+        if event.kind == "Enter":
+            stack.append(trace.region_of(event).name)
+        elif event.kind == "Leave":
+            stack.pop()
+        else:
+            found.setdefault(stack[-1], Counter())[event.kind] += 1
+    return found
+
+
 def read(archive: Path) -> Trace:
     """Reads the archive (its directory) with both readers; an error or a warning of one is an assertion error."""
     anchor = archive.resolve() / "traces.otf2"
