@@ -253,10 +253,7 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 {
     size_t bytes;
     if (is_off() && !is_early(old)) return next.reallocarray(old, n, size);
-    if (__builtin_mul_overflow(n, size, &bytes)) {
-        errno = ENOMEM;
-        return NULL;
-    }
+    if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX; /* realloc fails, too */
     return reallocate(F_reallocarray, old, bytes);
 }
 
