@@ -146,7 +146,7 @@ enum vt_lost {
    An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds.          */
 enum vt_definition {
     VT_D_PROPERTY = 1,     /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X" ... */
-    VT_D_REGION = 2,       /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0 */
+    VT_D_REGION = 2,       /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
     VT_D_MODULE = 3,       /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
     VT_D_MODULE_END = 4,   /* slot, ticks: unloaded */
     VT_D_COMM = 5,         /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,

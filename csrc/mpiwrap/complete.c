@@ -10,7 +10,7 @@ static __thread struct {
     unsigned depth;
 } vt_arena;
 
-static void *vt_arena_take(size_t bytes)
+void *vt_mpi_arena_take(size_t bytes)
 {
     bytes = (bytes + 63) & ~(size_t)63;
     if (vt_arena.bytes - vt_arena.used < bytes) {
@@ -26,7 +26,7 @@ static void *vt_arena_take(size_t bytes)
     return vt_arena.at + vt_arena.used - bytes;
 }
 
-static void vt_arena_drop(void)
+void vt_mpi_arena_drop(void)
 {
     if (--vt_arena.depth == 0) vt_arena.used = 0;
 }
@@ -133,7 +133,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     wait->in_arena = n > VT_FEW;
     MPI_Status *own = wait->few_statuses;
     if (wait->in_arena) {
-        own = vt_arena_take((size_t)n * (sizeof(MPI_Status) + sizeof(struct vt_mpi_request *)) + 64);
+        own = vt_mpi_arena_take((size_t)n * (sizeof(MPI_Status) + sizeof(struct vt_mpi_request *)) + 64);
         if (!own) {
             vt_warn("no memory to follow %d requests: their completion is not recorded", n);
             wait->n = wait->in_arena = 0;
@@ -152,7 +152,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
 static void vt_wait_leave(struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, uint32_t region)
 {
     vt_mpi_leave(batch, region);
-    if (wait->in_arena) vt_arena_drop();
+    if (wait->in_arena) vt_mpi_arena_drop();
 }
 
 static bool vt_in_status(int result)

@@ -7,6 +7,7 @@
 
 _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 _Atomic(int) vt_mpi_state = VT_MPI_NEW;
+struct vt_mpi_binding vt_mpi_binding;
 
 #define VT_TEXT_(x) #x
 #define VT_TEXT(x) VT_TEXT_(x)
@@ -44,22 +45,41 @@ static void vt_mpi_attach(void)
     errno = saved;
 }
 
+static uint32_t vt_mpi_define(const struct vt_mpi_function_info *info, const char *binding)
+{
+    if (!binding) return vt_define_region(info->name, VT_PARADIGM_MPI, info->role, NULL, 0);
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
+    uint8_t bytes[200];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 8);
+    vt_mp_uint(&m, VT_D_REGION);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, info->name);
+    vt_mp_uint(&m, VT_PARADIGM_MPI);
+    vt_mp_uint(&m, info->role);
+    vt_mp_nil(&m);
+    vt_mp_uint(&m, 0);
+    vt_mp_str(&m, binding);
+    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+}
+
 /* Attaches if need be and defines the function's region. A thread that comes while another one attaches is not
    made to wait: its call is not recorded.                                                                     */
-uint32_t vt_mpi_first_call(unsigned function)
+uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding)
 {
     vt_mpi_attach();
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return 0;
-    const struct vt_mpi_function_info *info = &vt_mpi_functions[function];
-    const uint32_t region = vt_define_region(info->name, VT_PARADIGM_MPI, info->role, NULL, 0);
+    const uint32_t made = vt_mpi_define(&vt_mpi_functions[function], binding);
     uint32_t expected = 0;
-    return atomic_compare_exchange_strong(&vt_mpi_regions[function], &expected, region) ? region : expected;
+    return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }
 
 /* All ranks take rank 0's run id. Also when MPI calls are not recorded: functions are, and want their rank; and a rank
-   that stays out would block the others.                                                                              */
-static void vt_mpi_world(void)
+   that stays out would block the others. Once, though a Fortran binding may call the C function, too.               */
+void vt_mpi_begun(void)
 {
+    static atomic_flag begun = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&begun)) return;
     struct vt_world world = {.size = sizeof world};
     int rank = 0, size = 1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -87,7 +107,7 @@ static int vt_own_init(int *argc, char ***argv)
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);
     const int result = PMPI_Init(argc, argv);
-    if (result == MPI_SUCCESS) vt_mpi_world();
+    if (result == MPI_SUCCESS) vt_mpi_begun();
     if (region) vt_leave(region);
     return result;
 }
@@ -99,17 +119,23 @@ VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init_thread);
     if (region) vt_enter(region);
     const int result = PMPI_Init_thread(argc, argv, required, provided);
-    if (result == MPI_SUCCESS) vt_mpi_world();
+    if (result == MPI_SUCCESS) vt_mpi_begun();
     if (region) vt_leave(region);
     return result;
 }
 
 /* The files are completed while the other ranks still live: mpiexec may end the job right after Finalize. */
+void vt_mpi_ends(void)
+{
+    static atomic_flag ended = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&ended)) vt_complete();
+}
+
 VT_WRAPPER int MPI_Finalize(void)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Finalize);
     if (region) vt_enter(region);
-    vt_complete();
+    vt_mpi_ends();
     const int result = PMPI_Finalize();
     if (region) vt_leave(region);
     return result;

@@ -29,14 +29,27 @@ extern const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS];
 extern _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 extern _Atomic(int) vt_mpi_state;
 
-uint32_t vt_mpi_first_call(unsigned function);
+uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding);
+void vt_mpi_begun(void);
+void vt_mpi_ends(void);
 
-/* The region of a function, 0 where its calls are not recorded. */
-static inline uint32_t vt_mpi_begin(unsigned function)
+/* Where the code of the MPI's Fortran binding lies: the C functions that it calls are recorded as the Fortran ones. */
+extern struct vt_mpi_binding {
+    _Atomic(uintptr_t) start, bytes;
+} vt_mpi_binding;
+
+__attribute__((always_inline)) static inline bool vt_mpi_by_binding(void)
 {
-    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE) return 0;
+    return (uintptr_t)__builtin_return_address(0) - atomic_load_explicit(&vt_mpi_binding.start, memory_order_relaxed) <
+           atomic_load_explicit(&vt_mpi_binding.bytes, memory_order_relaxed);
+}
+
+/* The region of a function, 0 where its call is not recorded. */
+__attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
+{
+    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
     const uint32_t region = atomic_load_explicit(&vt_mpi_regions[function], memory_order_relaxed);
-    return VT_LIKELY(region) ? region : vt_mpi_first_call(function);
+    return VT_LIKELY(region) ? region : vt_mpi_first_call(function, &vt_mpi_regions[function], NULL);
 }
 
 /* ---- Records ---- */
@@ -278,6 +291,9 @@ static inline uint64_t vt_mpi_new_request(void)
 /* ---- complete.c: Wait and Test ---- */
 
 #define VT_FEW 32
+
+void *vt_mpi_arena_take(size_t bytes);
+void vt_mpi_arena_drop(void);
 
 struct vt_mpi_wait {
     int n;

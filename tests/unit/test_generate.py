@@ -242,7 +242,7 @@ def test_the_shim_defines_what_the_library_has_and_nothing_else_that_shows(
     core = (paths.LIB / "include" / "core.h").read_text()
     for name in symbols["U"] - library:
         known = re.search(rf"\b{name}\(", core) or name in {
-            "dlsym", "dladdr", "__errno_location", "sched_yield", "memcpy", "strnlen", "__tls_get_addr",
+            "dlsym", "dladdr", "__errno_location", "sched_yield", "memcpy", "memset", "strlen", "strnlen", "__tls_get_addr",
             "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail",
         }  # fmt: skip
         assert known, f"the shim wants {name}"

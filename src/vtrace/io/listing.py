@@ -71,7 +71,7 @@ REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KI
 """What a record's id is, where it has one."""
 _FIELDS = {
     "PROPERTY": "key value",
-    "REGION": "id name paradigm role file line",
+    "REGION": "id name paradigm role file line description",
     "MODULE": "slot start size bias path build_id ticks",
     "MODULE_END": "slot ticks",
     "COMM": "id kind parent tag hash count size rank remote",
@@ -187,6 +187,8 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
     for array in kernel.definitions(replace(stream, index=stream.index[number : number + 1])):
         kind = _DEFINITIONS.get(array[0], "")
         names = _FIELDS.get(kind, "").split()
+        if kind == "REGION" and len(array) == len(names):
+            names.pop()  # a region need not have a description
         deep = any(isinstance(item, list) for value in array if isinstance(value, list) for item in value)
         if len(names) != len(array) - 1 or deep:
             problem = f"a definition ({kind}) has a wrong shape" if kind else f"unknown definition {array[0]}"

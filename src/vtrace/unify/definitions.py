@@ -19,6 +19,7 @@ class Region(NamedTuple):
     role: int
     file: str | None
     line: int
+    description: str | None = None
 
 
 class Module(NamedTuple):
@@ -144,7 +145,7 @@ _TEXT = (str, None)
 _PROPERTY = (str, (str, list))
 _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["PROPERTY"]: _PROPERTY,
-    DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32),
+    DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32, _TEXT),
     DEFINITIONS["MODULE"]: (_U32, _U64, _U64, _U64, str, bytes, _U64),
     DEFINITIONS["MODULE_END"]: (_U32, _U64),
     DEFINITIONS["COMM"]: (_ID, _U8, (_ID, None), (_INT, str), _U64, _U64, _U32, _U32, _U32),
@@ -161,7 +162,9 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
     DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
 }
-"""What each value may be: a type, a range of whole numbers, a constant, or one of several of these."""
+"""What each value may be: a type, a range of whole numbers, a constant, or one of several of these. A region's last
+value came later, and may be missing.
+"""
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
 
 
@@ -184,6 +187,8 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     for array in arrays:
         number, *values = array
         shape = _SHAPES.get(number)
+        if number == DEFINITIONS["REGION"] and len(values) == 6:
+            values.append(None)
         good = shape is not None and len(values) == len(shape) and all(map(_fits, values, shape))
         if not good or (shape is _PROPERTY and isinstance(values[1], list) != (values[0] == "command")):
             kind = _NAMES.get(number, "unknown number")

@@ -100,8 +100,9 @@ def _named_regions(process: Process, merged: Regions) -> Ids:
     regions = process.definitions.regions
     table = np.full(max(regions, default=0) + 1, UNDEFINED, np.uint32)
     for local, region in sorted(regions.items()):
-        name, paradigm, role, file, line = region
-        table[local] = merged.number(region, Region(name, name, "", role, paradigm, file, line))
+        name, paradigm, role, file, line, description = region
+        global_ = Region(name, name, description or "", role, paradigm, file, line)
+        table[local] = merged.number(region, global_)
     return table
 
 

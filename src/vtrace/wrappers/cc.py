@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from vtrace import __version__
-from vtrace.errors import UsageError, VtraceError
+from vtrace.errors import VtraceError
 from vtrace.wrappers import options as opt
 from vtrace.wrappers import toolchain
 from vtrace.wrappers.line import Line, mpi_position
@@ -52,8 +52,6 @@ def _do(argv: list[str], language: Language) -> int:
         return 0
     compiler = toolchain.choose(options, language)
     toolchain.check(compiler, language)
-    if language is opt.FORTRAN:
-        _refuse_mpi(compiler, options)
     if options.action in ("showme-compile", "showme-link"):
         print(shlex.join(_showme(compiler, options, language)))
         return 0
@@ -75,11 +73,6 @@ def _become(words: list[str]) -> NoReturn:
         os.execvp(words[0], words)
     except OSError as error:
         raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check the compiler's command") from None
-
-
-def _refuse_mpi(compiler: list[str], options: Options) -> None:
-    if options.mode in ("mpi", "hyb") or toolchain.mpi_compiler(compiler):
-        raise UsageError("vtrace-fc does not record MPI in Fortran yet", "leave out -vt:mpi and MPI's compiler")
 
 
 def command(compiler: list[str], options: Options, language: Language) -> list[str]:
@@ -104,21 +97,22 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
         flags += [] if line.debug else ["-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language)
     if _brings_mpi(compiler, options, line):
-        flags += _find(compiler, options.args).include_flags
+        flags += _flags(_find(compiler, options.args), language)[0]
     return flags
 
 
 def _link(args: list[str], compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     """args with the MPI shim before the first MPI library, for the linker takes it only for calls still undefined."""
     if line.probe:
-        return [*args, *(_find(compiler, args).link_flags if _brings_mpi(compiler, options, line) else ())]
+        brings = _brings_mpi(compiler, options, line)
+        return [*args, *(_flags(_find(compiler, args), language)[1] if brings else ())]
     at, shim = len(args), []
-    if _wants_mpi(compiler, options, line) and language is not opt.FORTRAN and not line.shared:
+    if _wants_mpi(compiler, options, line) and not line.shared:
         if mpi_position(args) != mpi_position(line.words):
             args = line.words
         found = mpi_position(args)
         at = len(args) if found is None else found
-        shim = _shim(compiler, options, line)
+        shim = _shim(compiler, options, language, line)
     vtrace = toolchain.link_flags(toolchain.library_directory())
     return [*args[:at], *shim, *args[at:], *vtrace]
 
@@ -137,11 +131,11 @@ def _brings_mpi(compiler: list[str], options: Options, line: Line) -> bool:
     return named and mpi_position(line.words) is None
 
 
-def _shim(compiler: list[str], options: Options, line: Line) -> list[str]:
+def _shim(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     from vtrace.wrappers.shim import shim_archive
 
     mpi = _find(compiler, line.words)
-    brought = mpi.link_flags if _brings_mpi(compiler, options, line) else ()
+    brought = _flags(mpi, language)[1] if _brings_mpi(compiler, options, line) else ()
     # The shim calls dlsym, which the C library holds only from glibc 2.34 on.
     return [*toolchain.by_name(str(shim_archive(mpi))), "-ldl", *brought]
 
@@ -154,6 +148,13 @@ def _find(compiler: list[str], args: list[str]) -> Mpi:
     if mpi is None:
         raise VtraceError("finds no MPI whose calls it could record", "put mpicc in PATH, or use -vt:seq or -vt:mt")
     return mpi
+
+
+def _flags(mpi: Mpi, language: Language) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What MPI's compiler command of this language adds, for compiling and for linking."""
+    from vtrace.wrappers.mpi import fortran_flags
+
+    return fortran_flags(mpi) if language is opt.FORTRAN else (mpi.include_flags, mpi.link_flags)
 
 
 def _showme(compiler: list[str], options: Options, language: Language) -> list[str]:

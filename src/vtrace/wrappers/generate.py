@@ -84,11 +84,13 @@ class Templates:
         return self.sections["plain_void" if function.result == "void" else "plain"]
 
 
-def read_templates(directory: Path) -> Templates:
-    """All sections of the files in a directory. Raises VtraceError where there are none."""
+def read_templates(directory: Path, *more: Path) -> Templates:
+    """All sections of the files in a directory; those in more directories go before. Raises VtraceError where there
+    are none.
+    """
     sections: dict[str, tuple[str, str | None]] = {}
     frames: dict[str, str] = {}
-    for path in sorted(directory.glob("*.c")):
+    for path in (path for place in (directory, *more) for path in sorted(place.glob("*.c"))):
         pieces = _HEADING.split(path.read_text())
         for is_frame, names, chosen, text in zip(*(pieces[i::4] for i in (1, 2, 3, 4)), strict=True):
             body = text.strip("\n") + "\n"
@@ -146,8 +148,10 @@ def wrapper(function: Function, templates: Templates) -> str:
     return Template(templates.of(function)).substitute(holes)
 
 
-def generate(functions: list[Function], hidden: set[str], label: str, version: str, templates: Templates) -> str:
-    """The whole source of the shim. functions: those that wrapped() gave; hidden: those that mpi.h does not declare."""
+def head(functions: list[Function], hidden: set[str], label: str, version: str) -> str:
+    """What each unit of the shim begins with. functions: those that wrapped() gave; hidden: those that mpi.h does not
+    declare.
+    """
     names = [function.name for function in functions]
     parts = [
         f"/* Made by vtrace {version} for {label}: do not edit. */",
@@ -158,6 +162,15 @@ def generate(functions: list[Function], hidden: set[str], label: str, version: s
         "\n".join(f"#define VT_HAVE_{name} 1" for name in names),
         "enum vt_mpi_function {\n" + "".join(f"    VT_F_{name},\n" for name in names) + "    VT_FUNCTIONS\n};",
         '#include "mpiwrap.h"',
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def generate(functions: list[Function], head: str, templates: Templates) -> str:
+    """The source of the shim's main unit: the wrappers of C functions and all that is behind the wrappers."""
+    names = [function.name for function in functions]
+    parts = [
+        head,
         "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
         + "".join(f'    {{"{name}", VT_ROLE_{role(name)}}},\n' for name in names)
         + "};",

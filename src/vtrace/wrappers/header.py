@@ -127,7 +127,7 @@ def exported_symbols(library: Path) -> set[str]:
     with library.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection), f"{library} has no dynamic symbols"
-        return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF" and "MPI" in s.name}
+        return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF" and "mpi" in s.name.lower()}
 
 
 @functools.cache

@@ -19,7 +19,10 @@ _NOT_COMPILED = frozenset("-E -M -MM -fsyntax-only --analyze".split())
 _UNTRACED = ("-static", "--static", "-static-pie", "-nostdlib")
 _LINKED_AS_IS = (".o", ".obj", ".lo", ".a", ".so", ".lib", ".s", ".ld", ".lds", ".map", ".res")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H", ".tcc")
-_MPI_LIBRARIES = ("mpi", "mpich", "mpi_abi", "mpi_cxx", "mpicxx", "mpichcxx")
+_MPI_LIBRARIES = frozenset(
+    "mpi mpich mpi_abi mpi_cxx mpicxx mpichcxx mpichfort mpifort mpichf90 fmpich mpi_f77 mpi_f90 mpi_mpifh mpi_usempi "
+    "mpi_usempif08 mpi_usempi_ignore_tkr".split()
+)
 
 
 class Line:

@@ -27,16 +27,22 @@ _VERSIONS = (
 )
 """Name of an MPI and the macro of its mpi.h that holds its version; derived MPIs stand before their origin."""
 
+_FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
+"""Libraries of Fortran bindings: MPICH and its relatives have one for all, Open MPI one for each."""
+
 
 @dataclass(frozen=True)
 class Mpi:
-    """One MPI installation. preprocessed: its mpi.h after the preprocessor, macros included."""
+    """One MPI installation. fortran: the libraries of its Fortran bindings. preprocessed: its mpi.h after the
+    preprocessor, macros included.
+    """
 
     mpicc: str
     compiler: tuple[str, ...]
     include_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
     library: Path
+    fortran: tuple[Path, ...]
     header: Path
     label: str
     key: str
@@ -65,8 +71,9 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
         )
     header = _find_header(include_flags)
     label = _label(preprocessed)
-    key = _key(library, preprocessed)
-    return Mpi(path, compiler, include_flags, link_flags, library, header, label, key, preprocessed)
+    fortran = _fortran_libraries(library)
+    key = _key((library, *fortran), preprocessed)
+    return Mpi(path, compiler, include_flags, link_flags, library, fortran, header, label, key, preprocessed)
 
 
 def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
@@ -86,6 +93,20 @@ def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None)
             if mpi and mpi.library == library:
                 return mpi
     raise VtraceError(f"{library}: finds no mpicc that links this MPI", "name it with -vt:cc, or put it into PATH")
+
+
+def fortran_flags(mpi: Mpi) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags of the MPI's Fortran compiler command, for compiling and for linking.
+
+    Raises VtraceError for an MPI without one: those of PyPI are for C only.
+    """
+    directory, name = os.path.split(mpi.mpicc)
+    for c, fortran in (("mpicc", "mpifort"), ("mpicc", "mpif90"), ("mpiicc", "mpiifort"), ("mpiicx", "mpiifx")):
+        command = os.path.join(directory, name.replace(c, fortran))
+        if c in name and os.access(command, os.X_OK):
+            return _split(_show(command), command)[1:]
+    hint = "name the compiler of an MPI with Fortran: -vt:fc mpifort.openmpi"
+    raise VtraceError(f"{mpi.label} of {mpi.mpicc} has no compiler command for Fortran", hint)
 
 
 def _find_mpicc(mpicc: str | None) -> str | None:
@@ -183,6 +204,17 @@ def _behind_script(path: Path) -> list[Path]:
     return [path.parent / name for name in names] or [path]
 
 
+def _fortran_libraries(library: Path) -> tuple[Path, ...]:
+    """The shared libraries of the same MPI that hold its Fortran bindings; they need library by its name there."""
+    name = library.name
+    names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
+    own = {name.encode() + b"\0" for name in names if _holds(library, name.encode() + b"\0")}
+    places = dict.fromkeys((library.parent, library.parent.parent))
+    found = [path for place in places for lib in _FORTRAN for path in sorted(place.glob(f"{lib}.so*"))]
+    regular = dict.fromkeys(path.resolve() for path in found if path.is_file())
+    return tuple(path for path in regular if any(_holds(path, name) for name in own))
+
+
 def _exports_pmpi(library: Path) -> bool:
     return _holds(library, b"PMPI_Init\0")
 
@@ -203,13 +235,14 @@ def _label(preprocessed: str) -> str:
     return f"MPI {macros.get('MPI_VERSION', '?')}.{macros.get('MPI_SUBVERSION', '?')}"
 
 
-def _key(library: Path, preprocessed: str) -> str:
-    """Changes with all that the shim is made of: the library, mpi.h, vtrace's own sources, and where vtrace is."""
-    state = library.stat()
-    about = (__version__, library, state.st_size, state.st_mtime_ns, library_directory(), preprocessed)
+def _key(libraries: tuple[Path, ...], preprocessed: str) -> str:
+    """Changes with all that the shim is made of: the libraries, mpi.h, vtrace's own sources, and where vtrace is."""
+    states = [(library, library.stat().st_size, library.stat().st_mtime_ns) for library in libraries]
+    about = (__version__, *states, library_directory(), preprocessed)
     digest = hashlib.sha256("\0".join(map(str, about)).encode())
     here = Path(__file__).parent
-    sources = [here / "generate.py", here / "header.py", here / "shim.py", *(paths.LIB / "include").glob("*.h")]
+    sources = [here / f"{name}.py" for name in ("fortran", "generate", "header", "shim")]
+    sources += (paths.LIB / "include").glob("*.h")
     sources += [path for path in (paths.LIB / "mpiwrap").rglob("*") if path.is_file()]
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())

@@ -26,7 +26,9 @@ class Language(NamedTuple):
 
 C = Language("vtrace-cc", "C", ("cc",), "VT_CC", "VT_CFLAGS", ("mpicc",), "cc")
 CXX = Language("vtrace-cxx", "C++", ("cxx",), "VT_CXX", "VT_CXXFLAGS", ("mpicxx", "mpic++"), "c++")
-FORTRAN = Language("vtrace-fc", "Fortran", ("fc", "f90"), "VT_FC", "VT_FCFLAGS", (), "gfortran")
+FORTRAN = Language(
+    "vtrace-fc", "Fortran", ("fc", "f90", "f77"), "VT_FC", "VT_FCFLAGS", ("mpifort", "mpif90", "mpif77"), "gfortran"
+)
 
 MODES = ("seq", "mpi", "mt", "hyb")
 ACTIONS = ("show", "verbose", "showme-compile", "showme-link", "version", "help")
@@ -130,23 +132,22 @@ def _is_off(environ: Mapping[str, str]) -> bool:
 
 def help_text(language: Language) -> str:
     """What -vt:help prints."""
-    wrapper, has_mpi = language.wrapper, bool(language.mpi_compilers)
+    wrapper = language.wrapper
     compiler = ", ".join(f"-vt:{option}" for option in language.options) + " CMD"
-    default = f"{' or '.join(language.mpi_compilers)} where found, else " if has_mpi else ""
+    default = f"{', '.join(language.mpi_compilers[:-1])}{' or ' * (len(language.mpi_compilers) > 1)}"
+    default += f"{language.mpi_compilers[-1]} where found, else "
     source, build_variable = {"C": ("heat.c", "CC"), "C++": ("heat.cc", "CXX")}.get(language.name, ("heat.f90", "FC"))
-    modes = f"""\
-  -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
-  -vt:mpi, -vt:hyb        an MPI program, with one thread or several
-                          (without these four {wrapper} finds out by itself)
-"""
     return f"""\
 usage: {wrapper} [-vt:OPTION ...] COMPILER_ARGUMENTS
 
 Compiles and links as the {language.name} compiler does, so that the program records its
-functions{" and its MPI calls" if has_mpi else ""}. All other arguments go to the compiler as they are.
+functions and its MPI calls. All other arguments go to the compiler as they are.
 
   {compiler:<22}  the compiler ({default}{language.compiler}); may have arguments
-{modes if has_mpi else ""}  -vt:inst compinst       record functions (default); adds -g
+  -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
+  -vt:mpi, -vt:hyb        an MPI program, with one thread or several
+                          (without these four {wrapper} finds out by itself)
+  -vt:inst compinst       record functions (default); adds -g
   -vt:inst manual         do not; adds no -g
   -vt:show                print the compiler's command, do nothing
   -vt:verbose             print it on stderr, and do it

@@ -8,11 +8,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from vtrace import __version__, paths
@@ -135,10 +138,12 @@ def _build(mpi: Mpi, directory: Path) -> None:
         place = Path(temporary) / "shim"
         place.mkdir()
         count = write_source(mpi, place / "shim.c")
-        compile_shim(mpi, place / "shim.c", place / "shim.o")
-        _call(["ar", "rcs", str(place / ARCHIVE), str(place / "shim.o")], mpi)
-        link_library(mpi, place / "shim.o", place / LIBRARY)
-        (place / "shim.o").unlink()
+        with ThreadPoolExecutor() as pool:
+            objects = [made for made in pool.map(partial(_compile, mpi), sorted(place.glob("*.c"))) if made]
+        _call(["ar", "rcs", str(place / ARCHIVE), *map(str, objects)], mpi)
+        link_library(mpi, objects, place / LIBRARY)
+        for path in objects:
+            path.unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
         (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
         try:
@@ -150,15 +155,34 @@ def _build(mpi: Mpi, directory: Path) -> None:
                 raise
 
 
+def _compile(mpi: Mpi, source: Path) -> Path | None:
+    """The object of one unit; None for a Fortran binding whose wrappers do not compile: the others serve without."""
+    made = source.with_suffix(".o")
+    try:
+        compile_shim(mpi, source, made, () if source.name == "shim.c" else ("-O1",))
+    except VtraceError as error:
+        if source.name == "shim.c":
+            raise
+        print(f"vtrace: MPI calls in Fortran ({source.stem}) will not be recorded: {error}", file=sys.stderr)
+        return None
+    return made
+
+
 def write_source(mpi: Mpi, path: Path) -> int:
-    """Writes the shim's source for an MPI and returns the number of functions that it wraps."""
+    """Writes the shim's source for an MPI, and beside it those of its Fortran bindings (mpif.c, f08.c). Returns the
+    number of C functions that it wraps.
+    """
     # Reading the MPI data takes a while, and most links find the shim in the cache.
-    from vtrace.wrappers import generate, header
+    from vtrace.wrappers import fortran, generate, header
 
     functions = generate.wrapped(header.functions(mpi.preprocessed, mpi.library))
-    templates = generate.read_templates(paths.LIB / "mpiwrap" / "templates")
-    hidden = header.hidden(mpi.preprocessed)
-    path.write_text(generate.generate(functions, hidden, mpi.label, __version__, templates))
+    head = generate.head(functions, header.hidden(mpi.preprocessed), mpi.label, __version__)
+    place = paths.LIB / "mpiwrap" / "templates"
+    path.write_text(generate.generate(functions, head, generate.read_templates(place)))
+    for binding in fortran.bindings(mpi.fortran):
+        templates = generate.read_templates(place, place / "fortran")
+        entries = fortran.entries(binding, functions)
+        path.with_name(f"{binding.key}.c").write_text(fortran.generate(binding, entries, head, templates))
     return len(functions)
 
 
@@ -170,14 +194,17 @@ def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = 
     _call([*mpi.compiler, *options, *places, "-c", str(source), "-o", str(target)], mpi)
 
 
-def link_library(mpi: Mpi, shim: Path, target: Path) -> None:
-    """Links the shim's object into a shared library. The loader finds what it needs by itself: the dynamic linker
+def link_library(mpi: Mpi, objects: list[Path], target: Path) -> None:
+    """Links the shim's objects into a shared library. The loader finds what it needs by itself: the dynamic linker
     only says on standard error that it leaves out a preloaded library that it cannot load, and runs the program.
+    The objects are changed: a program in C does not load the Fortran bindings, which keep their profiling twins.
     """
+    for path in objects:
+        _call(["objcopy", "--wildcard", "--weaken-symbol=pmpi*", str(path)], mpi)
     needed = ["-Wl,--no-as-needed", str(mpi.library), "-Wl,--as-needed", "-ldl", "-Wl,-z,defs"]
     found = ["-Xlinker", "-rpath", "-Xlinker", str(mpi.library.parent), "-Wl,--enable-new-dtags"]
     vtrace = link_flags(library_directory())
-    _call([*mpi.compiler, "-shared", "-o", str(target), str(shim), *needed, *vtrace, *found], mpi)
+    _call([*mpi.compiler, "-shared", "-o", str(target), *map(str, objects), *needed, *vtrace, *found], mpi)
 
 
 def _call(words: list[str], mpi: Mpi) -> None:

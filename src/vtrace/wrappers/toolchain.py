@@ -18,6 +18,11 @@ from vtrace.wrappers.options import Language, Options
 
 # gcc compares these as parts of a source file's path: C library, compiler and C++ library, wherever installed.
 _SYSTEM_HEADERS = "/usr/include,/lib/gcc/,/lib64/gcc/,/include/c++/"
+_MPICC_OF = {
+    "mpicxx": "mpicc", "mpic++": "mpicc", "mpiCC": "mpicc", "mpigxx": "mpigcc", "mpiicpc": "mpiicc",
+    "mpiicpx": "mpiicx", "mpifort": "mpicc", "mpif90": "mpicc", "mpif77": "mpicc", "mpiifort": "mpiicc",
+    "mpiifx": "mpiicx", "mpifc": "mpicc",
+}  # fmt: skip
 
 
 def choose(options: Options, language: Language) -> list[str]:
@@ -105,9 +110,8 @@ def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # no
     for word in compiler:
         directory, name = os.path.split(word)
         if not word.startswith("-") and "=" not in word and "mpi" in name:
-            for cxx, c in (("mpicxx", "mpicc"), ("mpic++", "mpicc"), ("mpiCC", "mpicc"), ("mpigxx", "mpigcc"),
-                           ("mpiicpc", "mpiicc"), ("mpiicpx", "mpiicx")):  # fmt: skip
-                name = name.replace(cxx, c)
+            for other, c in _MPICC_OF.items():
+                name = name.replace(other, c)
             if "-mpi-abi" in args:
                 name += "_abi"
             return os.path.join(directory, name)

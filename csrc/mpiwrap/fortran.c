@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the wrappers of Fortran entry points share, compiled with those of one binding as a unit. Before it stand
+   VT_BINDING, the binding's name, and VT_BINDING_LIBRARY, the file name of the library that it is in.
+
+   A wrapper passes the program's own pointers on; for the templates, which are written for C, it converts what they
+   ask for. A Fortran status has the bytes of a C one, and type(MPI_Comm) of mpi_f08 those of the INTEGER in it.    */
+#include "mpiwrap.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#ifdef MPI_F_STATUS_SIZE
+_Static_assert(MPI_F_STATUS_SIZE * sizeof(MPI_Fint) == sizeof(MPI_Status), "Fortran statuses are like those of C");
+#endif
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "INTEGER is an int");
+
+static _Atomic(uint32_t) vt_bound_regions[VT_FUNCTIONS];
+
+/* ---- The next definition ---- */
+
+static int vt_binding_at(struct dl_phdr_info *info, size_t size, void *address)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        if ((uintptr_t)address - start >= part->p_memsz) continue;
+        /* the executable itself, with the binding in it: then its own calls lie there, too */
+        if (info->dlpi_name && *info->dlpi_name) {
+            atomic_store(&vt_mpi_binding.start, start);
+            atomic_store(&vt_mpi_binding.bytes, part->p_memsz);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* The profiling twin of an entry point, which is called in its place. */
+struct vt_fortran_twin {
+    void *code; /* NULL in a preloaded shim where the program loads the binding later, only for those who use it */
+    const char *name;
+};
+
+__attribute__((noinline, cold)) static void *vt_fortran_find(struct vt_fortran_twin *twin)
+{
+    void *library = dlopen(VT_BINDING_LIBRARY, RTLD_LAZY);
+    void *code = library ? dlsym(library, twin->name) : NULL;
+    if (!code) vt_warn("%s: finds no %s", VT_BINDING_LIBRARY, twin->name);
+    __atomic_store_n(&twin->code, code, __ATOMIC_RELAXED);
+    return code;
+}
+
+static inline void *vt_fortran_next(struct vt_fortran_twin *twin)
+{
+    void *code = __atomic_load_n(&twin->code, __ATOMIC_RELAXED);
+    return VT_LIKELY(code != NULL) ? code : vt_fortran_find(twin);
+}
+
+__attribute__((noinline, cold)) static uint32_t vt_fortran_first_call(unsigned function, struct vt_fortran_twin *twin)
+{
+    if (!atomic_load(&vt_mpi_binding.bytes)) dl_iterate_phdr(vt_binding_at, vt_fortran_next(twin));
+    return vt_mpi_first_call(function, &vt_bound_regions[function], VT_BINDING);
+}
+
+/* The region of a function in this binding, 0 where its call is not recorded. */
+__attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned function, struct vt_fortran_twin *twin)
+{
+    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
+    const uint32_t region = atomic_load_explicit(&vt_bound_regions[function], memory_order_relaxed);
+    return VT_LIKELY(region) ? region : vt_fortran_first_call(function, twin);
+}
+
+/* ---- Arguments ---- */
+
+/* Where the MPI keeps its constants that are known by their address: Open MPI as Fortran commons, MPICH's relatives as
+   pointers for mpif.h and as variables for mpi_f08.                                                                  */
+extern char vt_f_in_place __asm__("mpi_fortran_in_place_") __attribute__((weak));
+extern void *vt_f_in_place_pointer __asm__("MPIR_F_MPI_IN_PLACE") __attribute__((weak));
+extern char vt_f08_in_place __asm__("MPIR_F08_MPI_IN_PLACE") __attribute__((weak));
+extern void *vt_f08_status_ignore __asm__("MPI_F08_STATUS_IGNORE") __attribute__((weak));
+extern void *vt_f08_statuses_ignore __asm__("MPI_F08_STATUSES_IGNORE") __attribute__((weak));
+
+static inline const void *vt_fortran_buffer(const void *buffer)
+{
+    const bool in_place = buffer == (void *)&vt_f_in_place || buffer == (void *)&vt_f08_in_place ||
+                          (&vt_f_in_place_pointer && buffer == vt_f_in_place_pointer);
+    return in_place && buffer ? MPI_IN_PLACE : buffer;
+}
+
+/* A buffer that comes as a descriptor of the C interoperability, whose first field is the address. */
+static inline const void *vt_fortran_described(const void *descriptor)
+{
+    return vt_fortran_buffer(*(void *const *)descriptor);
+}
+
+/* A status or an array of them; ignore: C's value where Fortran's says that it is to be ignored. */
+static inline MPI_Status *vt_fortran_status(void *status, const MPI_Status *ignore)
+{
+    const bool ignored = status == (void *)MPI_F_STATUS_IGNORE || status == (void *)MPI_F_STATUSES_IGNORE ||
+                         (&vt_f08_status_ignore && status == vt_f08_status_ignore) ||
+                         (&vt_f08_statuses_ignore && status == vt_f08_statuses_ignore);
+    return ignored ? (MPI_Status *)ignore : status;
+}
+
+/* Without the blanks at its end. */
+static inline const char *vt_fortran_text(char *text, size_t room, const char *fortran, size_t length)
+{
+    length = (unsigned)length; /* some compilers pass an int */
+    if (length >= room) length = room - 1;
+    while (length && fortran[length - 1] == ' ') length--;
+    memcpy(text, fortran, length);
+    text[length] = 0;
+    return text;
+}
+
+/* Handles as C knows them, where they do not look the same. */
+struct vt_fortran_handles {
+    void *few[VT_FEW];
+    bool in_arena;
+};
+
+static inline void vt_fortran_drop(struct vt_fortran_handles *handles)
+{
+    if (handles->in_arena) vt_mpi_arena_drop();
+}
+
+static inline void *vt_fortran_room(struct vt_fortran_handles *handles, int64_t n)
+{
+    if (n <= VT_FEW) return handles->few;
+    void *room = vt_mpi_arena_take((size_t)n * sizeof *handles->few);
+    handles->in_arena = room != NULL;
+    return room;
+}
+
+static inline void vt_fortran_requests_again(MPI_Request *requests, void *fortran, int64_t n)
+{
+    if (sizeof(MPI_Request) == sizeof(MPI_Fint) || !requests) return;
+    for (int64_t i = 0; i < n; i++) requests[i] = MPI_Request_f2c(((MPI_Fint *)fortran)[i]);
+}
+
+static inline MPI_Request *vt_fortran_requests(struct vt_fortran_handles *handles, void *fortran, int64_t n)
+{
+    if (sizeof(MPI_Request) == sizeof(MPI_Fint)) return fortran;
+    MPI_Request *requests = vt_fortran_room(handles, n);
+    vt_fortran_requests_again(requests, fortran, n);
+    return requests;
+}
+
+/* How many processes an array argument of a collective operation has entries for. */
+static inline uint32_t vt_fortran_peers(MPI_Comm comm)
+{
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    return c ? vt_mpi_peers(c) : 0;
+}
+
+static inline const MPI_Datatype *vt_fortran_types(struct vt_fortran_handles *handles, const void *fortran, int64_t n)
+{
+    if (sizeof(MPI_Datatype) == sizeof(MPI_Fint)) return fortran;
+    MPI_Datatype *types = vt_fortran_room(handles, n);
+    for (int64_t i = 0; types && i < n; i++) types[i] = MPI_Type_f2c(((const MPI_Fint *)fortran)[i]);
+    return types;
+}
+
+/* Indices count from 1 in Fortran: those that a call gave count from 0 until its wrapper returns. */
+struct vt_fortran_indices {
+    int *at, n;
+};
+
+static inline void vt_fortran_shift(struct vt_fortran_indices *indices, int n, int most)
+{
+    indices->n = n < 0 ? 0 : n < most ? n : most;
+    for (int i = 0; i < indices->n; i++) indices->at[i]--;
+}
+
+static inline void vt_fortran_unshift(struct vt_fortran_indices *indices)
+{
+    for (int i = 0; i < indices->n; i++) indices->at[i]++;
+}

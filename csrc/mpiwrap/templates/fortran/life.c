@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* In Fortran what mpiwrap/life.c is in C. The binding may call the C function, which then does the rest. */
+
+//// MPI_Init MPI_Init_thread
+$FUNCTION
+{
+    $BEGIN_ALWAYS
+    if (vt_region) vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_result == MPI_SUCCESS) vt_mpi_begun();
+    if (vt_region) vt_leave(vt_region);
+    return vt_result;
+}
+
+//// MPI_Finalize
+$FUNCTION
+{
+    $BEGIN_ALWAYS
+    if (vt_region) vt_enter(vt_region);
+    vt_mpi_ends();
+    $RESULT vt_result = $CALL;
+    if (vt_region) vt_leave(vt_region);
+    return vt_result;
+}
