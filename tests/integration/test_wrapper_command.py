@@ -116,8 +116,8 @@ def test_showme_gives_the_flags_for_other_build_systems(here: Path) -> None:
 
 def test_an_installation_that_was_moved(here: Path) -> None:
     words = shlex.split(seq(here, "-vt:show", "main.c").stdout)
-    directory = words[words.index("-l:libvtrace.so.1") - 1]
-    library = Path(directory.removeprefix("-L")) / "libvtrace.so.1"
+    directory = words[words.index("-rpath") + 2]
+    library = Path(directory) / "libvtrace.so.1"
     for below in ("", "vtrace/_lib", "lib/python3.11/site-packages/vtrace/_lib"):
         moved = here / f"moved{len(below)}"
         (moved / below).mkdir(parents=True)

@@ -113,7 +113,9 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
         found = mpi_position(args)
         at = len(args) if found is None else found
         shim = _shim(compiler, options, language, line)
-    vtrace = toolchain.link_flags(toolchain.library_directory())
+    if line.sanitized and not line.shared:
+        _say(language, f"{line.sanitized}: VT_IOTRACE will do nothing: the sanitizer replaces the same functions")
+    vtrace = toolchain.link_flags(toolchain.library_directory(), shims=not line.shared and not line.sanitized)
     return [*args[:at], *shim, *args[at:], *vtrace]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 
 # Options whose value is the next word; where a compiler joins them too, the joined form needs no entry.
@@ -17,6 +18,7 @@ _NOT_LINKED = frozenset("-c -S -E -M -MM -r -fsyntax-only -emit-ast --analyze --
 _NOT_COMPILED = frozenset("-E -M -MM -fsyntax-only --analyze".split())
 # Links that libvtrace.so.1 cannot be part of.
 _UNTRACED = ("-static", "--static", "-static-pie", "-nostdlib")
+_REPLACES_LIBC = re.compile("-fsanitize=.*(address|thread|memory|leak)")
 _LINKED_AS_IS = (".o", ".obj", ".lo", ".a", ".so", ".lib", ".s", ".ld", ".lds", ".map", ".res")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H", ".tcc")
 _MPI_LIBRARIES = frozenset(
@@ -30,8 +32,8 @@ class Line:
 
     words: the arguments, those of response files in place of them. inputs: anything to compile or to link.
     compiles: there is a source whose code the compiler instruments. links: a program or shared library is made.
-    untraced: the option that keeps vtrace's library out of the link, if there is one. probe: a build system tries
-    what the compiler can do.
+    untraced: the option that keeps vtrace's library out of the link, if there is one. sanitized: the option that brings
+    a sanitizer with functions of libc of its own. probe: a build system tries what the compiler can do.
     """
 
     def __init__(self, args: list[str]) -> None:
@@ -48,6 +50,7 @@ class Line:
         # libtool links C++ libraries with -nostdlib and names the standard libraries itself.
         alone = _UNTRACED[:-1] if self.shared else _UNTRACED
         self.untraced = next((word for word in alone if word in flags), None) if self.links else None
+        self.sanitized = next((word for word in self.words if _REPLACES_LIBC.match(word)), None)
         self.probe = _is_probe([*self.inputs, self.output])
         self.debug = any(word.startswith("-g") for word in self.words)
 

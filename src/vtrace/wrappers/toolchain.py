@@ -92,11 +92,18 @@ def library_directory(environ: Mapping[str, str] = os.environ) -> str:
     raise UsageError(f"VT_PREFIX={prefix}: no vtrace installed there", "set it to the directory of the installation")
 
 
-def link_flags(directory: str) -> list[str]:
-    """Links libvtrace.so.1 whatever the user's flags say about static and unneeded libraries."""
-    library = by_name(os.path.join(directory, "libvtrace.so.1"))
+_SHIMS = ("libvtrace-io.so",)
+"""Shims of libc's functions: in every program, so that VT_IOTRACE needs no other link. They come behind the program's
+own archives, whose functions go before those of libc."""
+
+
+def link_flags(directory: str, shims: bool = False) -> list[str]:
+    """Links libvtrace.so.1, and with shims those of libc's functions before it, whatever the user's flags say about
+    static and unneeded libraries."""
+    names = [*(_SHIMS if shims else ()), "libvtrace.so.1"]
+    libraries = [f"-l:{name}" for name in names if os.path.exists(os.path.join(directory, name))]
     rpath = ["-Xlinker", "-rpath", "-Xlinker", directory]
-    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", *library, "-Wl,--pop-state", *rpath]
+    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", *libraries, "-Wl,--pop-state", *rpath]
 
 
 def by_name(library: str) -> list[str]:
