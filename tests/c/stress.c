@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../../csrc/core/core.h"
+#include "../../csrc/core/internal.h"
 
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
@@ -17,8 +17,10 @@ void __cyg_profile_func_exit(void *function, void *site);
 #define CHECK(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1)))
 #define THREADS 4
 #define ROUNDS 20000
+#define HELD 40 /* chunks; all threads together need more than the first segment */
 
 static _Atomic long made;
+static _Atomic int owners;
 static uint32_t common;
 
 static void start(pthread_t *thread, void *(*body)(void *), long n)
@@ -61,6 +63,26 @@ static void *creator(void *rounds)
         pthread_t t;
         start(&t, recorder, (long)rounds);
         pthread_join(t, NULL);
+    }
+    return NULL;
+}
+
+/* Whoever has a chunk has it alone, also while the buffer grows. */
+static void *owner(void *rounds)
+{
+    uint32_t me = (uint32_t)atomic_fetch_add(&owners, 1);
+    struct vt_chunk *own[HELD];
+    for (long i = 0; i < (long)rounds; i++) {
+        int n = i % 50 ? 1 + (int)(i % 3) : HELD;
+        for (int k = 0; k < n; k++) {
+            CHECK(own[k] = vt_chunk_take());
+            own[k]->location = me;
+            own[k]->sequence = (uint32_t)k;
+        }
+        for (int k = 0; k < n; k++) {
+            CHECK(own[k]->location == me && own[k]->sequence == (uint32_t)k);
+            vt_chunk_give(own[k]);
+        }
     }
     return NULL;
 }
@@ -116,6 +138,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "first")) common = vt_define_region("common", VT_PARADIGM_USER, VT_ROLE_FUNCTION, NULL, 0);
     if (!strcmp(what, "first") || !strcmp(what, "record")) together(recorder, ROUNDS);
+    else if (!strcmp(what, "chunks")) together(owner, 100000);
     else if (!strcmp(what, "adopt")) together(creator, 300);
     else if (!strcmp(what, "name")) name_and_complete();
     else if (!strcmp(what, "load")) load_and_unload();

@@ -66,14 +66,14 @@ def race(stress: Path, where: Path, scenario: str) -> None:
         assert found.kinds.total() - control + found.lost == int(done.stdout)
 
 
-@pytest.mark.parametrize("scenario", ["first", "record", "adopt", "name", "load", "end"])
+@pytest.mark.parametrize("scenario", ["first", "record", "chunks", "adopt", "name", "load", "end"])
 def test_races(stress: Path, tmp_path: Path, scenario: str) -> None:
     race(stress, tmp_path, scenario)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("turn", range(10))
-@pytest.mark.parametrize("scenario", ["first", "adopt", "name", "load", "end"])
+@pytest.mark.parametrize("scenario", ["first", "chunks", "adopt", "name", "load", "end"])
 def test_races_again(stress: Path, tmp_path: Path, scenario: str, turn: int) -> None:
     race(stress, tmp_path, scenario)
 
