@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first pass over a location: which functions, regions and communicators its records name. */
+/* The first pass over a location: which functions, regions, communicators and I/O handles its records name. */
 #include <stdlib.h>
 #include "transcode.h"
 
@@ -8,7 +8,7 @@ struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
 };
 
 struct finder {
-    struct set functions, addresses, regions, comms;
+    struct set functions, addresses, regions, comms, handles;
     uint64_t ticks;
 };
 
@@ -48,7 +48,11 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     switch (VT_KIND(what)) {
     case VT_K_TIME: f->ticks += words[1]; break;
     case VT_K_ENTER:
-    case VT_K_LEAVE: return add(&f->regions, VT_ID(what));
+    case VT_K_LEAVE:
+    case VT_K_ENTER_ALLOC:
+    case VT_K_LEAVE_ALLOC:
+    case VT_K_ENTER_FREE:
+    case VT_K_ENTER_REALLOC: return add(&f->regions, VT_ID(what));
     case VT_K_ENTER_ADDRESS:
     case VT_K_LEAVE_ADDRESS: return add(&f->addresses, words[1]);
     case VT_K_SEND:
@@ -59,7 +63,12 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     case VT_K_COLL_COMPLETE:
     case VT_K_COMM_CREATE:
     case VT_K_COMM_DESTROY: return add(&f->comms, VT_ID(what));
-    default: break;
+    case VT_K_IO_DUPLICATE:
+        if (!add(&f->handles, (uint32_t)words[1])) return 0;
+        return add(&f->handles, VT_ID(what));
+    case VT_K_IO_DELETE: break; /* names a file */
+    default:
+        if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_TRY_LOCK) return add(&f->handles, VT_ID(what));
     }
     return 1;
 }
@@ -150,7 +159,9 @@ static int collect(const struct finder *f, struct vt_scan *found)
     found->addresses = members(&f->addresses, &found->naddresses);
     found->regions = members(&f->regions, &found->nregions);
     found->comms = members(&f->comms, &found->ncomms);
-    return found->functions && found->addresses && found->regions && found->comms ? VT_OK : VT_NO_MEMORY;
+    found->handles = members(&f->handles, &found->nhandles);
+    int all = found->functions && found->addresses && found->regions && found->comms && found->handles;
+    return all ? VT_OK : VT_NO_MEMORY;
 }
 
 VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found)
@@ -159,6 +170,7 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found)
     free(found->addresses);
     free(found->regions);
     free(found->comms);
+    free(found->handles);
     memset(found, 0, sizeof *found);
 }
 
@@ -177,6 +189,7 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
     free(f.addresses.slots);
     free(f.regions.slots);
     free(f.comms.slots);
+    free(f.handles.slots);
     vt_decoder_free(d);
     return code;
 }

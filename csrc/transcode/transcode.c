@@ -1,50 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The second pass over a location: its records become OTF2 events, with global ids and corrected times. */
 #include <stdlib.h>
-#include "times.h"
-#include "transcode.h"
+#include "pass.h"
 
 #define DEPTH_MAX (1u << 24)
 /* Looking in vain for the enter of a stray leave may cost this much in total; then only the top is searched. */
 #define SEARCH_CREDIT (1u << 28)
 #define SEARCH_MIN 1024u
 
-/* What was entered: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
-#define ENTER_KEY (1ull << 32)
-#define ADDRESS_KEY VT_OPEN_ADDRESS
-
-struct frame {
-    uint64_t key;
-    uint32_t region;
-};
-
-struct pass {
-    void *writer;
-    const struct vt_maps *maps;
-    struct vt_transcoded *result;
-    struct vt_error *error;
-    struct vt_times times;
-    uint64_t ticks, last; /* last: time of the newest event */
-    struct frame *frames;
-    uint32_t depth, capacity;
-    uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
-    unsigned shift;
-    int off, started;
-    uint64_t off_since, credit;
-};
-
-static inline int done(struct pass *p, enum vt_event event, int32_t code)
+int vt_refused(struct vt_error *error, int32_t code)
 {
-    if (__builtin_expect(code == 0, 1)) {
-        if (__builtin_expect(!p->started, 0)) p->result->first_ns = p->last;
-        p->started = 1;
-        p->result->counts[event]++;
-        return VT_OK;
-    }
     const char *text;
     int32_t first = vt_otf2_complaint(&text);
-    p->error->otf2 = first ? first : code;
-    vt_fail(p->error, VT_BAD_OTF2, "%s", text);
+    error->otf2 = first ? first : code;
+    vt_fail(error, VT_BAD_OTF2, "%s", text);
     vt_otf2_forget();
     return VT_BAD_OTF2;
 }
@@ -137,13 +106,13 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         p->result->unmapped++;
     }
     p->frames[p->depth++] = (struct frame){key, region};
-    return done(p, VT_N_EvtWriter_Enter, vt_otf2.EvtWriter_Enter(p->writer, NULL, t, region));
+    return WRITE(p, Enter, t, region);
 }
 
-static inline int pop(struct pass *p, uint64_t t)
+static inline int pop(struct pass *p, uint64_t t, OTF2_AttributeList *attributes)
 {
     uint32_t region = p->frames[--p->depth].region;
-    return done(p, VT_N_EvtWriter_Leave, vt_otf2.EvtWriter_Leave(p->writer, NULL, t, region));
+    return WRITE_WITH(p, attributes, Leave, t, region);
 }
 
 /* A leave that does not match the top: a longjmp or an exception has left the regions above its enter, too. */
@@ -157,13 +126,13 @@ static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uin
         return VT_OK;
     }
     int code = VT_OK;
-    for (uint32_t i = 0; !code && i <= steps; i++) code = pop(p, t);
+    for (uint32_t i = 0; !code && i <= steps; i++) code = pop(p, t, i == steps ? p->attributes : NULL);
     return code;
 }
 
 static inline int leave(struct pass *p, uint64_t t, uint64_t key)
 {
-    if (__builtin_expect(p->depth && p->frames[p->depth - 1].key == key, 1)) return pop(p, t);
+    if (__builtin_expect(p->depth && p->frames[p->depth - 1].key == key, 1)) return pop(p, t, p->attributes);
     return leave_below(p, t, key);
 }
 
@@ -171,13 +140,14 @@ static int close_all(struct pass *p, uint64_t t)
 {
     int code = VT_OK;
     p->result->closed += p->depth;
-    while (!code && p->depth) code = pop(p, t);
+    while (!code && p->depth) code = pop(p, t, NULL);
     return code;
 }
 
 /* After a hole nobody knows what was left in it: the stack starts again from what the block says is open. */
 static int reopen(struct pass *p, const struct vt_decoder *d)
 {
+    vt_attributes_end(p);
     int code = close_all(p, p->last);
     uint64_t t = d->nopen ? time_at(p, p->ticks) : 0;
     for (uint32_t i = 0; !code && i < d->nopen; i++) {
@@ -193,15 +163,12 @@ static int reopen(struct pass *p, const struct vt_decoder *d)
 
 static inline uint32_t comm_of(struct pass *p, uint32_t what)
 {
-    uint32_t id = VT_ID(what), comm = id < p->maps->ncomms ? p->maps->comms[id] : VT_UNMAPPED;
-    p->result->unmapped += comm == VT_UNMAPPED;
-    return comm;
+    return mapped(p, p->maps->comms, p->maps->ncomms, VT_ID(what));
 }
 
 static inline uint32_t peer_of(const struct pass *p, uint32_t what, uint32_t peer)
 {
-    /* From there on: this group, self, none. */
-    return peer < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? peer + p->maps->comm_peer_offset[VT_ID(what)] : peer;
+    return shifted(peer, p->maps->comm_peer_offset[VT_ID(what)]);
 }
 
 static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
@@ -209,68 +176,47 @@ static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK; /* counted; a reader could not stand it */
     uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32);
-    void *o = p->writer;
     switch (VT_KIND(what)) {
-    case VT_K_SEND:
-        return done(p, VT_N_EvtWriter_MpiSend, vt_otf2.EvtWriter_MpiSend(o, NULL, t, peer, comm, tag, w[1]));
-    case VT_K_RECV:
-        return done(p, VT_N_EvtWriter_MpiRecv, vt_otf2.EvtWriter_MpiRecv(o, NULL, t, peer, comm, tag, w[1]));
-    case VT_K_ISEND:
-        return done(p, VT_N_EvtWriter_MpiIsend, vt_otf2.EvtWriter_MpiIsend(o, NULL, t, peer, comm, tag, w[1], w[2]));
-    default:
-        return done(p, VT_N_EvtWriter_MpiIrecv, vt_otf2.EvtWriter_MpiIrecv(o, NULL, t, peer, comm, tag, w[1], w[2]));
+    case VT_K_SEND: return WRITE(p, MpiSend, t, peer, comm, tag, w[1]);
+    case VT_K_RECV: return WRITE(p, MpiRecv, t, peer, comm, tag, w[1]);
+    case VT_K_ISEND: return WRITE(p, MpiIsend, t, peer, comm, tag, w[1], w[2]);
+    default: return WRITE(p, MpiIrecv, t, peer, comm, tag, w[1], w[2]);
     }
 }
 
 static int request(struct pass *p, uint64_t t, uint32_t what, uint64_t id)
 {
-    void *o = p->writer;
     switch (VT_KIND(what)) {
-    case VT_K_ISEND_COMPLETE:
-        return done(p, VT_N_EvtWriter_MpiIsendComplete, vt_otf2.EvtWriter_MpiIsendComplete(o, NULL, t, id));
-    case VT_K_IRECV_REQUEST:
-        return done(p, VT_N_EvtWriter_MpiIrecvRequest, vt_otf2.EvtWriter_MpiIrecvRequest(o, NULL, t, id));
-    case VT_K_REQUEST_TEST:
-        return done(p, VT_N_EvtWriter_MpiRequestTest, vt_otf2.EvtWriter_MpiRequestTest(o, NULL, t, id));
-    case VT_K_REQUEST_CANCELLED:
-        return done(p, VT_N_EvtWriter_MpiRequestCancelled, vt_otf2.EvtWriter_MpiRequestCancelled(o, NULL, t, id));
-    default:
-        return done(p, VT_N_EvtWriter_NonBlockingCollectiveRequest,
-                    vt_otf2.EvtWriter_NonBlockingCollectiveRequest(o, NULL, t, id));
+    case VT_K_ISEND_COMPLETE: return WRITE(p, MpiIsendComplete, t, id);
+    case VT_K_IRECV_REQUEST: return WRITE(p, MpiIrecvRequest, t, id);
+    case VT_K_REQUEST_TEST: return WRITE(p, MpiRequestTest, t, id);
+    case VT_K_REQUEST_CANCELLED: return WRITE(p, MpiRequestCancelled, t, id);
+    default: return WRITE(p, NonBlockingCollectiveRequest, t, id);
     }
 }
 
 static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
-    void *o = p->writer;
-    if (VT_KIND(what) == VT_K_COLL_BEGIN)
-        return done(p, VT_N_EvtWriter_MpiCollectiveBegin, vt_otf2.EvtWriter_MpiCollectiveBegin(o, NULL, t));
+    if (VT_KIND(what) == VT_K_COLL_BEGIN) return WRITE(p, MpiCollectiveBegin, t);
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
-    if (VT_KIND(what) == VT_K_COMM_CREATE)
-        return done(p, VT_N_EvtWriter_CommCreate, vt_otf2.EvtWriter_CommCreate(o, NULL, t, comm));
-    if (VT_KIND(what) == VT_K_COMM_DESTROY)
-        return done(p, VT_N_EvtWriter_CommDestroy, vt_otf2.EvtWriter_CommDestroy(o, NULL, t, comm));
+    if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
+    if (VT_KIND(what) == VT_K_COMM_DESTROY) return WRITE(p, CommDestroy, t, comm);
     uint32_t op = (uint32_t)w[0], root = peer_of(p, what, (uint32_t)(w[0] >> 32));
     if (op > VT_OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE)
         return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
     if (VT_KIND(what) == VT_K_COLL_END)
-        return done(p, VT_N_EvtWriter_MpiCollectiveEnd,
-                    vt_otf2.EvtWriter_MpiCollectiveEnd(o, NULL, t, (uint8_t)op, comm, root, w[1], w[2]));
-    return done(p, VT_N_EvtWriter_NonBlockingCollectiveComplete,
-                vt_otf2.EvtWriter_NonBlockingCollectiveComplete(o, NULL, t, (uint8_t)op, comm, root, w[1], w[2], w[3]));
+        return WRITE(p, MpiCollectiveEnd, t, (uint8_t)op, comm, root, w[1], w[2]);
+    return WRITE(p, NonBlockingCollectiveComplete, t, (uint8_t)op, comm, root, w[1], w[2], w[3]);
 }
 
 static int metric(struct pass *p, uint64_t t, uint32_t what, const uint64_t *value)
 {
-    uint32_t id = VT_ID(what), global = id < p->maps->nmetrics ? p->maps->metrics[id] : VT_UNMAPPED;
-    if (global == VT_UNMAPPED) {
-        p->result->unmapped++;
-        return VT_OK;
-    }
-    const uint8_t *type = &p->maps->metric_types[id];
+    uint32_t global = mapped(p, p->maps->metrics, p->maps->nmetrics, VT_ID(what));
+    if (global == VT_UNMAPPED) return VT_OK;
+    const uint8_t *type = &p->maps->metric_types[VT_ID(what)];
     const void *values = value;
-    return done(p, VT_N_EvtWriter_Metric, vt_otf2.EvtWriter_Metric(p->writer, NULL, t, global, 1, type, values));
+    return WRITE(p, Metric, t, global, 1, type, values);
 }
 
 static int flush(struct pass *p, uint64_t t, uint64_t ticks)
@@ -281,7 +227,7 @@ static int flush(struct pass *p, uint64_t t, uint64_t ticks)
     if (stop < t) stop = t;
     p->result->flush_ns += stop - t;
     p->result->flushes++;
-    int code = done(p, VT_N_EvtWriter_BufferFlush, vt_otf2.EvtWriter_BufferFlush(p->writer, NULL, t, stop));
+    int code = WRITE_WITH(p, NULL, BufferFlush, t, stop);
     p->last = stop; /* readers want no event within a flush */
     return code;
 }
@@ -296,7 +242,7 @@ static int on_off(struct pass *p, uint64_t t, uint32_t kind)
     if (kind == VT_K_ON && p->off) p->result->off_ns += t - p->off_since;
     if (kind != VT_K_LIMIT) p->off = kind == VT_K_OFF;
     uint8_t mode = kind == VT_K_ON ? VT_OTF2_MEASUREMENT_ON : VT_OTF2_MEASUREMENT_OFF;
-    return done(p, VT_N_EvtWriter_MeasurementOnOff, vt_otf2.EvtWriter_MeasurementOnOff(p->writer, NULL, t, mode));
+    return WRITE_WITH(p, NULL, MeasurementOnOff, t, mode);
 }
 
 /* w: the payload. */
@@ -311,6 +257,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
         p->result->lost += w[0];
         return VT_OK;
     }
+    if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
     uint64_t t = time_at(p, p->ticks);
     switch (kind) {
     case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
@@ -337,8 +284,21 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_COMM_CREATE:
     case VT_K_COMM_DESTROY: return collective(p, t, what, w);
     case VT_K_METRIC: return metric(p, t, what, w);
-    default: return VT_OK; /* vt_record lets no other kind pass */
+    case VT_K_ENTER_ALLOC:
+    case VT_K_ENTER_FREE:
+    case VT_K_ENTER_REALLOC: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
+    case VT_K_LEAVE_ALLOC: return leave(p, t, ENTER_KEY | VT_ID(what));
+    case VT_K_HEAP: return VT_OK;
+    default: return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
     }
+}
+
+/* Whether a record leaves attributes to the one behind it: it may stand between them and their event. */
+static int passes_on(uint32_t what)
+{
+    if (what & VT_FUNCTION) return 0;
+    uint32_t kind = VT_KIND(what);
+    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
 }
 
 /* ---- The pass ---- */
@@ -361,6 +321,7 @@ static int convert(struct pass *p, const uint64_t *words, uint32_t n)
             p->error->offset = at * 8;
             return code;
         }
+        if (__builtin_expect(p->attributes != NULL, 0) && !passes_on(what)) vt_attributes_end(p);
         at += size;
     }
     return VT_OK;
@@ -397,6 +358,7 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
     if (d && map_functions(&p)) code = convert_rows(&p, d, rows, count);
     for (unsigned i = 0; i < VT_EVENT_KINDS; i++) result->events += result->counts[i];
     result->last_ns = p.last;
+    if (p.list) vt_otf2.AttributeList_Delete(p.list);
     free(p.functions);
     free(p.frames);
     vt_decoder_free(d);

@@ -39,8 +39,8 @@ struct vt_error {
 
 /* Sorted arrays of what was found; vt_kernel_scan_free gives them back. */
 struct vt_scan {
-    uint64_t *functions, *addresses, *regions, *comms;
-    uint64_t nfunctions, naddresses, nregions, ncomms;
+    uint64_t *functions, *addresses, *regions, *comms, *handles;
+    uint64_t nfunctions, naddresses, nregions, ncomms, nhandles;
     uint64_t first_ticks, last_ticks;
 };
 
@@ -53,8 +53,13 @@ struct vt_maps {
     const uint32_t *comms, *comm_peer_offset;   /* by local id; the offset is added to peer and root */
     const uint32_t *metrics;                    /* by local id */
     const uint8_t *metric_types;                /* OTF2_Type */
+    const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
+    const uint32_t *rank_groups, *files, *handles; /* by local id */
+    const uint32_t *attributes;                 /* by local id */
+    const uint8_t *attribute_types;             /* OTF2_Type */
     const uint64_t *knot_ticks, *knot_ns;       /* at least two, ticks ascending, ns not descending */
-    uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nknots;
+    uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nattributes;
+    uint64_t nknots;
     uint32_t unknown_region, unused;
 };
 
@@ -101,6 +106,8 @@ int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *e
 void vt_release(struct vt_decoder *d, const struct vt_row *row);
 /* Formats an error's text; returns code. */
 int vt_fail(struct vt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The error for a call of libotf2 that returned code: VT_BAD_OTF2 with its complaint. */
+int vt_refused(struct vt_error *error, int32_t code);
 
 /* ---- What both passes know of a record ---- */
 

@@ -9,6 +9,8 @@
 
 #define ROWS_MAX 64
 #define WRITER ((void *)0x1234)
+#define LIST ((OTF2_AttributeList *)0x5678)
+#define ATTRIBUTES_MAX 32
 
 #define INSIST(what)                                                                                                  \
     do {                                                                                                              \
@@ -38,18 +40,81 @@ struct options {
 
 static struct {
     uint64_t last, events, fail, depth, size, counts[VT_EVENT_KINDS];
-    uint32_t *stack, regions, comms;
+    uint32_t *stack, regions, comms, others, attributes, ids[ATTRIBUTES_MAX], lists;
 } reader;
 
 static int32_t event(enum vt_event number, const void *writer, const void *attributes, uint64_t time)
 {
-    INSIST(writer == WRITER && !attributes && time >= reader.last && time <= UINT64_MAX >> 1);
+    INSIST(writer == WRITER && time >= reader.last && time <= UINT64_MAX >> 1);
+    INSIST(attributes ? attributes == LIST && reader.attributes : !reader.attributes || number == VT_N_EvtWriter_Leave
+           || number == VT_N_EvtWriter_BufferFlush || number == VT_N_EvtWriter_MeasurementOnOff);
     INSIST(!reader.fail || reader.events < reader.fail); /* nothing may follow an error */
     if (++reader.events == reader.fail) return 78;
     reader.last = time;
     reader.counts[number]++;
+    if (attributes) reader.attributes = 0;
     return 0;
 }
+
+/* ---- Attributes ---- */
+
+static OTF2_AttributeList *list_new(void)
+{
+    INSIST(!reader.lists++);
+    return LIST;
+}
+
+static int32_t list_delete(OTF2_AttributeList *list)
+{
+    INSIST(list == LIST && reader.lists--);
+    return 0;
+}
+
+static int32_t list_clear(OTF2_AttributeList *list)
+{
+    INSIST(list == LIST && reader.lists);
+    reader.attributes = 0;
+    return 0;
+}
+
+static int32_t list_add(OTF2_AttributeList *list, uint32_t id)
+{
+    INSIST(list == LIST && reader.lists && reader.attributes < ATTRIBUTES_MAX);
+    for (uint32_t i = 0; i < reader.attributes; i++) INSIST(reader.ids[i] != id);
+    reader.ids[reader.attributes++] = id;
+    return 0;
+}
+
+#define NUMBER(name, type)                                                                                            \
+    static int32_t Add##name(OTF2_AttributeList *list, uint32_t id, type value)                                       \
+    {                                                                                                                 \
+        (void)value;                                                                                                  \
+        return list_add(list, id);                                                                                    \
+    }
+NUMBER(Uint8, uint8_t)
+NUMBER(Uint16, uint16_t)
+NUMBER(Uint32, uint32_t)
+NUMBER(Uint64, uint64_t)
+NUMBER(Int8, int8_t)
+NUMBER(Int16, int16_t)
+NUMBER(Int32, int32_t)
+NUMBER(Int64, int64_t)
+NUMBER(Float, float)
+NUMBER(Double, double)
+
+#define REFERENCE(name, limit)                                                                                        \
+    static int32_t Add##name(OTF2_AttributeList *list, uint32_t id, uint32_t value)                                   \
+    {                                                                                                                 \
+        INSIST(value < limit);                                                                                        \
+        return list_add(list, id);                                                                                    \
+    }
+REFERENCE(RegionRef, reader.regions + 1)
+REFERENCE(CommRef, reader.comms)
+REFERENCE(RmaWinRef, reader.others)
+REFERENCE(IoFileRef, reader.others)
+REFERENCE(IoHandleRef, reader.others)
+
+/* ---- Events ---- */
 
 #define HEAD OTF2_EvtWriter *w, OTF2_AttributeList *a, uint64_t t
 
@@ -117,6 +182,62 @@ EVENT(NonBlockingCollectiveComplete, op < 23 && comm < reader.comms, uint8_t op,
 EVENT(CommCreate, comm < reader.comms, uint32_t comm)
 EVENT(CommDestroy, comm < reader.comms, uint32_t comm)
 
+#define WIN win < reader.others
+EVENT(RmaWinCreate, WIN, uint32_t win)
+EVENT(RmaWinDestroy, WIN, uint32_t win)
+EVENT(RmaCollectiveBegin, 1)
+EVENT(RmaCollectiveEnd, WIN && op < 23 && level < 4, uint8_t op, uint32_t level, uint32_t win, ANY root, ANY8 sent,
+      ANY8 received)
+EVENT(RmaGroupSync, WIN && level < 4 && group < reader.others, uint32_t level, uint32_t win, uint32_t group)
+EVENT(RmaRequestLock, WIN && type < 2, uint32_t win, ANY peer, ANY8 lock, uint8_t type)
+EVENT(RmaAcquireLock, WIN && type < 2, uint32_t win, ANY peer, ANY8 lock, uint8_t type)
+EVENT(RmaTryLock, WIN && type < 2, uint32_t win, ANY peer, ANY8 lock, uint8_t type)
+EVENT(RmaReleaseLock, WIN, uint32_t win, ANY peer, ANY8 lock)
+EVENT(RmaSync, WIN && type < 3, uint32_t win, ANY peer, uint8_t type)
+EVENT(RmaPut, WIN, uint32_t win, ANY peer, ANY8 bytes, ANY8 match)
+EVENT(RmaGet, WIN, uint32_t win, ANY peer, ANY8 bytes, ANY8 match)
+EVENT(RmaAtomic, WIN && type < 8, uint32_t win, ANY peer, uint8_t type, ANY8 sent, ANY8 received, ANY8 match)
+EVENT(RmaOpCompleteBlocking, WIN, uint32_t win, ANY8 match)
+EVENT(RmaOpCompleteNonBlocking, WIN, uint32_t win, ANY8 match)
+EVENT(RmaOpTest, WIN, uint32_t win, ANY8 match)
+EVENT(RmaOpCompleteRemote, WIN, uint32_t win, ANY8 match)
+
+#define FILE_ handle < reader.others
+EVENT(IoCreateHandle, FILE_ && mode < 5 && creation < 2048 && status < 512, uint32_t handle, uint8_t mode,
+      uint32_t creation, uint32_t status)
+EVENT(IoDestroyHandle, FILE_, uint32_t handle)
+EVENT(IoDuplicateHandle, FILE_ && copy < reader.others && status < 512, uint32_t handle, uint32_t copy, uint32_t status)
+EVENT(IoSeek, FILE_ && whence < 5, uint32_t handle, int64_t __attribute__((unused)) asked, uint8_t whence, ANY8 reached)
+EVENT(IoChangeStatusFlags, FILE_ && status < 512, uint32_t handle, uint32_t status)
+EVENT(IoDeleteFile, paradigm < 3 && file < reader.others, uint8_t paradigm, uint32_t file)
+EVENT(IoOperationBegin, FILE_ && mode < 3 && flags < 4, uint32_t handle, uint8_t mode, uint32_t flags, ANY8 bytes,
+      ANY8 match)
+EVENT(IoOperationTest, FILE_, uint32_t handle, ANY8 match)
+EVENT(IoOperationIssued, FILE_, uint32_t handle, ANY8 match)
+EVENT(IoOperationComplete, FILE_, uint32_t handle, ANY8 bytes, ANY8 match)
+EVENT(IoOperationCancelled, FILE_, uint32_t handle, ANY8 match)
+EVENT(IoAcquireLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
+EVENT(IoReleaseLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
+EVENT(IoTryLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
+
+static void take_operations(void)
+{
+#define TAKE(name) vt_otf2.EvtWriter_##name = name;
+    TAKE(RmaWinCreate) TAKE(RmaWinDestroy) TAKE(RmaCollectiveBegin) TAKE(RmaCollectiveEnd) TAKE(RmaGroupSync)
+    TAKE(RmaRequestLock) TAKE(RmaAcquireLock) TAKE(RmaTryLock) TAKE(RmaReleaseLock) TAKE(RmaSync) TAKE(RmaPut)
+    TAKE(RmaGet) TAKE(RmaAtomic) TAKE(RmaOpCompleteBlocking) TAKE(RmaOpCompleteNonBlocking) TAKE(RmaOpTest)
+    TAKE(RmaOpCompleteRemote) TAKE(IoCreateHandle) TAKE(IoDestroyHandle) TAKE(IoDuplicateHandle) TAKE(IoSeek)
+    TAKE(IoChangeStatusFlags) TAKE(IoDeleteFile) TAKE(IoOperationBegin) TAKE(IoOperationTest) TAKE(IoOperationIssued)
+    TAKE(IoOperationComplete) TAKE(IoOperationCancelled) TAKE(IoAcquireLock) TAKE(IoReleaseLock) TAKE(IoTryLock)
+#define TAKE_ADD(name) vt_otf2.AttributeList_Add##name = Add##name;
+    TAKE_ADD(Uint8) TAKE_ADD(Uint16) TAKE_ADD(Uint32) TAKE_ADD(Uint64) TAKE_ADD(Int8) TAKE_ADD(Int16) TAKE_ADD(Int32)
+    TAKE_ADD(Int64) TAKE_ADD(Float) TAKE_ADD(Double) TAKE_ADD(RegionRef) TAKE_ADD(CommRef) TAKE_ADD(RmaWinRef)
+    TAKE_ADD(IoFileRef) TAKE_ADD(IoHandleRef)
+    vt_otf2.AttributeList_New = list_new;
+    vt_otf2.AttributeList_Delete = list_delete;
+    vt_otf2.AttributeList_RemoveAllAttributes = list_clear;
+}
+
 static void take_libotf2(void)
 {
     vt_otf2 = (struct vt_otf2){
@@ -130,6 +251,7 @@ static void take_libotf2(void)
         .EvtWriter_NonBlockingCollectiveComplete = NonBlockingCollectiveComplete, .EvtWriter_CommCreate = CommCreate,
         .EvtWriter_CommDestroy = CommDestroy,
     };
+    take_operations();
 }
 
 /* ---- From bytes to rows ---- */
@@ -241,10 +363,12 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     reader.fail = fail;
     reader.regions = maps->unknown_region;
     reader.comms = (uint32_t)maps->ncomms;
+    reader.others = (uint32_t)maps->nwindows;
     int code = vt_kernel_transcode(WRITER, rows, n, maps, result, &error);
     INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
     INSIST(memchr(error.text, 0, sizeof error.text) && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
     INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));
+    INSIST(!reader.lists);
     if (code == VT_BAD_DATA || code == VT_BAD_ARGUMENT) INSIST(error.text[0]);
     if (code == VT_OK) {
         INSIST(!reader.depth && result->events == reader.events && result->last_ns >= reader.last);
@@ -255,8 +379,9 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     return code;
 }
 
-/* A second opinion on all rows: whether all is whole; no_address: one names what scans leave out. */
-static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
+/* A second opinion on all rows: whether all is whole; beyond: one names what scans leave out, or more attributes than
+   an event may have.                                                                                                */
+static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
 {
     static uint64_t words[VT_WORDS_MAX];
     struct vt_error error;
@@ -272,7 +397,10 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
             if (payload > count - k - 1) return 0;
             ticks += (words[k] >> 32) + (VT_KIND(what) == VT_K_TIME && payload ? words[k + 1] : 0);
             k += 1 + payload;
-            *no_address |= VT_KIND(what) == VT_K_ENTER_ADDRESS && words[k - 1] == UINT64_MAX;
+            *beyond |= VT_KIND(what) == VT_K_ENTER_ADDRESS && words[k - 1] == UINT64_MAX;
+            *beyond |= VT_KIND(what) == VT_K_ATTRIBUTE && !(what & VT_FUNCTION);
+            *beyond |= VT_KIND(what) == VT_K_RMA_GROUP_SYNC && words[k - 1] > VT_ID_MAX;
+            *beyond |= VT_KIND(what) == VT_K_IO_DUPLICATE && (uint32_t)words[k - 1] > VT_ID_MAX;
         }
         if (ticks > VT_TICKS_MAX) return 0;
     }
@@ -281,7 +409,7 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *no_address)
 
 /* Maps for all that the scan has found, and nothing else: then nothing may be without a place. */
 static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps maps, const struct vt_scan *found,
-                          int no_address)
+                          int unmapped)
 {
     static uint32_t same[VT_ID_MAX + 1];
     static uint8_t types[VT_ID_MAX + 1];
@@ -294,10 +422,15 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
     maps.ncomms = found->ncomms ? found->comms[found->ncomms - 1] + 1 : 0;
     maps.comms = maps.comm_peer_offset = same;
     maps.nmetrics = VT_ID_MAX + 1, maps.metrics = same, maps.metric_types = types;
+    maps.nhandles = found->nhandles ? found->handles[found->nhandles - 1] + 1 : 0, maps.handles = same;
+    if (maps.nhandles > VT_ID_MAX + 1) maps.nhandles = VT_ID_MAX + 1;
+    maps.nwindows = maps.nfiles = maps.nrank_groups = maps.nattributes = VT_ID_MAX + 1;
+    maps.windows = maps.window_peer_offset = maps.files = maps.rank_groups = maps.attributes = same;
+    maps.attribute_types = types;
     if (!types[0]) memset(types, 10, sizeof types);
     struct vt_transcoded result;
     int code = transcode(rows, n, &maps, 0, &result);
-    if (code == VT_OK) INSIST(!result.unmapped || no_address);
+    if (code == VT_OK) INSIST(!result.unmapped || unmapped);
     free(functions);
     free(numbers);
 }
@@ -307,11 +440,15 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
     static const uint32_t functions[] = {1, 2, 3, VT_CODE_MASK}, comms[] = {VT_UNMAPPED, 0, 1, 2};
     static const uint32_t regions[] = {VT_UNMAPPED, 0, 1, 2, 3}, offsets[] = {0, 0, 1, UINT32_MAX}, metrics[] = {0};
     static const uint64_t addresses[] = {0x7001, 0x7002, UINT64_MAX - 1};
-    static const uint8_t types[] = {10};
+    static const uint8_t types[] = {10}, attribute_types[] = {4, 1, 14, 17, 19, 23, 24, 9, 11, 0};
+    static const uint32_t others[] = {VT_UNMAPPED, 0, 1, 2}, attributes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 0};
     struct vt_maps maps = {
         .function_offsets = functions, .function_regions = functions, .nfunctions = 3, .addresses = addresses,
         .address_regions = functions, .naddresses = 3, .regions = regions, .nregions = 5, .comms = comms,
         .comm_peer_offset = offsets, .ncomms = 4, .metrics = metrics, .metric_types = types, .nmetrics = 1,
+        .windows = others, .window_peer_offset = offsets, .rank_groups = others, .files = others, .handles = others,
+        .nwindows = 4, .nrank_groups = 4, .nfiles = 4, .nhandles = 4, .attributes = attributes,
+        .attribute_types = attribute_types, .nattributes = sizeof attribute_types,
         .knot_ticks = options->knot_ticks, .knot_ns = options->knot_ns, .nknots = options->nknots % 5,
         .unknown_region = 3,
     };
@@ -321,12 +458,12 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
     vt_kernel_scan(rows, n, VT_CLASS_NEW_CODE | VT_CLASS_REGION, &found, &error);
     vt_kernel_scan_free(&found);
     int code = transcode(rows, n, &maps, options->fail, &result);
-    int scanned = vt_kernel_scan(rows, n, VT_CLASS_ALL, &found, &error), no_address = 0;
+    int scanned = vt_kernel_scan(rows, n, VT_CLASS_ALL, &found, &error), beyond = 0;
     INSIST(scanned == VT_OK || scanned == VT_BAD_DATA);
-    INSIST((scanned == VT_OK) == well_formed(rows, n, &no_address));
+    INSIST((scanned == VT_OK) == well_formed(rows, n, &beyond));
     if (code == VT_OK) INSIST(scanned == VT_OK);
     if (scanned == VT_OK) {
-        transcode_all(rows, n, maps, &found, no_address);
+        transcode_all(rows, n, maps, &found, beyond);
         vt_kernel_scan_free(&found);
     }
 }

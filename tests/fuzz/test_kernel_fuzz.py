@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.localfiles import Chunk, varint
+from support.operations import IO, ONE_SIDED
 from support.tools import ROOT, call, need, unavailable
 from support.transcoding import MPI
 from vtrace.io import records as r
@@ -55,8 +56,8 @@ def seeds(directory: Path) -> Path:
     """Every kind of record, codec and form, times before and after the knots, holes, and an event that OTF2 refuses."""
     directory.mkdir()
     every = Chunk(open=[r.FUNCTION | 1, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x7001]).enter(1).enter(2, 5)
-    for kind, identifier, payload, _, _ in MPI:
-        every.record(kind, 1, identifier, *payload)
+    for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO]:
+        every.record("ATTRIBUTE", 1, identifier, 1).record(kind, 1, identifier, *payload)
     every.record("ENTER", 1, 2).record("ENTER_ADDRESS", 1, 0, 0x7001).leave(1, 3).record("METRIC", 1, 0, 77)
     every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LIMIT").record("LOST", 0, 1, 3)
     every.record("TIME", 0, 0, 1 << 40).record("THREAD", 1, 0, 4711).record("LEAVE", 1, 2).leave(2)
@@ -105,6 +106,10 @@ MISTAKES = {
     "a record is cut": ("transcode.h", "expected <= n - at", "at < n"),
     "a block is too large": ("decode.c", "row->raw_bytes > VT_RAW_MAX ||", ""),
     "the scan misses one": ("scan.c", "    case VT_K_IRECV:\n", ""),
+    "a window is not mapped": ("rma.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),
+    "an unknown flag of I/O": ("io.c", "high <= STATUS_FLAGS", "1"),
+    "an attribute twice": ("attribute.c", "[i] == id) return", "[i] == id && p->depth > 9) return"),
+    "attributes of another event": ("transcode.c", "&& !passes_on(what)", "&& !passes_on(what) && what % 2"),
 }
 
 

@@ -11,75 +11,8 @@ from typing import Any
 
 import pytest
 
+from support.archived import Comm, Event, Handle, Location, Marker, Printed, Region, Window
 from support.tools import call, need
-
-
-@dataclass(frozen=True)
-class Location:
-    """One stream of events. process is its location group's id, group that one's name, host the name of its node,
-    declared the definition's number of events.
-    """
-
-    id: int
-    name: str
-    group: str
-    host: str
-    kind: str
-    declared: int
-    process: int
-
-
-@dataclass(frozen=True)
-class Region:
-    """A function. line is 0 and file None where unknown."""
-
-    id: int
-    name: str
-    canonical: str
-    file: str | None
-    line: int
-    role: str
-    paradigm: str
-
-
-@dataclass(frozen=True)
-class Comm:
-    """A communicator. members are location ids in rank order, None for one like MPI_COMM_SELF."""
-
-    id: int
-    name: str
-    members: tuple[int, ...] | None
-    parent: int | None
-
-
-@dataclass(frozen=True)
-class Event:
-    """kind is OTF2's name (Enter, MpiSend, ...); attrs has ids for definitions, names for enumerations (OFF, BCAST)."""
-
-    location: int
-    time: int
-    kind: str
-    attrs: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Printed:
-    """What otf2-print says of one event; region is the id of an Enter or Leave."""
-
-    location: int
-    time: int
-    kind: str
-    region: int | None
-
-
-@dataclass(frozen=True)
-class Marker:
-    """A marker; scope as otf2-marker prints it (GLOBAL, LOCATION:3)."""
-
-    category: str
-    time: int
-    scope: str
-    text: str
 
 
 @dataclass
@@ -94,6 +27,12 @@ class Trace:
     locations: dict[int, Location] = field(default_factory=dict)
     regions: dict[int, Region] = field(default_factory=dict)
     comms: dict[int, Comm] = field(default_factory=dict)
+    groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Location ids of groups of ranks."""
+    windows: dict[int, Window] = field(default_factory=dict)
+    files: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Path and name of the system node below which it is one file."""
+    handles: dict[int, Handle] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     printed: list[Printed] = field(default_factory=list)
@@ -187,17 +126,22 @@ def _read_python(anchor: Path) -> Trace:
         _read_definitions(reader.definitions, trace)
         for location, event in reader.events:
             attrs = {k: _plain(v) for k, v in vars(event).items() if k not in ("time", "attributes")}
-            trace.events.append(Event(location._ref, event.time, type(event).__name__, attrs))
+            more = {key.name: _plain(value) for key, value in (event.attributes or {}).items()}
+            trace.events.append(Event(location._ref, event.time, type(event).__name__, attrs, more))
         for name in _otf2.Reader_GetPropertyNames(reader.handle):
             trace.properties[name] = _otf2.Reader_GetProperty(reader.handle, name)
     return trace
 
 
 def _plain(value: Any) -> Any:
-    """A definition's id, the name of an enumeration's value, anything else as it is."""
+    """A definition's id, the name of an enumeration's value, those of flags, anything else as it is."""
     if hasattr(value, "_ref"):
         return value._ref
-    return str(value).rpartition(".")[2] if hasattr(type(value), "_names") else value
+    names = getattr(type(value), "_names", None)
+    if names is None:
+        return value
+    number = value.value
+    return names.get(number) or "|".join(name for bit, name in sorted(names.items()) if bit & number)
 
 
 def _read_definitions(definitions: Any, trace: Trace) -> None:
@@ -215,6 +159,26 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
         alone = _plain(x.group.group_type) == "COMM_SELF"
         members = None if alone else tuple(member._ref for member in x.group.members)
         trace.comms[x._ref] = Comm(x._ref, x.name, members, None if x.parent is None else x.parent._ref)
+    for x in definitions.groups:
+        if _plain(x.group_type) == "COMM_GROUP":
+            trace.groups[x._ref] = tuple(member._ref for member in x.members)
+    for x in definitions.rma_wins:
+        assert _plain(x.flags) == "CREATE_DESTROY_EVENTS"
+        trace.windows[x._ref] = Window(x.name, x.comm._ref)
+    _read_io(definitions, trace)
+
+
+def _read_io(definitions: Any, trace: Trace) -> None:
+    for x in definitions.io_files:
+        trace.files[x._ref] = (x.name, x.scope.name)
+    states = {
+        x.io_handle._ref: (_plain(x.mode), _plain(x.status_flags)) for x in definitions.io_pre_created_handle_states
+    }
+    for x in definitions.io_handles:
+        file, scope = trace.files[x.file._ref] if x.file is not None else (None, None)
+        comm, parent = (None if y is None else y._ref for y in (x.comm, x.parent))
+        words = x.name, file, scope, x.io_paradigm.identification, _plain(x.io_handle_flags)
+        trace.handles[x._ref] = Handle(*words, comm, parent, states.get(x._ref))
 
 
 _LINE = re.compile(r"^([A-Z][A-Z0-9_]+) +(\d+) +(\d+)  (.*)$")
@@ -226,17 +190,18 @@ def _read_print(anchor: Path, trace: Trace) -> None:
     assert not shown.stderr, f"otf2-print complains: {shown.stderr}"
     body = shown.stdout.partition("\n---")[2].partition("\n")[2]
     for line in body.splitlines():
-        if not line:
+        if not line or line.lstrip().startswith("ADDITIONAL ATTRIBUTES: "):
             continue
         match = _LINE.match(line)
         assert match, f"otf2-print printed a line that is no event: {line!r}"
-        kind = "".join(part.capitalize() for part in match[1].split("_"))
+        kind = "".join(part.capitalize() for part in match[1].split("_")).replace("ChangeFlags", "ChangeStatusFlags")
         region = _REGION.match(match[4]) if kind in ("Enter", "Leave") else None
         assert "INVALID" not in match[4].rpartition('"')[2], f"otf2-print: {line}"
         if "Sender:" in match[4] or "Receiver:" in match[4]:
             assert "INVALID" not in match[4].split(",")[0], f"otf2-print: {line}"
         assert region or kind not in ("Enter", "Leave"), f"otf2-print: no region in {line!r}"
-        trace.printed.append(Printed(int(match[2]), int(match[3]), kind, int(region[1]) if region else None))
+        number = int(region[1]) if region else None
+        trace.printed.append(Printed(int(match[2]), int(match[3]), kind, number, match[4]))
 
 
 _DEF = re.compile(r'^MARKER_DEF +Group: "(.*)", Category: "(.*)", Severity: (\w+)$')

@@ -39,14 +39,19 @@ def test_index_rows(tmp_path: Path) -> None:
 
 OTF2_H = ROOT / "csrc/transcode/otf2.h"
 NUMBERS = {
-    "uint8_t": ctypes.c_uint8, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32,
+    "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
+    "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64,
+    "float": ctypes.c_float, "double": ctypes.c_double,
 }  # fmt: skip
 
 
 def prototypes() -> list[tuple[str, str, list[str]]]:
     text = OTF2_H.read_text().replace("\\\n", " ").replace("(VT_OTF2_HEAD", "(OTF2_EvtWriter *, void *, uint64_t")
-    found = re.findall(r"X\((int32_t|vt_otf2_error \*), (\w+),\s+\(([^()]*)\)\)", text)
-    return [(name, result, [word.strip() for word in arguments.split(",")]) for result, name, arguments in found]
+    found = re.findall(r"X\((int32_t|\w+ \*), (\w+),\s+\(([^()]*)\)\)", text)
+    return [
+        (name, result, [] if arguments == "void" else [word.strip() for word in arguments.split(",")])
+        for result, name, arguments in found
+    ]
 
 
 def constants() -> dict[str, int]:
@@ -60,7 +65,9 @@ def own_shape(text: str) -> tuple[str, int]:
 
 
 def shape(ctype: type) -> tuple[str, int]:
-    """Pointer or number, its bytes, and whether it has a sign."""
+    """Pointer or kind of number, and its bytes."""
+    if ctype in (ctypes.c_float, ctypes.c_double):
+        return "real", ctypes.sizeof(ctype)
     if hasattr(ctype, "contents") or hasattr(ctype, "_length_") or ctype in (ctypes.c_void_p, ctypes.py_object):
         return "pointer", ctypes.sizeof(ctypes.c_void_p)
     sign = "signed" if ctype(-1).value < 0 else "unsigned"
@@ -76,7 +83,7 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
     module = sys.modules[f"_otf2.{part}"]
     source = Path(str(module.__file__)).read_text()
     body = source[source.index(f"def {name}(") :]
-    wrapped = re.search(rf"c_{function}\.argtypes = (\[.*?\])\n.*?c_{function}\.restype = (\S+)", body, re.DOTALL)
+    wrapped = re.search(rf"c_{function}\.argtypes = (\[.*?\])\n.*?c_{function}\.restype = ([^\n]+)", body, re.DOTALL)
     assert wrapped is not None
     arrays = {"TypeArrayType": _otf2.Type * 1, "MetricValueArrayType": ctypes.c_uint64 * 1}
     theirs = eval(wrapped[1], {**vars(module), **arrays})  # the bindings' own text
@@ -87,12 +94,20 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
 
 def test_every_prototype_is_checked() -> None:
     assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
-    assert len(prototypes()) == abi.EVENT_KINDS + 4
+    assert len(prototypes()) == abi.EVENT_KINDS + 22
 
 
 def test_numbers_of_otf2() -> None:
     found = constants()
-    assert len(found) == 7
+    assert len(found) == 32
     assert {name: getattr(_otf2, name).value for name in found if hasattr(_otf2, name)} == found
-    assert max(_otf2.CollectiveOp._names) == found["COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE"]
+    last = {
+        "CollectiveOp": "COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE", "LockType": "LOCK_SHARED",
+        "RmaSyncLevel": "RMA_SYNC_LEVEL_MEMORY", "RmaSyncType": "RMA_SYNC_TYPE_NOTIFY_OUT",
+        "RmaAtomicType": "RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE", "IoAccessMode": "IO_ACCESS_MODE_SEARCH_ONLY",
+        "IoCreationFlag": "IO_CREATION_FLAG_UNIQUE", "IoStatusFlag": "IO_STATUS_FLAG_DELETE_ON_CLOSE",
+        "IoSeekOption": "IO_SEEK_HOLE", "IoOperationMode": "IO_OPERATION_MODE_FLUSH",
+        "IoOperationFlag": "IO_OPERATION_FLAG_COLLECTIVE",
+    }  # fmt: skip
+    assert {kind: max(getattr(_otf2, kind)._names) for kind in last} == {k: found[name] for k, name in last.items()}
     assert ctypes.sizeof(_otf2.MetricValue) == 8

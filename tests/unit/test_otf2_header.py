@@ -12,8 +12,8 @@ import pytest
 
 from support.layout import values
 from support.tools import ROOT, Done, call, need, unavailable
-from vtrace.io import definitions
-from vtrace.unify import communicators, merge
+from vtrace.io import definition_writer, definitions
+from vtrace.unify import communicators, files, merge, windows
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -89,6 +89,9 @@ MISTAKES = [
     ("transcode/otf2.h", "uint32_t (*lock)(void *, struct OTF2_LockObject *);\n", "", "size of OTF2_LockingCallbacks"),
     ("transcode/otf2.h", "X(MEASUREMENT_OFF, 2)", "X(MEASUREMENT_OFF, 0)", "MEASUREMENT_OFF"),
     ("core/core.h", "VT_ROLE_RMA = 29", "VT_ROLE_RMA = 30", "REGION_ROLE_RMA"),
+    ("transcode/otf2.h", "IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t", "IoSeek, (VT_OTF2_HEAD, uint32_t, uint64_t",
+     "EvtWriter_IoSeek"),
+    ("transcode/otf2.h", "X(RMA_SYNC_LEVEL_MEMORY, 2)", "X(RMA_SYNC_LEVEL_MEMORY, 3)", "RMA_SYNC_LEVEL_MEMORY"),
     ("mpiwrap/mpiwrap.h", "VT_OP_GATHER, VT_OP_GATHERV", "VT_OP_GATHERV, VT_OP_GATHER", "COLLECTIVE_OP_GATHER"),
 ]  # fmt: skip
 
@@ -118,7 +121,12 @@ def test_numbers_in_python() -> None:
         "PARADIGM_MPI": communicators._MPI, "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
         "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
+        "IO_HANDLE_FLAG_PRE_CREATED": files._PRE_CREATED, "IO_ACCESS_MODE_READ_WRITE": files._READ_WRITE,
+        "IO_STATUS_FLAG_NONE": files._NO_STATUS,
     }  # fmt: skip
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
-    classes = {_otf2.Paradigm._names[number] for number in definitions._PARADIGM_CLASSES}
+    assert windows._MPI == communicators._MPI
+    types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE REGION COMM RMA_WIN IO_FILE IO_HANDLE"
+    assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == merge._ATTRIBUTE_TYPES
+    classes = {_otf2.Paradigm._names[number] for number in definition_writer._PARADIGM_CLASSES}
     assert classes == {"OPENMP", "MPI", "PTHREAD"}

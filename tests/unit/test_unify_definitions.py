@@ -23,6 +23,12 @@ GOOD: dict[str, list[Any]] = {
     "METRIC": [1, "flops", "#", "u", "a", True],
     "CLOCK": [1, 2, 3],
     "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, False],
+    "ATTRIBUTE": [1, "offset", "where", 4],
+    "IO_FILE": [1, "/work/data"],
+    "IO_HANDLE": [2, "data", 1, 3, 0, 1, None, None, None],
+    "RMA_WIN": [1, 1, 7],
+    "RMA_WIN_NAME": [1, "halo"],
+    "GROUP": [4, 1, 0, b"\1\0\0\0"],
 }
 
 
@@ -43,6 +49,11 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.metrics[1].unit == "#"
     assert found.pairs == [(1, 2, 3)]
     assert (found.summaries[0].lost, found.summaries[0].limit) == (1, False)
+    assert found.attributes == {1: ("offset", "where", 4)}
+    assert found.files == {1: "/work/data"}
+    assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
+    assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})
+    assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +74,14 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("COMM_MEMBERS", [1, 2, 0, 7, b""]),
         ("METRIC", [1, "flops", "#", "x", "a", True]),
         ("CLOCK", [1, 2, -3]),
+        ("ATTRIBUTE", [1, "offset", "where", 26]),
+        ("IO_FILE", [1, None]),
+        ("IO_HANDLE", [2, "data", 1, 4, 0, 1, None, None, None]),
+        ("IO_HANDLE", [2, "data", 1, 3, 4, 1, None, None, None]),
+        ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 5, 0]),
+        ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 0, 512]),
+        ("RMA_WIN", [1, None, 7]),
+        ("GROUP", [4, 1, 0, [1]]),
     ],
 )
 def test_wrong_shapes(name: str, values: list[Any]) -> None:
@@ -89,6 +108,9 @@ def test_forked_child_inherits_what_it_does_not_define() -> None:
     inherit(child, parent, 200)
     assert child.regions[3].name == "own"
     assert child.comms == parent.comms
+    assert (child.windows, child.window_names, child.groups) == (parent.windows, parent.window_names, parent.groups)
+    assert (child.attributes, child.files, child.handles) == (parent.attributes, parent.files, parent.handles)
+    assert (parent.inherited, child.inherited) == (set(), {2})
     assert [module.path for module in child.modules] == ["/bin/heat"], "loaded by the parent after the fork"
     assert child.pairs == [(7, 8, 9)], "each process has its own clock pairs"
     assert child.summaries == {}

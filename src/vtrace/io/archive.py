@@ -13,23 +13,28 @@ import _otf2
 
 from vtrace.errors import VtraceError
 from vtrace.io import kernel
+from vtrace.io.definition_writer import write_definitions
 from vtrace.io.definitions import (
+    Attribute,
     Comm,
     Definitions,
     Group,
+    IoFile,
+    IoHandle,
     Location,
     LocationGroup,
     Marker,
     Metric,
     Region,
     SystemNode,
+    Window,
     chunk_bytes,
     plain_text,
-    write_definitions,
 )
 
 __all__ = [
-    "Archive", "Comm", "Definitions", "Group", "Location", "LocationGroup", "Marker", "Metric", "Region", "SystemNode",
+    "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location", "LocationGroup", "Marker",
+    "Metric", "Region", "SystemNode", "Window",
 ]  # fmt: skip
 
 NAME = "traces"

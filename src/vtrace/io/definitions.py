@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The global definitions of an archive, and how they are written: the index in its list is a definition's OTF2 id."""
+"""The global definitions of an archive: the index in its list is a definition's OTF2 id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import _otf2
 import numpy as np
 
 UNDEFINED = 0xFFFFFFFF
@@ -83,6 +82,53 @@ class Comm:
 
 
 @dataclass
+class Window:
+    """A window of one-sided communication, with events of its creation and its end."""
+
+    name: str
+    comm: int
+
+
+@dataclass
+class IoFile:
+    """A file that is the same for all processes below a system node."""
+
+    path: str
+    node: int
+
+
+IO_PARADIGMS = (
+    ("POSIX", "POSIX I/O", "SERIAL", "OS"),
+    ("ISOC", "ISO C I/O", "SERIAL", "NONE"),
+    ("MPI-IO", "MPI-IO", "PARALLEL", "NONE"),
+)
+"""Identification, name, class and flag, as Score-P writes them; defined in an archive that has files or handles."""
+
+
+@dataclass
+class IoHandle:
+    """An open file. paradigm: index in IO_PARADIGMS; parent: a handle with a smaller id; state: access mode and status
+    flags (OTF2's) of one that was open before the first event."""
+
+    name: str
+    file: int | None
+    paradigm: int
+    flags: int = 0
+    comm: int | None = None
+    parent: int | None = None
+    state: tuple[int, int] | None = None
+
+
+@dataclass
+class Attribute:
+    """What a value that stands with an event means. type: OTF2's number."""
+
+    name: str
+    description: str
+    type: int
+
+
+@dataclass
 class Metric:
     """A value over time. value_type: "u", "i" or "f"; accumulated since the start, or as it is at that point."""
 
@@ -121,7 +167,11 @@ class Definitions:
     regions: list[Region] = field(default_factory=list)
     comm_groups: list[Group] = field(default_factory=list)
     comms: list[Comm] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+    files: list[IoFile] = field(default_factory=list)
+    handles: list[IoHandle] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     """Archive properties: names of upper-case letters, digits and _, with :: between parts (VTRACE::EVENTS)."""
     creator: str = "vtrace"
@@ -148,96 +198,3 @@ def plain_text(text: str) -> str:
     """text as OTF2 and its readers take it: valid UTF-8, without NUL, not longer than STRING_MAX bytes."""
     data = text.replace("\0", " ").encode("utf-8", "replace")
     return data[:STRING_MAX].decode("utf-8", "ignore")
-
-
-class _Strings:
-    """Writes each string once, before the definition that names it."""
-
-    def __init__(self, writer: Any) -> None:
-        self._writer = writer
-        self._ids: dict[str, int] = {}
-        self[""]  # id 0
-
-    def __getitem__(self, text: str) -> int:
-        known = self._ids.get(text)
-        if known is None:
-            known = self._ids[text] = len(self._ids)
-            _otf2.GlobalDefWriter_WriteString(self._writer, known, plain_text(text))
-        return known
-
-    def optional(self, text: str | None) -> int:
-        return UNDEFINED if text is None else self[text]
-
-
-_PARADIGM_CLASSES = {3: "THREAD_FORK_JOIN", 4: "PROCESS", 7: "THREAD_CREATE_WAIT"}
-_VALUE_TYPES = {"u": "UINT64", "i": "INT64", "f": "DOUBLE"}
-
-
-def write_definitions(writer: Any, definitions: Definitions) -> None:
-    """Writes all definitions to an OTF2_GlobalDefWriter, in the order that readers need. Raises _otf2.Error."""
-    d = definitions
-    _otf2.GlobalDefWriter_WriteClockProperties(writer, d.resolution, d.offset, d.length, d.realtime)
-    strings = _Strings(writer)
-    _write_paradigms(writer, strings, d)
-    _write_system(writer, strings, d)
-    for number, region in enumerate(d.regions):
-        _otf2.GlobalDefWriter_WriteRegion(
-            writer, number, strings[region.name], strings[region.canonical], strings[region.description],
-            _otf2.RegionRole(region.role), _otf2.Paradigm(region.paradigm), _otf2.REGION_FLAG_NONE,
-            strings.optional(region.file), region.line, 0,
-        )  # fmt: skip
-    for number, group in enumerate(d.comm_groups):
-        kind = getattr(_otf2, f"GROUP_TYPE_{group.kind}")
-        members = [int(member) for member in group.members]
-        _otf2.GlobalDefWriter_WriteGroup(
-            writer, number, strings[group.name], kind, _otf2.Paradigm(group.paradigm), _otf2.GROUP_FLAG_NONE, members
-        )
-    for number, comm in enumerate(d.comms):
-        parent = UNDEFINED if comm.parent is None else comm.parent
-        flags = _otf2.CommFlag(comm.flags)
-        _otf2.GlobalDefWriter_WriteComm(writer, number, strings[comm.name], comm.group, parent, flags)
-    _write_metrics(writer, strings, d)
-
-
-def _write_paradigms(writer: Any, strings: _Strings, d: Definitions) -> None:
-    used = {region.paradigm for region in d.regions} | {group.paradigm for group in d.comm_groups}
-    for number in sorted(used & _PARADIGM_CLASSES.keys()):
-        paradigm = _otf2.Paradigm(number)
-        name = strings[_otf2.Paradigm._names[number]]
-        kind = getattr(_otf2, f"PARADIGM_CLASS_{_PARADIGM_CLASSES[number]}")
-        _otf2.GlobalDefWriter_WriteParadigm(writer, paradigm, name, kind)
-
-
-def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
-    for number, node in enumerate(d.nodes):
-        parent = UNDEFINED if node.parent is None else node.parent
-        name, class_name = strings[node.name], strings[node.class_name]
-        _otf2.GlobalDefWriter_WriteSystemTreeNode(writer, number, name, class_name, parent)
-        if node.domain:
-            domain = getattr(_otf2, f"SYSTEM_TREE_DOMAIN_{node.domain}")
-            _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
-    for number, process in enumerate(d.groups):
-        kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
-        _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, UNDEFINED)
-    for number, location in enumerate(d.locations):
-        kind = getattr(_otf2, f"LOCATION_TYPE_{location.type}")
-        name = strings[location.name]
-        _otf2.GlobalDefWriter_WriteLocation(writer, number, name, kind, location.events, location.group)
-        for key, value in location.properties.items():
-            number_value = _otf2.AttributeValue(uint64=value)
-            _otf2.GlobalDefWriter_WriteLocationProperty(writer, number, strings[key], _otf2.TYPE_UINT64, number_value)
-
-
-def _write_metrics(writer: Any, strings: _Strings, d: Definitions) -> None:
-    for number, metric in enumerate(d.metrics):
-        mode = _otf2.METRIC_ACCUMULATED_START if metric.accumulated else _otf2.METRIC_ABSOLUTE_POINT
-        value_type = getattr(_otf2, f"TYPE_{_VALUE_TYPES[metric.value_type]}")
-        _otf2.GlobalDefWriter_WriteMetricMember(
-            writer, number, strings[metric.name], strings[metric.description], _otf2.METRIC_TYPE_OTHER, mode,
-            value_type, _otf2.BASE_DECIMAL, 0, strings[metric.unit],
-        )  # fmt: skip
-    for number in range(len(d.metrics)):
-        # A class for each member: a Metric event names a class and carries all its values.
-        _otf2.GlobalDefWriter_WriteMetricClass(
-            writer, number, [number], _otf2.METRIC_ASYNCHRONOUS, _otf2.RECORDER_KIND_CPU
-        )

@@ -21,8 +21,13 @@ UNMAPPED = 0xFFFFFFFF
 """In a map: there is no OTF2 id for this one."""
 
 _OK, _BAD_LIBRARY, _BAD_DATA, _BAD_OTF2, _NO_MEMORY, _BAD_ARGUMENT = range(6)
+U1 = np.ndarray[Any, np.dtype[np.uint8]]
 U4 = np.ndarray[Any, np.dtype[np.uint32]]
 U8 = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def _empty1() -> U1:
+    return np.empty(0, np.uint8)
 
 
 def _empty4() -> U4:
@@ -42,8 +47,9 @@ class Scan:
     addresses: U8
     """Of functions without a place in the code space."""
     regions: U4
-    """Local ids, as of comms."""
+    """Local ids, as of comms and handles."""
     comms: U4
+    handles: U4
     first_ticks: int
     last_ticks: int
 
@@ -72,7 +78,17 @@ class Maps:
     """By local id: added to peer and root (inter-communicators); empty: 0."""
     metrics: U4 = field(default_factory=_empty4)
     """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
-    metric_types: np.ndarray[Any, np.dtype[np.uint8]] = field(default_factory=lambda: np.empty(0, np.uint8))
+    metric_types: U1 = field(default_factory=_empty1)
+    windows: U4 = field(default_factory=_empty4)
+    """By local id, as the next three; events of what is not mapped are left out, and counted."""
+    window_peer_offset: U4 = field(default_factory=_empty4)
+    """As of communicators."""
+    rank_groups: U4 = field(default_factory=_empty4)
+    files: U4 = field(default_factory=_empty4)
+    handles: U4 = field(default_factory=_empty4)
+    attributes: U4 = field(default_factory=_empty4)
+    """By local id; attribute_types has OTF2's types."""
+    attribute_types: U1 = field(default_factory=_empty1)
 
 
 @dataclass
@@ -228,15 +244,15 @@ class Kernel:
                     (found.addresses, found.naddresses),
                     (found.regions, found.nregions),
                     (found.comms, found.ncomms),
+                    (found.handles, found.nhandles),
                 )
             ]
             first, last = int(found.first_ticks), int(found.last_ticks)
         finally:
             self._library.vt_kernel_scan_free(ctypes.byref(found))
-        functions, addresses, regions, comms = lists
-        return Scan(
-            functions.astype(np.uint32), addresses, regions.astype(np.uint32), comms.astype(np.uint32), first, last
-        )
+        functions, addresses, *ids = lists
+        regions, comms, handles = (array.astype(np.uint32) for array in ids)
+        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last)
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _u8, _u32, _u64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64
 _pointer = ctypes.c_void_p
 _pu64 = ctypes.POINTER(ctypes.c_uint64)
-EVENT_KINDS = 19
+EVENT_KINDS = 50
 
 
 class Error(ctypes.Structure):
@@ -30,8 +30,8 @@ class Found(ctypes.Structure):
     """struct vt_scan"""
 
     _fields_ = [
-        ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64),
-        ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64),
+        ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64), ("handles", _pu64),
+        ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nhandles", _u64),
         ("first_ticks", _u64), ("last_ticks", _u64),
     ]  # fmt: skip
 
@@ -52,23 +52,31 @@ class MapPointers(ctypes.Structure):
     _fields_ = [
         ("function_offsets", _pointer), ("function_regions", _pointer), ("addresses", _pointer),
         ("address_regions", _pointer), ("regions", _pointer), ("comms", _pointer), ("comm_peer_offset", _pointer),
-        ("metrics", _pointer), ("metric_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
+        ("metrics", _pointer), ("metric_types", _pointer), ("windows", _pointer), ("window_peer_offset", _pointer),
+        ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("attributes", _pointer),
+        ("attribute_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
+        ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nattributes", _u64),
         ("nknots", _u64), ("unknown_region", _u32), ("unused", _u32),
     ]  # fmt: skip
 
     def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
         """Points at the arrays of maps; returns what must stay alive meanwhile. Raises ValueError for bad lengths."""
-        offsets = maps.comm_peer_offset if len(maps.comm_peer_offset) else np.zeros(len(maps.comms), np.uint32)
+        comm_offsets = _offsets(maps.comm_peer_offset, maps.comms)
+        window_offsets = _offsets(maps.window_peer_offset, maps.windows)
         pairs: list[tuple[str, Any, str, str, Any]] = [
             ("function_offsets", maps.function_offsets, "nfunctions", "function_regions", maps.function_regions),
             ("addresses", maps.addresses, "naddresses", "address_regions", maps.address_regions),
-            ("comms", maps.comms, "ncomms", "comm_peer_offset", offsets),
+            ("comms", maps.comms, "ncomms", "comm_peer_offset", comm_offsets),
             ("metrics", maps.metrics, "nmetrics", "metric_types", maps.metric_types),
+            ("windows", maps.windows, "nwindows", "window_peer_offset", window_offsets),
+            ("attributes", maps.attributes, "nattributes", "attribute_types", maps.attribute_types),
             ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
-            ("regions", maps.regions, "nregions", "", None),
         ]
-        types = {"addresses": np.uint64, "knot_ticks": np.uint64, "knot_ns": np.uint64, "metric_types": np.uint8}
+        alone = ("regions", "rank_groups", "files", "handles")
+        pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
+        types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns"), np.uint64)
+        types |= dict.fromkeys(("metric_types", "attribute_types"), np.uint8)
         keep = []
         for first, values, count, second, others in pairs:
             setattr(self, count, len(values))
@@ -81,6 +89,11 @@ class MapPointers(ctypes.Structure):
                 setattr(self, name, keep[-1].ctypes.data)
         self.unknown_region = maps.unknown_region
         return keep
+
+
+def _offsets(offsets: np.ndarray[Any, Any], ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """None at all stands for 0."""
+    return offsets if len(offsets) else np.zeros(len(ids), np.uint32)
 
 
 def load(otf2: str) -> ctypes.CDLL:

@@ -133,6 +133,8 @@ class ProcessDefinitions:
     attributes: dict[int, Attribute] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
     handles: dict[int, Handle] = field(default_factory=dict)
+    inherited: set[int] = field(default_factory=set)
+    """Handles that are its parent's: they were open when the process began."""
     windows: dict[int, Window] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[Ranks]] = field(default_factory=dict)
@@ -143,6 +145,8 @@ _U8, _U32, _U64 = range(1 << 8), range(1 << 32), range(1 << 64)
 _INT = range(-(1 << 63), 1 << 64)
 _TEXT = (str, None)
 _PROPERTY = (str, (str, list))
+_SOME_ID, _ACCESS, _STATUS = (_ID, None), (range(5), None), (range(1 << 9), None)
+_HANDLE = (_ID, str, _SOME_ID, range(1, 4), range(1 << 2), _SOME_ID, _SOME_ID, _ACCESS, _STATUS)
 _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["PROPERTY"]: _PROPERTY,
     DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32, _TEXT),
@@ -155,9 +159,9 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p"), bool),
     DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
     DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
-    DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, _U8),
+    DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, range(26)),
     DEFINITIONS["IO_FILE"]: (_ID, str),
-    DEFINITIONS["IO_HANDLE"]: (_ID, str, (_ID, None), _U8, _U32, (_ID, None), (_ID, None), (_U8, None), (_U32, None)),
+    DEFINITIONS["IO_HANDLE"]: _HANDLE,
     DEFINITIONS["RMA_WIN"]: (_ID, _ID, _U32),
     DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
     DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
@@ -246,6 +250,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.metrics = parent.metrics | child.metrics
     child.attributes = parent.attributes | child.attributes
     child.files = parent.files | child.files
+    child.inherited = parent.handles.keys() - child.handles.keys()
     child.handles = parent.handles | child.handles
     child.windows = parent.windows | child.windows
     child.window_names = parent.window_names | child.window_names

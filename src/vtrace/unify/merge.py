@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from vtrace.io.archive import Definitions, Location, LocationGroup, Metric, Region, SystemNode
+from vtrace.io.archive import Attribute, Definitions, Location, LocationGroup, Metric, Region, SystemNode
+from vtrace.unify import definitions as own_definitions
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Place, Symbols, places
 
@@ -18,6 +19,7 @@ UNDEFINED = 0xFFFFFFFF
 _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 Ids = npt.NDArray[np.uint32]
+Types = npt.NDArray[np.uint8]
 
 
 def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
@@ -33,9 +35,9 @@ def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
         if process.world and process.rank is not None:
             process.index = index
             index += 1
-        node = nodes[process.head.host]
+        process.node = nodes[process.head.host]
         group = len(definitions.groups)
-        definitions.groups.append(LocationGroup(_process_name(process), node))
+        definitions.groups.append(LocationGroup(_process_name(process), process.node))
         process.first = len(definitions.locations)
         for number in process.locations:
             name = process.definitions.locations.get(number) or (f"Thread {number}" if number else "Master thread")
@@ -97,13 +99,12 @@ def _union(arrays: Sequence[npt.NDArray[np.generic]], kind: type[np.unsignedinte
 
 
 def _named_regions(process: Process, merged: Regions) -> Ids:
-    regions = process.definitions.regions
-    table = np.full(max(regions, default=0) + 1, UNDEFINED, np.uint32)
-    for local, region in sorted(regions.items()):
+    numbers = {}
+    for local, region in sorted(process.definitions.regions.items()):
         name, paradigm, role, file, line, description = region
-        global_ = Region(name, name, description or "", role, paradigm, file, line)
-        table[local] = merged.number(region, global_)
-    return table
+        known = Region(name, name, description or "", role, paradigm, file, line)
+        numbers[local] = merged.number(region, known)
+    return table(numbers)
 
 
 def _function(merged: Regions, symbols: Symbols, place: Place) -> int:
@@ -114,19 +115,39 @@ def _function(merged: Regions, symbols: Symbols, place: Place) -> int:
 _TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
 
 
-def merge_metrics(processes: Sequence[Process]) -> tuple[list[Metric], list[tuple[Ids, npt.NDArray[np.uint8]]]]:
+def merge_metrics(processes: Sequence[Process]) -> tuple[list[Metric], list[tuple[Ids, Types]]]:
     """Merges equal metrics of all processes; for each process the OTF2 ids and OTF2 types by its own ids."""
-    numbers: dict[object, int] = {}
-    merged: list[Metric] = []
+    numbers: dict[own_definitions.Metric, int] = {}
     maps = []
     for process in processes:
         own = process.definitions.metrics
-        size = max(own, default=-1) + 1
-        ids, types = np.full(size, UNDEFINED, np.uint32), np.zeros(size, np.uint8)
-        for local, metric in sorted(own.items()):
-            if metric not in numbers:
-                numbers[metric] = len(merged)
-                merged.append(Metric(metric.name, "", metric.unit, metric.type, metric.mode == "a"))
-            ids[local], types[local] = numbers[metric], _TYPES[metric.type]
-        maps.append((ids, types))
-    return merged, maps
+        ids = {local: numbers.setdefault(metric, len(numbers)) for local, metric in sorted(own.items())}
+        maps.append((table(ids), types({local: _TYPES[metric.type] for local, metric in own.items()})))
+    return [Metric(m.name, "", m.unit, m.type, m.mode == "a") for m in numbers], maps
+
+
+_ATTRIBUTE_TYPES = {*range(1, 11), 14, 17, 19, 23, 24}
+"""Numbers of OTF2_Type; references to regions, communicators, windows, I/O files and I/O handles."""
+
+
+def merge_attributes(processes: Sequence[Process]) -> tuple[list[Attribute], list[tuple[Ids, Types]]]:
+    """The same for attributes. One whose type the kernel does not know is left out."""
+    numbers: dict[own_definitions.Attribute, int] = {}
+    maps = []
+    for process in processes:
+        own = {local: a for local, a in sorted(process.definitions.attributes.items()) if a.type in _ATTRIBUTE_TYPES}
+        ids = {local: numbers.setdefault(attribute, len(numbers)) for local, attribute in own.items()}
+        maps.append((table(ids), types({local: attribute.type for local, attribute in own.items()})))
+    return [Attribute(*attribute) for attribute in numbers], maps
+
+
+def table(numbers: Mapping[int, int]) -> Ids:
+    """Numbers by their key; UNDEFINED where there is none."""
+    found = np.full(max(numbers, default=-1) + 1, UNDEFINED, np.uint32)
+    found[list(numbers.keys())] = list(numbers.values())
+    return found
+
+
+def types(numbers: Mapping[int, int]) -> Types:
+    """Numbers of types by their key."""
+    return np.where(table(numbers) == UNDEFINED, 0, table(numbers)).astype(np.uint8)

@@ -13,7 +13,7 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
 from vtrace.io.local import FileHead, Stream, open_local, streams
-from vtrace.io.records import CLASS_ALL, CLASS_NEW_CODE, DEFINITION_DATA, EVENTS
+from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, DEFINITION_DATA, EVENTS
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
 
@@ -48,6 +48,8 @@ class Process:
 
     index: int | None = None
     """Place among all MPI processes."""
+    node: int = 0
+    """System node of its host."""
     first: int = 0
     """OTF2 location of the main thread; those of the other threads follow."""
     curve: Curve | None = None
@@ -142,9 +144,10 @@ class Process:
         return arrays
 
     def _scan(self, kernel: Kernel, stream: Stream, salvage: bool) -> Scan:
+        classes = CLASS_NEW_CODE | (CLASS_IO if self.head.forked else 0)
         if not salvage:
             self._refuse(stream)
-            return kernel.scan(stream, CLASS_NEW_CODE)
+            return kernel.scan(stream, classes)
         self.problems += stream.problems
         for i in range(len(stream.index)):
             try:
@@ -154,7 +157,7 @@ class Process:
                 self.usable[stream.location] = i
                 stream = replace(stream, index=stream.index[:i])
                 break
-        return kernel.scan(stream, CLASS_NEW_CODE)
+        return kernel.scan(stream, classes)
 
     def _refuse(self, stream: Stream) -> None:
         if stream.problems:

@@ -14,17 +14,16 @@ from vtrace import __version__
 from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions
-from vtrace.io.kernel import Kernel, Maps
+from vtrace.io.kernel import Kernel
 from vtrace.unify import account
 from vtrace.unify.account import Row
 from vtrace.unify.clocks import curves
-from vtrace.unify.communicators import merge
 from vtrace.unify.definitions import inherit
 from vtrace.unify.find import Run, find_run, kin, ranges, several
-from vtrace.unify.merge import add_system, merge_metrics, merge_regions
+from vtrace.unify.merge import add_system
 from vtrace.unify.output import Output, archive_path, check_free
 from vtrace.unify.process import Process
-from vtrace.unify.symbols import Symbols
+from vtrace.unify.tables import map_ids
 
 Item = TypeVar("Item")
 
@@ -72,7 +71,7 @@ def unify(request: Request, console: Console) -> Written:
     definitions = Definitions(creator=f"vtrace {__version__}")
     add_system(definitions, run.processes)
     zero = _map_times(run.processes, definitions, console)
-    _map_ids(run.processes, definitions, zero, console)
+    map_ids(run.processes, definitions, zero, console)
     with Output(output) as out:
         rows = _second_pass(out, run, kernel, request, console)
         _complete(definitions, run, rows)
@@ -151,32 +150,6 @@ def _map_times(processes: Sequence[Process], definitions: Definitions, console: 
     zero = min(curve.at(process.source().first) for process, curve in zip(present, found, strict=True))
     definitions.realtime = zero
     return zero
-
-
-def _map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, console: Console) -> None:
-    """Merges regions and communicators, and gives each process the tables for the kernel."""
-    symbols = Symbols(max(process.head.start for process in processes))
-    console.detail("looking up the names of functions")
-    definitions.regions, regions = merge_regions(processes, symbols)
-    for text in symbols.warnings:
-        console.warn(text)
-    comms = merge(processes, [process.first for process in processes if process.index is not None])
-    definitions.comm_groups, definitions.comms = comms.groups, comms.comms
-    if comms.incomplete:
-        console.warn(f"not all members are known of {', '.join(comms.incomplete[:4])}: others stand in their places")
-    definitions.metrics, metrics = merge_metrics(processes)
-    tables = zip(processes, regions, comms.ids, comms.peer_offsets, metrics, strict=True)
-    for process, region, ids, offsets, (metric_ids, metric_types) in tables:
-        if process.curve is None:
-            continue
-        source = process.source()
-        ticks, ns = process.curve.knots(zero, source.first, source.last)
-        process.maps = Maps(
-            function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,
-            address_regions=region.address_regions, regions=region.regions, comms=ids, comm_peer_offset=offsets,
-            unknown_region=len(definitions.regions) - 1, knot_ticks=ticks, knot_ns=ns, metrics=metric_ids,
-            metric_types=metric_types,
-        )  # fmt: skip
 
 
 def _second_pass(out: Output, run: Run, kernel: Kernel, request: Request, console: Console) -> list[Row]:

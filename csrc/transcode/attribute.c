@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values that stand with an event: libotf2 takes a list of them with it. */
+#include "pass.h"
+
+static int32_t add_number(OTF2_AttributeList *list, uint32_t id, uint8_t type, uint64_t value)
+{
+    union {
+        uint64_t word;
+        float low;
+        double whole;
+    } real = {value};
+    switch (type) {
+    case VT_OTF2_TYPE_UINT8: return vt_otf2.AttributeList_AddUint8(list, id, (uint8_t)value);
+    case VT_OTF2_TYPE_UINT16: return vt_otf2.AttributeList_AddUint16(list, id, (uint16_t)value);
+    case VT_OTF2_TYPE_UINT32: return vt_otf2.AttributeList_AddUint32(list, id, (uint32_t)value);
+    case VT_OTF2_TYPE_UINT64: return vt_otf2.AttributeList_AddUint64(list, id, value);
+    case VT_OTF2_TYPE_INT8: return vt_otf2.AttributeList_AddInt8(list, id, (int8_t)value);
+    case VT_OTF2_TYPE_INT16: return vt_otf2.AttributeList_AddInt16(list, id, (int16_t)value);
+    case VT_OTF2_TYPE_INT32: return vt_otf2.AttributeList_AddInt32(list, id, (int32_t)value);
+    case VT_OTF2_TYPE_INT64: return vt_otf2.AttributeList_AddInt64(list, id, (int64_t)value);
+    case VT_OTF2_TYPE_FLOAT: return vt_otf2.AttributeList_AddFloat(list, id, real.low);
+    default: return vt_otf2.AttributeList_AddDouble(list, id, real.whole);
+    }
+}
+
+static int32_t add_reference(OTF2_AttributeList *list, uint32_t id, uint8_t type, uint32_t global)
+{
+    switch (type) {
+    case VT_OTF2_TYPE_REGION: return vt_otf2.AttributeList_AddRegionRef(list, id, global);
+    case VT_OTF2_TYPE_COMM: return vt_otf2.AttributeList_AddCommRef(list, id, global);
+    case VT_OTF2_TYPE_RMA_WIN: return vt_otf2.AttributeList_AddRmaWinRef(list, id, global);
+    case VT_OTF2_TYPE_IO_FILE: return vt_otf2.AttributeList_AddIoFileRef(list, id, global);
+    default: return vt_otf2.AttributeList_AddIoHandleRef(list, id, global);
+    }
+}
+
+/* The OTF2 id that a value of this type refers to. */
+static uint32_t referred(struct pass *p, uint8_t type, uint64_t id)
+{
+    const struct vt_maps *m = p->maps;
+    switch (type) {
+    case VT_OTF2_TYPE_REGION: return mapped(p, m->regions, m->nregions, id);
+    case VT_OTF2_TYPE_COMM: return mapped(p, m->comms, m->ncomms, id);
+    case VT_OTF2_TYPE_RMA_WIN: return mapped(p, m->windows, m->nwindows, id);
+    case VT_OTF2_TYPE_IO_FILE: return mapped(p, m->files, m->nfiles, id);
+    case VT_OTF2_TYPE_IO_HANDLE: return mapped(p, m->handles, m->nhandles, id);
+    default: return mapped(p, NULL, 0, id);
+    }
+}
+
+/* Whether the next event may get it: libotf2 takes each attribute once. */
+static int free_for(struct pass *p, uint32_t id)
+{
+    for (uint32_t i = 0; i < p->nattributes; i++)
+        if (p->attribute_ids[i] == id) return 0;
+    return p->nattributes < ATTRIBUTES_MAX;
+}
+
+int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
+{
+    uint32_t id = mapped(p, p->maps->attributes, p->maps->nattributes, VT_ID(what)), global = 0;
+    if (id == VT_UNMAPPED) return VT_OK;
+    uint8_t type = p->maps->attribute_types[VT_ID(what)];
+    int number = type >= VT_OTF2_TYPE_UINT8 && type <= VT_OTF2_TYPE_DOUBLE;
+    if (!number) global = referred(p, type, value);
+    if (global == VT_UNMAPPED) return VT_OK;
+    if (!free_for(p, id)) {
+        p->result->unmapped++;
+        return VT_OK;
+    }
+    if (!p->list) p->list = vt_otf2.AttributeList_New();
+    if (!p->list) return VT_NO_MEMORY;
+    p->attributes = p->list;
+    p->attribute_ids[p->nattributes++] = id;
+    int32_t code = number ? add_number(p->list, id, type, value) : add_reference(p->list, id, type, global);
+    return code ? vt_refused(p->error, code) : VT_OK;
+}
+
+void vt_attributes_end(struct pass *p)
+{
+    if (p->attributes) vt_otf2.AttributeList_RemoveAllAttributes(p->list);
+    p->attributes = NULL;
+    p->nattributes = 0;
+}

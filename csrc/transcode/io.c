@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of I/O. Whether a handle is open is not looked at: what was lost may have opened it. */
+#include "pass.h"
+
+#define CREATION_FLAGS (2 * VT_OTF2_IO_CREATION_FLAG_UNIQUE - 1) /* all bits that have a meaning */
+#define STATUS_FLAGS (2 * VT_OTF2_IO_STATUS_FLAG_DELETE_ON_CLOSE - 1)
+#define OPERATION_FLAGS (2 * VT_OTF2_IO_OPERATION_FLAG_COLLECTIVE - 1)
+
+/* Numbers that readers of OTF2 have a name for; w: the payload. */
+static int good(struct pass *p, uint32_t kind, const uint64_t *w)
+{
+    uint64_t low = kind == VT_K_IO_DESTROY ? 0 : w[0] & UINT32_MAX, high = kind == VT_K_IO_DESTROY ? 0 : w[0] >> 32;
+    int fine = 1;
+    if (kind == VT_K_IO_CREATE)
+        fine = low <= VT_OTF2_IO_ACCESS_MODE_SEARCH_ONLY && high <= CREATION_FLAGS && w[1] <= STATUS_FLAGS;
+    else if (kind == VT_K_IO_DUPLICATE) fine = high <= STATUS_FLAGS;
+    else if (kind == VT_K_IO_SEEK) fine = w[1] <= VT_OTF2_IO_SEEK_HOLE;
+    else if (kind == VT_K_IO_STATUS) fine = w[0] <= STATUS_FLAGS;
+    else if (kind == VT_K_IO_DELETE) fine = w[0] >= VT_IO_POSIX && w[0] <= VT_IO_MPI;
+    else if (kind == VT_K_IO_BEGIN) fine = low <= VT_OTF2_IO_OPERATION_MODE_FLUSH && high <= OPERATION_FLAGS;
+    else if (kind >= VT_K_IO_ACQUIRE_LOCK) fine = w[0] <= VT_OTF2_LOCK_SHARED;
+    if (!fine) vt_fail(p->error, VT_BAD_DATA, "unknown mode, type or flag of I/O");
+    return fine;
+}
+
+static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle, const uint64_t *w)
+{
+    switch (kind) {
+    case VT_K_IO_BEGIN:
+        return WRITE(p, IoOperationBegin, t, handle, (uint8_t)w[0], (uint32_t)(w[0] >> 32), w[1], w[2]);
+    case VT_K_IO_ISSUED: return WRITE(p, IoOperationIssued, t, handle, w[0]);
+    case VT_K_IO_TEST: return WRITE(p, IoOperationTest, t, handle, w[0]);
+    case VT_K_IO_COMPLETE: return WRITE(p, IoOperationComplete, t, handle, w[0], w[1]);
+    case VT_K_IO_CANCELLED: return WRITE(p, IoOperationCancelled, t, handle, w[0]);
+    case VT_K_IO_ACQUIRE_LOCK: return WRITE(p, IoAcquireLock, t, handle, (uint8_t)w[0]);
+    case VT_K_IO_RELEASE_LOCK: return WRITE(p, IoReleaseLock, t, handle, (uint8_t)w[0]);
+    default: return WRITE(p, IoTryLock, t, handle, (uint8_t)w[0]);
+    }
+}
+
+static int duplicate(struct pass *p, uint64_t t, uint32_t old, const uint64_t *w)
+{
+    uint32_t handle = mapped(p, p->maps->handles, p->maps->nhandles, (uint32_t)w[0]);
+    return handle == VT_UNMAPPED ? VT_OK : WRITE(p, IoDuplicateHandle, t, old, handle, (uint32_t)(w[0] >> 32));
+}
+
+int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    uint32_t kind = VT_KIND(what), id = VT_ID(what);
+    if (!good(p, kind, w)) return VT_BAD_DATA;
+    if (kind == VT_K_IO_DELETE) {
+        uint32_t file = mapped(p, p->maps->files, p->maps->nfiles, id);
+        /* The archive has all paradigms, in their order. */
+        return file == VT_UNMAPPED ? VT_OK : WRITE(p, IoDeleteFile, t, (uint8_t)(w[0] - VT_IO_POSIX), file);
+    }
+    uint32_t handle = mapped(p, p->maps->handles, p->maps->nhandles, id);
+    if (handle == VT_UNMAPPED) return VT_OK;
+    switch (kind) {
+    case VT_K_IO_CREATE:
+        return WRITE(p, IoCreateHandle, t, handle, (uint8_t)w[0], (uint32_t)(w[0] >> 32), (uint32_t)w[1]);
+    case VT_K_IO_DESTROY: return WRITE(p, IoDestroyHandle, t, handle);
+    case VT_K_IO_DUPLICATE: return duplicate(p, t, handle, w);
+    case VT_K_IO_SEEK: return WRITE(p, IoSeek, t, handle, (int64_t)w[0], (uint8_t)w[1], w[2]);
+    case VT_K_IO_STATUS: return WRITE(p, IoChangeStatusFlags, t, handle, (uint32_t)w[0]);
+    default: return operation(p, t, kind, handle, w);
+    }
+}

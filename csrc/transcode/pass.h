@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the second pass share: where it stands at one location, and how it writes an event. */
+#ifndef VT_PASS_H
+#define VT_PASS_H
+
+#include "times.h"
+#include "transcode.h"
+
+/* What was entered: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
+#define ENTER_KEY (1ull << 32)
+#define ADDRESS_KEY VT_OPEN_ADDRESS
+
+#define ATTRIBUTES_MAX 32u /* of one event */
+
+struct frame {
+    uint64_t key;
+    uint32_t region;
+};
+
+struct pass {
+    void *writer;
+    OTF2_AttributeList *attributes; /* of the next event; NULL: none */
+    const struct vt_maps *maps;
+    struct vt_transcoded *result;
+    struct vt_error *error;
+    struct vt_times times;
+    uint64_t ticks, last; /* last: time of the newest event */
+    struct frame *frames;
+    uint32_t depth, capacity;
+    uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
+    unsigned shift;
+    int off, started;
+    uint64_t off_since, credit;
+    OTF2_AttributeList *list; /* what attributes points to when there are some */
+    uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
+};
+
+static inline int done(struct pass *p, enum vt_event event, int32_t code)
+{
+    if (__builtin_expect(code == 0, 1)) {
+        if (__builtin_expect(!p->started, 0)) p->result->first_ns = p->last;
+        p->started = 1;
+        p->result->counts[event]++;
+        return VT_OK;
+    }
+    return vt_refused(p->error, code);
+}
+
+/* Writes an event with a list of attributes, or with those of p; its time and what follows are the arguments. */
+#define WRITE_WITH(p, list, event, ...)                                                                               \
+    done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))
+#define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
+
+/* The OTF2 id of a local one; VT_UNMAPPED is counted: readers stand no event that refers to nothing. */
+static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size, uint64_t id)
+{
+    uint32_t global = id < size ? map[id] : VT_UNMAPPED;
+    p->result->unmapped += global == VT_UNMAPPED;
+    return global;
+}
+
+/* A rank in a communicator whose ranks stand at an offset in OTF2's. */
+static inline uint32_t shifted(uint32_t rank, uint32_t offset)
+{
+    /* From there on: this group, self, none (all). */
+    return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
+}
+
+/* Keeps a value for the next event. */
+int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
+/* Forgets what was kept. */
+void vt_attributes_end(struct pass *p);
+/* Events of one-sided communication and of I/O. w: the payload. */
+int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+
+#endif

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files and their handles of all processes become OTF2's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vtrace.io.archive import IoFile, IoHandle
+from vtrace.io.records import IO_PARADIGMS
+from vtrace.unify.definitions import Handle
+from vtrace.unify.merge import UNDEFINED, Ids, table
+from vtrace.unify.process import Process
+
+_MACHINE = 0
+"""System node above all hosts."""
+_PRE_CREATED, _READ_WRITE, _NO_STATUS = 1, 2, 0
+"""OTF2_IO_HANDLE_FLAG_PRE_CREATED, OTF2_IO_ACCESS_MODE_READ_WRITE, OTF2_IO_STATUS_FLAG_NONE."""
+
+
+@dataclass
+class Files:
+    """file_ids and handle_ids are per process, indexed by its own ids."""
+
+    files: list[IoFile] = field(default_factory=list)
+    handles: list[IoHandle] = field(default_factory=list)
+    file_ids: list[Ids] = field(default_factory=list)
+    handle_ids: list[Ids] = field(default_factory=list)
+
+
+def merge_files(processes: Sequence[Process], comms: Sequence[Ids]) -> Files:
+    """Equal paths on a host are one file; each process has handles of its own.
+
+    comms: the OTF2 id of each communicator, per process by its own ids.
+    """
+    result = Files()
+    shared = _shared(processes)
+    numbers: dict[tuple[str, int], int] = {}
+    for process, comm_ids in zip(processes, comms, strict=True):
+        own = {}
+        for local, path in sorted(process.definitions.files.items()):
+            own[local] = numbers.setdefault((path, _MACHINE if path in shared else process.node), len(numbers))
+        result.file_ids.append(table(own))
+        result.handle_ids.append(_add_handles(process, own, comm_ids, result.handles))
+    result.files = [IoFile(path, node) for path, node in numbers]
+    return result
+
+
+def _shared(processes: Sequence[Process]) -> set[str]:
+    """Paths that MPI has opened on more than one host: they must lie on a file system that all of these see.
+
+    Score-P, too, puts a file on a shared file system below the machine and any other one below its host.
+    """
+    nodes = defaultdict(set)
+    for process in processes:
+        known = process.definitions
+        for handle in known.handles.values():
+            if handle.paradigm == IO_PARADIGMS["MPI"] and handle.file in known.files:
+                nodes[known.files[handle.file]].add(process.node)
+    return {path for path, hosts in nodes.items() if len(hosts) > 1}
+
+
+def _add_handles(process: Process, files: dict[int, int], comms: Ids, handles: list[IoHandle]) -> Ids:
+    """A forked child has handles of its own for those of its parent that it uses: to it they were open at its begin."""
+    numbers: dict[int, int] = {}
+    wanted = _wanted(process)
+    for local, handle in sorted(process.definitions.handles.items()):
+        if local not in wanted:
+            continue
+        state = None
+        if handle.flags & _PRE_CREATED or local in process.definitions.inherited:
+            state = (_READ_WRITE if handle.access is None else handle.access, handle.status or _NO_STATUS)
+        comm = int(comms[handle.comm]) if handle.comm is not None and handle.comm < len(comms) else UNDEFINED
+        numbers[local] = len(handles)
+        handles.append(
+            IoHandle(
+                handle.name, files.get(-1 if handle.file is None else handle.file), handle.paradigm - 1,
+                handle.flags | (_PRE_CREATED if state else 0), None if comm == UNDEFINED else comm,
+                numbers.get(-1 if handle.parent is None else handle.parent), state,
+            )
+        )  # fmt: skip
+    return table(numbers)
+
+
+def _wanted(process: Process) -> set[int]:
+    """Its own handles, and those it inherited that its events name, with what these stand on."""
+    known: dict[int, Handle] = process.definitions.handles
+    wanted = known.keys() - process.definitions.inherited
+    more = {int(local) for scan in process.scans.values() for local in scan.handles} & known.keys()
+    while more - wanted:
+        wanted |= more
+        more = {p for local in more if (p := known[local].parent) is not None} & known.keys()
+    return wanted
