@@ -66,6 +66,10 @@ int vt_shares_memory(void);
 /* The runtime's vfork, for shims that are preloaded: their libvtrace.so.1 comes behind libc, and its vfork is not called. */
 int vt_vfork(void);
 
+/* Switches the recording of this process off (0) and on. Regions entered while it was off and still open are entered
+   when it goes on; those left meanwhile are left.                                                                    */
+void vt_switch(int on);
+
 /* ---- Definitions ---- */
 enum vt_id {
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,

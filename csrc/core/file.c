@@ -151,7 +151,7 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     struct stat s;
     uint64_t mask;
     vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
-    path_of(l->scratch.path, vt_process.head.rank, l->number, content);
+    path_of(l->scratch.path, vt_process.name_rank, l->number, content);
     int old = l->files & 1u << content;
     long fd = old ? vt_open(l->scratch.path, O_WRONLY, 0) : create(&l->scratch, l->number, content);
     vt_unlock(&vt_process.naming, &mask);
@@ -225,7 +225,7 @@ void vt_file_start(void)
 {
     uint64_t mask;
     vt_lock(&vt_process.naming, &mask);
-    path_of(vt_scratch.path, vt_process.head.rank, 0, VT_DEFINITIONS);
+    path_of(vt_scratch.path, vt_process.name_rank, 0, VT_DEFINITIONS);
     long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
     if (fd >= 0) VT_SYS1(close, fd);
     vt_unlock(&vt_process.naming, &mask);
@@ -240,7 +240,7 @@ void vt_file_rename(struct vt_location *l, uint32_t old_rank)
         int started = content == VT_DEFINITIONS && !number;
         if (!started && !(l && l->files & 1u << content)) continue;
         path_of(scratch->other, old_rank, number, content);
-        path_of(scratch->path, vt_process.head.rank, number, content);
+        path_of(scratch->path, vt_process.name_rank, number, content);
         long r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
         if (r < 0) { /* not there: it could not be made, and is tried anew */
             if (l) l->files &= ~(1u << content);

@@ -151,7 +151,8 @@ enum vt_definition {
     VT_D_MODULE_END = 4,   /* slot, ticks: unloaded */
     VT_D_COMM = 5,         /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,
                               size of the remote group or 0 */
-    VT_D_COMM_MEMBERS = 6, /* id, side (0 local, 1 remote), first index, world id, ranks in that world (bin of u32) */
+    VT_D_COMM_MEMBERS = 6, /* id, side (0 local, 1 remote), first index, world id, ranks in that world (bin of u32), or
+                              0xffffffff for a member of another world; of equal hashes only once, of a DUP never */
     VT_D_COMM_NAME = 7,    /* id, name */
     VT_D_LOCATION = 8,     /* number, kernel thread id, name or nil, ticks of its first event */
     VT_D_METRIC = 9,       /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point), per process (bool) */
@@ -170,11 +171,15 @@ enum vt_definition {
 
 /* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
    and count agree. count: for kinds that are collective over the parent the number of such calls on it before,
-   else the number of earlier communicators of equal (kind, parent, tag, hash).                                    */
+   else the number of earlier communicators of equal (kind, parent, tag, hash). Where members belong to several worlds
+   nobody knows all of them, and hash is of their ranks in the parent. SPAWN: tag names the call, which the children
+   know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
+   two sides, with equal tags, belong together in the order of these times.                                            */
 enum vt_comm_kind {
     VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
     VT_COMM_CREATE_GROUP = 6, VT_COMM_CART = 7, VT_COMM_CART_SUB = 8, VT_COMM_GRAPH = 9,
     VT_COMM_INTER_CREATE = 10, VT_COMM_INTER_MERGE = 11, VT_COMM_OTHER = 12,
+    VT_COMM_FROM_GROUP = 13, VT_COMM_SPAWN = 14, VT_COMM_CONNECT = 15,
 };
 
 /* ---- Clock ---- */

@@ -15,6 +15,7 @@
 #define VT_PAGE 4096u
 #define VT_MAX_LOCATIONS 65536u
 #define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
+#define VT_MISSED 128u /* open regions that are entered anew when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
 
 #define VT_PATH 1024
@@ -57,6 +58,9 @@ struct vt_location {
     uint32_t lost_why, unwritten;                    /* unwritten: bits like files, a write failed, the buffer must stay */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
 
+    uint32_t off, nmissed;       /* recording is switched off; regions entered since then, and the outermost of them */
+    uint64_t missed[VT_MISSED];
+
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
@@ -84,7 +88,10 @@ struct vt_process {
     _Atomic uint32_t locations;
     _Atomic uint64_t ids[VT_IDS];
     _Atomic uint64_t lost;    /* by threads that have no location */
-    int named;                /* its files bear a rank's name */
+    int named;                /* it has its rank */
+    uint32_t name_rank;       /* the rank in its files' names; VT_NO_RANK also in a world that another process started */
+    _Atomic uint32_t off;     /* recording is switched off */
+    _Atomic uint64_t switched; /* ticks: when that changed last */
 };
 
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
@@ -133,8 +140,12 @@ void vt_location_unlock(struct vt_location *l);
 void vt_location_mend(struct vt_location *l);
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
+void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
 void vt_chunk_finish(struct vt_location *l);
 unsigned vt_events_in(const uint64_t *words, unsigned n);
+
+/* switch.c: off and on */
+int vt_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy; 0: not recorded */
 
 /* replay.c: what the records of a chunk leave open */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);

@@ -76,7 +76,7 @@ static void new_head(void)
     h->content = VT_DEFINITIONS;
     h->clock = (uint8_t)vt_clock_choose();
     h->head_bytes = VT_FILE_HEAD;
-    h->rank = VT_NO_RANK;
+    h->rank = vt_process.name_rank = VT_NO_RANK;
     h->pid = (uint32_t)VT_SYS0(getpid);
     h->pair = vt_clock_measure();
     h->start = h->pair.real;
@@ -245,10 +245,10 @@ uint64_t vt_random(void)
 }
 
 /* The files that exist under the old name follow. No location may write meanwhile: it would look for the new name. */
-static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const uint8_t *run)
+static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uint64_t world, const uint8_t *run)
 {
     struct vt_file *h = &vt_process.head;
-    uint32_t n = atomic_load(&vt_process.locations), old = h->rank, me = (uint32_t)VT_SYS0(gettid);
+    uint32_t n = atomic_load(&vt_process.locations), old = vt_process.name_rank, me = (uint32_t)VT_SYS0(gettid);
     uint64_t mask, inner;
     vt_hold_signals(&mask);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
@@ -257,6 +257,7 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
     }
     vt_lock(&vt_process.naming, &inner);
     h->rank = rank;
+    vt_process.name_rank = name_rank;
     h->world_size = world_size;
     h->world = world;
     memcpy(h->run, run, sizeof h->run);
@@ -277,9 +278,18 @@ static void set_rank(uint32_t rank, uint32_t world_size, uint64_t world, const u
     vt_release_signals(&mask);
 }
 
+/* Whether this process, or the image that it had before an exec, is the first of its run. */
+static int is_first(void)
+{
+    const struct vt_file *h = &vt_process.head;
+    return !h->parent_start || (h->parent_pid == h->pid && !h->forked);
+}
+
+/* The names with ranks are those of the run's first world: not of one that a process of this run started. */
 void vt_set_world(const struct vt_world *w)
 {
-    if (vt_location_of_thread(0) && !vt_process.named) set_rank(w->rank, w->world_size, w->world, w->run);
+    if (!vt_location_of_thread(0) || vt_process.named) return;
+    set_rank(w->rank, is_first() ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
 }
 
 static void define_end(struct vt_location *l)
@@ -363,7 +373,7 @@ static int complete_all(int last)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) all &= complete(l, last);
     }
-    if (!vt_process.head.rank) vt_file_uctl();
+    if (!vt_process.name_rank) vt_file_uctl();
     return all;
 }
 
@@ -415,13 +425,6 @@ static void say_what_was_written(int all)
            (unsigned long long)records, (unsigned long long)bytes, operand);
 }
 
-/* Whether this process, or the image that it had before an exec, is the first of its run. */
-static int is_first(void)
-{
-    const struct vt_file *h = &vt_process.head;
-    return !h->parent_start || (h->parent_pid == h->pid && !h->forked);
-}
-
 /* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
 __attribute__((destructor)) static void end(void)
 {
@@ -435,11 +438,11 @@ __attribute__((destructor)) static void end(void)
     }
     if (!vt_process.named && is_first()) {
         long claim = vt_file_claim();
-        if (!vt_file_name_taken()) set_rank(0, 1, 0, vt_process.head.run);
+        if (!vt_file_name_taken()) set_rank(0, 0, 1, 0, vt_process.head.run);
         vt_file_disclaim(claim);
     }
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);
     vt_buffer_close(!all || !vt_process.set.clean);
-    if (!vt_process.head.rank) say_what_was_written(all);
+    if (!vt_process.name_rank) say_what_was_written(all);
 }

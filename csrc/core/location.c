@@ -252,10 +252,9 @@ static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint6
     return at;
 }
 
-void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     uint64_t flushed = 0, lost;
-    if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
     if (!room(l, n + ROOM_BESIDE, &flushed)) { /* what comes after the end is no part of the trace */
         if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ON)
             atomic_fetch_add_explicit(&l->lost, vt_events_in(words, n), memory_order_relaxed);
@@ -280,4 +279,13 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
         }
     }
     vt_publish(l, at);
+}
+
+void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+{
+    if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
+    int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
+    if (!changes || vt_switched(l, words, n, now)) vt_put_record(l, words, n, now);
+    atomic_thread_fence(memory_order_seq_cst); /* who switches off takes the limit away, which may just have been set */
+    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
 }

@@ -16,23 +16,26 @@ static struct vt_mpi_comm *vt_comm_spare;
 static int *vt_comm_ranks;
 static size_t vt_comm_ranks_bytes;
 
-/* How often an identity without a counting parent occurred. */
+/* How often an identity occurred that nothing on a parent counts; those with a parent hang on it and go with it. */
 struct vt_mpi_seen {
     struct vt_mpi_seen *next;
     uint64_t identity;
     uint32_t count;
 };
-static struct vt_mpi_seen *vt_comm_seen[VT_COMM_BUCKETS];
+static struct vt_mpi_seen *vt_comm_seen[VT_COMM_BUCKETS], *vt_comm_seen_spare;
 
-static void vt_lock(void)
+/* Hashes of the lists of members that this process has written. */
+static struct vt_mpi_seen *vt_comm_lists[VT_COMM_BUCKETS];
+
+void vt_mpi_comm_lock(void)
 {
     while (atomic_flag_test_and_set_explicit(&vt_comm_lock, memory_order_acquire)) sched_yield();
 }
 
-static void vt_unlock(void) { atomic_flag_clear_explicit(&vt_comm_lock, memory_order_release); }
+void vt_mpi_comm_unlock(void) { atomic_flag_clear_explicit(&vt_comm_lock, memory_order_release); }
 
-/* Memory that is never given back, from pages. */
-static void *vt_comm_memory(size_t bytes)
+/* Memory that is never given back, from pages. Under the lock. */
+void *vt_mpi_comm_memory(size_t bytes)
 {
     static char *at;
     static size_t left;
@@ -48,15 +51,18 @@ static void *vt_comm_memory(size_t bytes)
     return memory;
 }
 
-static void vt_comm_link(struct vt_mpi_comm *c)
+void vt_mpi_comm_link(struct vt_mpi_comm *c, MPI_Comm comm)
 {
-    _Atomic(struct vt_mpi_comm *) *bucket = &vt_mpi_comms[vt_mpi_bucket(c->handle)];
+    _Atomic(struct vt_mpi_comm *) *bucket = &vt_mpi_comms[vt_mpi_bucket(VT_HANDLE(comm))];
+    atomic_store(&c->handle, VT_HANDLE(comm));
     atomic_store(&c->next, atomic_load(bucket));
     atomic_store_explicit(bucket, c, memory_order_release);
 }
 
-static struct vt_mpi_comm *vt_comm_unlink(uint64_t handle)
+/* Takes the entry of a handle out of the table; NULL where there is none. */
+struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm)
 {
+    const uint64_t handle = VT_HANDLE(comm);
     _Atomic(struct vt_mpi_comm *) *link = &vt_mpi_comms[vt_mpi_bucket(handle)];
     struct vt_mpi_comm *c;
     while ((c = atomic_load(link)) && c->handle != handle) link = &c->next;
@@ -64,8 +70,15 @@ static struct vt_mpi_comm *vt_comm_unlink(uint64_t handle)
     return c;
 }
 
-static void vt_comm_keep(struct vt_mpi_comm *c)
+/* For another communicator to use. */
+void vt_mpi_comm_keep(struct vt_mpi_comm *c)
 {
+    while (c->seen) {
+        struct vt_mpi_seen *seen = c->seen;
+        c->seen = seen->next;
+        seen->next = vt_comm_seen_spare;
+        vt_comm_seen_spare = seen;
+    }
     atomic_store(&c->next, vt_comm_spare);
     vt_comm_spare = c;
 }
@@ -74,23 +87,37 @@ static struct vt_mpi_comm *vt_comm_new(void)
 {
     struct vt_mpi_comm *c = vt_comm_spare;
     if (c) vt_comm_spare = atomic_load(&c->next);
-    else c = vt_comm_memory(sizeof *c);
+    else c = vt_mpi_comm_memory(sizeof *c);
+    if (c) {
+        c->made = c->foreign = false;
+        c->created = c->windows = 0;
+        c->seen = NULL;
+    }
     return c;
 }
 
 /* ---- Identity ---- */
 
-static uint32_t vt_comm_count(uint64_t identity)
+/* The entry of an identity in a list, new with count 0; NULL without memory. */
+static struct vt_mpi_seen *vt_comm_meet(struct vt_mpi_seen **list, uint64_t identity)
 {
-    struct vt_mpi_seen **bucket = &vt_comm_seen[vt_mpi_bucket(identity)], *seen = *bucket;
+    struct vt_mpi_seen *seen = *list;
     while (seen && seen->identity != identity) seen = seen->next;
-    if (!seen) {
-        seen = vt_comm_memory(sizeof *seen);
-        if (!seen) return 0;
-        *seen = (struct vt_mpi_seen){*bucket, identity, 0};
-        *bucket = seen;
-    }
-    return seen->count++;
+    if (seen) return seen;
+    seen = vt_comm_seen_spare;
+    if (seen) vt_comm_seen_spare = seen->next;
+    else seen = vt_mpi_comm_memory(sizeof *seen);
+    if (!seen) return NULL;
+    *seen = (struct vt_mpi_seen){*list, identity, 0};
+    *list = seen;
+    return seen;
+}
+
+static uint32_t vt_comm_count(struct vt_mpi_comm *parent, uint64_t identity)
+{
+    struct vt_mpi_seen **list = parent ? &parent->seen : &vt_comm_seen[vt_mpi_bucket(identity)];
+    struct vt_mpi_seen *seen = vt_comm_meet(list, identity);
+    return seen ? seen->count++ : 0;
 }
 
 static bool vt_comm_room(size_t ranks)
@@ -104,57 +131,108 @@ static bool vt_comm_room(size_t ranks)
     return true;
 }
 
-/* The world ranks of a group's n members into ranks[0..n), with ranks[n..2n) as working space. The group is freed. */
-static void vt_comm_world_ranks(MPI_Group group, int n, int *ranks)
+/* The ranks that a group's n members have in another group into ranks[0..n), with ranks[n..2n) as working space; -1 for
+   those that are not in it. Says whether all are.                                                                   */
+static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks)
 {
-    MPI_Group world;
+    bool all = true;
     for (int i = 0; i < n; i++) ranks[n + i] = i;
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    PMPI_Group_translate_ranks(group, n, ranks + n, world, ranks);
-    PMPI_Group_free(&world);
-    PMPI_Group_free(&group);
+    PMPI_Group_translate_ranks(group, n, ranks + n, other, ranks);
+    for (int i = 0; i < n; i++)
+        if (ranks[i] < 0) {
+            ranks[i] = -1;
+            all = false;
+        }
+    return all;
 }
 
-static uint64_t vt_comm_hash(const int *local, const struct vt_mpi_comm *c, const int *remote)
+/* Of one side of a communicator: 0 its own group, 1 the other one. */
+static void vt_comm_group(MPI_Comm comm, int side, MPI_Group *group)
 {
-    uint64_t a = vt_checksum(vt_mpi_world_id, local, c->size * sizeof *local);
+    if (side) PMPI_Comm_remote_group(comm, group);
+    else PMPI_Comm_group(comm, group);
+}
+
+static int *vt_comm_side(const struct vt_mpi_comm *c, int side)
+{
+    return side ? vt_comm_ranks + 2 * c->size : vt_comm_ranks;
+}
+
+static uint32_t vt_comm_members(const struct vt_mpi_comm *c, int side) { return side ? c->remote : c->size; }
+
+/* Fills both sides with the members' ranks in this process's world. */
+static void vt_comm_find_members(struct vt_mpi_comm *c, MPI_Comm comm)
+{
+    MPI_Group group, world;
+    const bool has_world = vt_mpi_world_group(&world);
+    for (int side = 0; side <= (c->remote > 0); side++) {
+        const int n = (int)vt_comm_members(c, side);
+        int *ranks = vt_comm_side(c, side);
+        if (has_world) {
+            vt_comm_group(comm, side, &group);
+            if (!vt_comm_ranks_in(group, n, world, ranks)) c->foreign = true;
+            PMPI_Group_free(&group);
+        } else {
+            for (int i = 0; i < n; i++) ranks[i] = -1;
+            c->foreign = true;
+        }
+    }
+    if (has_world) PMPI_Group_free(&world);
+}
+
+/* Of both sides, whichever is whose own. */
+static uint64_t vt_comm_hash(const struct vt_mpi_comm *c, uint64_t seed)
+{
+    const uint64_t a = vt_checksum(seed, vt_comm_side(c, 0), c->size * sizeof(int));
     if (!c->remote) return a;
-    uint64_t b = vt_checksum(vt_mpi_world_id, remote, c->remote * sizeof *remote);
+    const uint64_t b = vt_checksum(seed, vt_comm_side(c, 1), c->remote * sizeof(int));
     return a < b ? vt_checksum(a, &b, sizeof b) : vt_checksum(b, &a, sizeof a);
+}
+
+/* Nobody knows the worlds of all members: they are told by their ranks in the parent, which all know, or by seed alone
+   where one call on the parent makes one communicator. Overwrites both sides.                                       */
+static uint64_t vt_comm_hash_in_parent(struct vt_mpi_comm *c, MPI_Comm comm, const struct vt_mpi_origin *origin)
+{
+    MPI_Group group, in;
+    const uint64_t seed = origin->parent ? origin->parent->hash : (uint64_t)origin->tag;
+    if (!origin->parent || !origin->parent->remote != !c->remote) return seed;
+    for (int side = 0; side <= (c->remote > 0); side++) {
+        vt_comm_group(comm, side, &group);
+        vt_comm_group(origin->from, side, &in);
+        vt_comm_ranks_in(group, (int)vt_comm_members(c, side), in, vt_comm_side(c, side));
+        PMPI_Group_free(&in);
+        PMPI_Group_free(&group);
+    }
+    return vt_comm_hash(c, seed);
 }
 
 /* ---- Definitions ---- */
 
-struct vt_mpi_identity {
-    enum vt_comm_kind kind;
-    uint32_t parent; /* 0: none */
-    int tag;
-    bool counted;    /* count is known */
-    uint32_t count;
-};
-
-static int vt_comm_define(const struct vt_mpi_comm *c, const struct vt_mpi_identity *who, uint64_t hash)
+static int vt_comm_define(const struct vt_mpi_comm *c, const struct vt_mpi_origin *origin, uint64_t count)
 {
-    uint8_t bytes[128];
+    uint8_t bytes[512];
     struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_COMM);
     vt_mp_uint(&m, c->id);
-    vt_mp_uint(&m, who->kind);
-    if (who->parent) vt_mp_uint(&m, who->parent);
+    vt_mp_uint(&m, origin->kind);
+    if (origin->parent) vt_mp_uint(&m, origin->parent->id);
     else vt_mp_nil(&m);
-    vt_mp_int(&m, who->tag);
-    vt_mp_uint(&m, hash);
-    vt_mp_uint(&m, who->count);
+    if (origin->string) vt_mp_strn(&m, origin->string, strnlen(origin->string, 256));
+    else vt_mp_int(&m, origin->tag);
+    vt_mp_uint(&m, c->hash);
+    vt_mp_uint(&m, count);
     vt_mp_uint(&m, c->size);
     vt_mp_uint(&m, c->rank);
     vt_mp_uint(&m, c->remote);
     return vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-static void vt_comm_define_members(const struct vt_mpi_comm *c, int side, const int *ranks, uint32_t n)
+static void vt_comm_define_members(const struct vt_mpi_comm *c, int side)
 {
     static uint8_t bytes[VT_RANKS_PER_DEFINITION * 4 + 64];
+    const uint32_t n = vt_comm_members(c, side);
+    const int *ranks = vt_comm_side(c, side);
     for (uint32_t first = 0; first < n; first += VT_RANKS_PER_DEFINITION) {
         const uint32_t left = n - first;
         struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
@@ -169,20 +247,48 @@ static void vt_comm_define_members(const struct vt_mpi_comm *c, int side, const 
     }
 }
 
-static void vt_comm_define_name(uint32_t id, const char *name)
+void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name)
 {
     uint8_t bytes[1100];
     struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     vt_mp_array(&m, 3);
     vt_mp_uint(&m, VT_D_COMM_NAME);
-    vt_mp_uint(&m, id);
+    vt_mp_uint(&m, c->id);
     vt_mp_strn(&m, name, strnlen(name, 1000));
     vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-/* Defines a communicator that the table does not hold and puts it there. Rank 0 of it (of each group) writes the
-   members: its own group as side 0, the other one as side 1.                                                     */
-static struct vt_mpi_comm *vt_comm_add(MPI_Comm comm, struct vt_mpi_identity who)
+/* Rank 0 of a communicator (of each group) writes the members: its own group as side 0, the other one as side 1. Once for
+   equal lists, for all who know a list by its hash; foreign ones have a hash that tells no list.                        */
+static void vt_comm_write_members(const struct vt_mpi_comm *c)
+{
+    if (c->rank) return;
+    if (!c->foreign) {
+        struct vt_mpi_seen *list = vt_comm_meet(&vt_comm_lists[vt_mpi_bucket(c->hash)], c->hash);
+        if (list && list->count++) return;
+    }
+    vt_comm_define_members(c, 0);
+    if (c->remote) vt_comm_define_members(c, 1);
+}
+
+/* Gives a communicator its id and count and defines it. */
+static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *origin)
+{
+    uint64_t count = origin->count;
+    if (!origin->counted) {
+        const uint64_t tag =
+            origin->string ? vt_checksum(1, origin->string, strlen(origin->string)) : (uint64_t)origin->tag;
+        const uint64_t identity[] = {origin->kind, tag, c->hash};
+        count = vt_comm_count(origin->parent, vt_checksum(0, identity, sizeof identity));
+    }
+    c->id = (uint32_t)vt_new_id(VT_ID_COMM);
+    if (c->id && vt_comm_define(c, origin, count)) return true;
+    vt_warn("too many communicators, or no room to define them: the others are not recorded");
+    return false;
+}
+
+/* Defines a communicator; it is not in the table yet. Under the lock. NULL: it cannot be recorded. */
+struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     int inter = 0, size = 0, rank = 0, remote = 0;
     PMPI_Comm_test_inter(comm, &inter);
@@ -191,146 +297,95 @@ static struct vt_mpi_comm *vt_comm_add(MPI_Comm comm, struct vt_mpi_identity who
     if (inter) PMPI_Comm_remote_size(comm, &remote);
     struct vt_mpi_comm *c = vt_comm_room(2 * ((size_t)size + (size_t)remote)) ? vt_comm_new() : NULL;
     if (!c) return NULL;
-    int *local_ranks = vt_comm_ranks, *remote_ranks = vt_comm_ranks + 2 * size;
-    MPI_Group group;
-    PMPI_Comm_group(comm, &group);
-    vt_comm_world_ranks(group, size, local_ranks);
-    if (inter) {
-        PMPI_Comm_remote_group(comm, &group);
-        vt_comm_world_ranks(group, remote, remote_ranks);
-    }
-    c->id = (uint32_t)vt_new_id(VT_ID_COMM);
     c->size = (uint32_t)size;
     c->rank = (uint32_t)rank;
     c->remote = (uint32_t)remote;
-    c->made = false;
-    c->created = c->windows = 0;
-    const uint64_t hash = vt_comm_hash(local_ranks, c, remote_ranks);
-    if (!who.counted) {
-        const uint64_t identity[] = {who.kind, who.parent, (uint64_t)who.tag, hash};
-        who.count = vt_comm_count(vt_checksum(0, identity, sizeof identity));
+    vt_comm_find_members(c, comm);
+    struct vt_mpi_origin known = *origin;
+    if (c->foreign) {
+        c->hash = vt_comm_hash_in_parent(c, comm, origin);
+        vt_comm_find_members(c, comm);
+    } else {
+        c->hash = vt_comm_hash(c, vt_mpi_world_id);
+        if (origin->kind == VT_COMM_CONNECT) known.counted = false; /* both sides are here and see the same calls */
     }
-    if (!c->id || !vt_comm_define(c, &who, hash)) {
-        vt_warn("too many communicators, or no room to define them: the others are not recorded");
-        vt_comm_keep(c);
+    if (!vt_comm_announce(c, &known)) {
+        vt_mpi_comm_keep(c);
         return NULL;
     }
-    if (rank == 0) {
-        vt_comm_define_members(c, 0, local_ranks, c->size);
-        if (inter) vt_comm_define_members(c, 1, remote_ranks, c->remote);
-    }
-    atomic_store(&c->handle, VT_HANDLE(comm));
-    vt_comm_link(c);
+    vt_comm_write_members(c);
     return c;
+}
+
+/* The same members as the parent: nothing is asked and no list is written. */
+struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin)
+{
+    const struct vt_mpi_comm *parent = origin->parent;
+    struct vt_mpi_comm *c = vt_comm_new();
+    if (!c) return NULL;
+    c->size = parent->size;
+    c->rank = parent->rank;
+    c->remote = parent->remote;
+    c->foreign = parent->foreign;
+    c->hash = parent->hash;
+    if (vt_comm_announce(c, origin)) return c;
+    vt_mpi_comm_keep(c);
+    return NULL;
+}
+
+static void vt_comm_define_own(MPI_Comm comm, enum vt_comm_kind kind, const char *name)
+{
+    if (vt_mpi_comm_find(comm)) return;
+    struct vt_mpi_comm *c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = kind});
+    if (!c) return;
+    vt_mpi_comm_define_name(c, name);
+    vt_mpi_comm_link(c, comm);
 }
 
 void vt_mpi_define_world(void)
 {
-    vt_lock();
-    struct vt_mpi_comm *c = vt_comm_add(MPI_COMM_WORLD, (struct vt_mpi_identity){.kind = VT_COMM_WORLD});
-    if (c) vt_comm_define_name(c->id, "MPI_COMM_WORLD");
-    c = vt_comm_add(MPI_COMM_SELF, (struct vt_mpi_identity){.kind = VT_COMM_SELF});
-    if (c) vt_comm_define_name(c->id, "MPI_COMM_SELF");
-    vt_unlock();
+    vt_mpi_comm_lock();
+    vt_comm_define_own(MPI_COMM_WORLD, VT_COMM_WORLD, "MPI_COMM_WORLD");
+    vt_comm_define_own(MPI_COMM_SELF, VT_COMM_SELF, "MPI_COMM_SELF");
+    vt_mpi_comm_unlock();
 }
 
-/* A communicator whose making we did not see. */
+/* Whether MPI takes a handle for a communicator. It calls the error handlers of MPI_COMM_WORLD and MPI_COMM_SELF for one
+   that it does not: that is for the program's own call to do.                                                           */
+static bool vt_comm_is_valid(MPI_Comm comm)
+{
+    int inter, up = 0, down = 0;
+    PMPI_Initialized(&up);
+    PMPI_Finalized(&down);
+    if (!up || down) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
+    const MPI_Comm on[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    MPI_Errhandler before[2];
+    for (int i = 0; i < 2; i++) {
+        PMPI_Comm_get_errhandler(on[i], &before[i]);
+        PMPI_Comm_set_errhandler(on[i], MPI_ERRORS_RETURN);
+    }
+    const bool valid = PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
+    for (int i = 0; i < 2; i++) {
+        PMPI_Comm_set_errhandler(on[i], before[i]);
+        PMPI_Errhandler_free(&before[i]);
+    }
+    return valid;
+}
+
+/* A communicator whose making we did not see, or none at all. */
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm)
 {
-    const uint64_t handle = VT_HANDLE(comm);
     if (comm == MPI_COMM_NULL) return NULL;
-    vt_lock();
-    struct vt_mpi_comm *c = atomic_load(&vt_mpi_comms[vt_mpi_bucket(handle)]);
-    while (c && c->handle != handle) c = atomic_load(&c->next);
-    if (!c) c = vt_comm_add(comm, (struct vt_mpi_identity){.kind = VT_COMM_OTHER});
-    vt_unlock();
+    vt_mpi_comm_lock();
+    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
+    if (!c && vt_comm_is_valid(comm)) {
+        char name[MPI_MAX_OBJECT_NAME] = "";
+        int length = 0;
+        c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = VT_COMM_OTHER});
+        if (c) vt_mpi_comm_link(c, comm);
+        PMPI_Comm_get_name(comm, name, &length);
+        if (c && length) vt_mpi_comm_define_name(c, name);
+    }
+    vt_mpi_comm_unlock();
     return c;
-}
-
-/* ---- Wrapped calls ---- */
-
-/* The two kinds that not all of the parent take part in: nothing on the parent counts them, and the collective
-   record stands on the new communicator.                                                                       */
-static bool vt_comm_by_members(enum vt_comm_kind kind)
-{
-    return kind == VT_COMM_CREATE_GROUP || kind == VT_COMM_INTER_CREATE;
-}
-
-struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind)
-{
-    struct vt_mpi_creation creation = {vt_mpi_comm(parent), kind, 0};
-    if (creation.parent) {
-        uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
-        if (!vt_comm_by_members(kind)) creation.count = atomic_fetch_add(&creation.parent->created, 1);
-        vt_write(words, 2);
-    } else vt_enter(region);
-    return creation;
-}
-
-void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int tag, int result, const MPI_Comm *made)
-{
-    struct vt_mpi_batch batch = {.n = 0};
-    struct vt_mpi_comm *parent = creation.parent, *c = NULL;
-    const enum vt_comm_kind kind = creation.kind;
-    if (parent && result == MPI_SUCCESS && *made != MPI_COMM_NULL) {
-        struct vt_mpi_identity who = {kind, parent->id, tag, !vt_comm_by_members(kind), creation.count};
-        /* the two sides of an inter-communicator have different local communicators */
-        if (kind == VT_COMM_INTER_CREATE) who.parent = 0;
-        vt_lock();
-        /* freed behind our back */
-        struct vt_mpi_comm *stale = vt_comm_unlink(VT_HANDLE(*made));
-        if (stale) vt_comm_keep(stale);
-        c = vt_comm_add(*made, who);
-        vt_unlock();
-    }
-    if (c) {
-        c->made = true;
-        *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
-    }
-    if (parent) {
-        uint64_t *w = vt_mpi_add(&batch, 4);
-        w[0] = VT_HEAD(VT_K_COLL_END, 3, c && vt_comm_by_members(kind) ? c->id : parent->id);
-        w[1] = vt_mpi_pair(VT_OP_CREATE_HANDLE, VT_NO_ROOT);
-        w[2] = w[3] = 0;
-    }
-    vt_mpi_leave(&batch, region);
-}
-
-/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
-struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm)
-{
-    struct vt_mpi_comm *c = comm ? vt_mpi_comm(*comm) : NULL;
-    if (!c) {
-        vt_enter(region);
-        return NULL;
-    }
-    uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
-    vt_write(words, 2);
-    vt_lock();
-    c = vt_comm_unlink(VT_HANDLE(*comm));
-    vt_unlock();
-    return c;
-}
-
-void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, int result)
-{
-    struct vt_mpi_batch batch = {.n = 0};
-    if (c) {
-        if (result == MPI_SUCCESS && c->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_DESTROY, 0, c->id);
-        uint64_t *w = vt_mpi_add(&batch, 4);
-        w[0] = VT_HEAD(VT_K_COLL_END, 3, c->id);
-        w[1] = vt_mpi_pair(VT_OP_DESTROY_HANDLE, VT_NO_ROOT);
-        w[2] = w[3] = 0;
-        vt_lock();
-        if (result == MPI_SUCCESS) vt_comm_keep(c);
-        else vt_comm_link(c);
-        vt_unlock();
-    }
-    vt_mpi_leave(&batch, region);
-}
-
-void vt_mpi_name(MPI_Comm comm, const char *name)
-{
-    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    if (c) vt_comm_define_name(c->id, name);
 }

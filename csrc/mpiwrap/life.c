@@ -41,6 +41,7 @@ static void vt_mpi_attach(void)
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION};
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
+    if (record) vt_mpi_read_groups();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
     errno = saved;
 }
@@ -63,43 +64,16 @@ static uint32_t vt_mpi_define(const struct vt_mpi_function_info *info, const cha
     return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
 }
 
-/* Attaches if need be and defines the function's region. A thread that comes while another one attaches is not
+/* Attaches if need be and defines the function's region, VT_MPI_QUIET when its group is off. A thread that comes while another one attaches is not
    made to wait: its call is not recorded.                                                                     */
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding)
 {
     vt_mpi_attach();
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return 0;
-    const uint32_t made = vt_mpi_define(&vt_mpi_functions[function], binding);
+    const struct vt_mpi_function_info *info = &vt_mpi_functions[function];
+    const uint32_t made = vt_mpi_group_is_on(info->group) ? vt_mpi_define(info, binding) : VT_MPI_QUIET;
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
-}
-
-/* All ranks take rank 0's run id. Also when MPI calls are not recorded: functions are, and want their rank; and a rank
-   that stays out would block the others. Once, though a Fortran binding may call the C function, too.               */
-void vt_mpi_begun(void)
-{
-    static atomic_flag begun = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&begun)) return;
-    struct vt_world world = {.size = sizeof world};
-    int rank = 0, size = 1;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    struct {
-        uint64_t world;
-        uint8_t run[16];
-    } agreed;
-    vt_run_id(agreed.run);
-    agreed.world = vt_random();
-    PMPI_Bcast(&agreed, (int)sizeof agreed, MPI_BYTE, 0, MPI_COMM_WORLD);
-    world.rank = (uint32_t)rank;
-    world.world_size = (uint32_t)size;
-    world.world = agreed.world;
-    memcpy(world.run, agreed.run, sizeof world.run);
-    vt_set_world(&world);
-    vt_mpi_world_id = agreed.world;
-    if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
-    vt_mpi_learn_types();
-    vt_mpi_define_world();
 }
 
 static int vt_own_init(int *argc, char ***argv)
@@ -141,13 +115,16 @@ VT_WRAPPER int MPI_Finalize(void)
     return result;
 }
 
-/* What follows level is for the tool that takes it, and the MPI library takes nothing. */
+/* 0 stops the recording of the whole process, 1 lets it go on, other levels change nothing. The call itself stands on the
+   recorded side. What follows level is for the tool that takes it, and the MPI library takes nothing.                  */
 VT_WRAPPER int MPI_Pcontrol(const int level, ...)
 {
+    const bool ours = vt_mpi_track(VT_F_MPI_Pcontrol) != 0;
+    if (ours && level == 1) vt_switch(1);
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Pcontrol);
-    if (!region) return PMPI_Pcontrol(level);
-    vt_enter(region);
+    if (region) vt_enter(region);
     const int result = PMPI_Pcontrol(level);
-    vt_leave(region);
+    if (region) vt_leave(region);
+    if (ours && level == 0) vt_switch(0);
     return result;
 }

@@ -22,8 +22,10 @@ enum vt_mpi_state { VT_MPI_NEW, VT_MPI_ATTACHING, VT_MPI_RECORD, VT_MPI_PASSIVE 
 
 struct vt_mpi_function_info {
     const char *name;
-    uint8_t role;
+    uint8_t role, group;
 };
+
+extern const char *const vt_mpi_groups[]; /* names by number, then NULL */
 
 extern const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS];
 extern _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
@@ -32,6 +34,13 @@ extern _Atomic(int) vt_mpi_state;
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding);
 void vt_mpi_begun(void);
 void vt_mpi_ends(void);
+
+/* groups.c: VT_MPI_GROUPS */
+void vt_mpi_read_groups(void);
+bool vt_mpi_group_is_on(unsigned group);
+
+/* Instead of the region of a function whose group is off. */
+#define VT_MPI_QUIET 0xffffffffu
 
 /* Where the code of the MPI's Fortran binding lies: the C functions that it calls are recorded as the Fortran ones. */
 extern struct vt_mpi_binding {
@@ -46,6 +55,16 @@ __attribute__((always_inline)) static inline bool vt_mpi_by_binding(void)
 
 /* The region of a function, 0 where its call is not recorded. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
+{
+    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
+    uint32_t region = atomic_load_explicit(&vt_mpi_regions[function], memory_order_relaxed);
+    if (VT_LIKELY(region + 1 > 1)) return region;
+    if (!region) region = vt_mpi_first_call(function, &vt_mpi_regions[function], NULL);
+    return region == VT_MPI_QUIET ? 0 : region;
+}
+
+/* The same of a function whose effects must be known when its group is off, too: then VT_MPI_QUIET. */
+__attribute__((always_inline)) static inline uint32_t vt_mpi_track(unsigned function)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
     const uint32_t region = atomic_load_explicit(&vt_mpi_regions[function], memory_order_relaxed);
@@ -86,12 +105,15 @@ static inline void vt_mpi_leave(struct vt_mpi_batch *batch, uint32_t region)
 struct vt_mpi_comm {
     _Atomic(uint64_t) handle;
     _Atomic(struct vt_mpi_comm *) next;
-    uint32_t id;              /* never 0 in the table */
+    uint32_t id;               /* never 0 in the table */
     uint32_t rank, size;
-    uint32_t remote;          /* size of the remote group, 0: not an inter-communicator */
-    bool made;                /* with a COMM_CREATE record, so that its end gets one too */
+    uint32_t remote;           /* size of the remote group, 0: not an inter-communicator */
+    bool made;                 /* with a COMM_CREATE record, so that its end gets one too */
+    bool foreign;              /* has members of other worlds */
     _Atomic(uint32_t) created; /* calls so far that made communicators from it */
     _Atomic(uint32_t) windows; /* the same of windows */
+    uint64_t hash;             /* of its members */
+    struct vt_mpi_seen *seen;  /* made from it by some of its members */
 };
 
 #define VT_COMM_BUCKETS 512u
@@ -104,13 +126,20 @@ static inline unsigned vt_mpi_bucket(uint64_t handle)
 
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
 
-/* NULL for MPI_COMM_NULL, and where no communicator can be defined any more. */
-static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+/* NULL for one that was not met before. */
+static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
     struct vt_mpi_comm *c = atomic_load_explicit(&vt_mpi_comms[vt_mpi_bucket(handle)], memory_order_acquire);
     while (c && atomic_load_explicit(&c->handle, memory_order_relaxed) != handle)
         c = atomic_load_explicit(&c->next, memory_order_acquire);
+    return c;
+}
+
+/* NULL for what is no communicator, and where none can be defined any more. */
+static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+{
+    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
     return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm);
 }
 
@@ -120,17 +149,69 @@ static inline uint32_t vt_mpi_peers(const struct vt_mpi_comm *c) { return c->rem
 extern uint64_t vt_mpi_world_id;
 void vt_mpi_define_world(void);
 
+/* How a communicator comes to be: what format.h calls its identity. */
+struct vt_mpi_origin {
+    enum vt_comm_kind kind;
+    struct vt_mpi_comm *parent; /* or NULL */
+    MPI_Comm from;              /* the parent's handle */
+    int64_t tag;
+    const char *string;         /* instead of the tag, or NULL */
+    bool counted;               /* count is known; else it is the number of earlier ones of equal identity */
+    uint64_t count;
+};
+
+/* Under the lock: an entry is added, then linked; unlinked, then kept for the next one. */
+void vt_mpi_comm_lock(void);
+void vt_mpi_comm_unlock(void);
+struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin);
+struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin);
+void vt_mpi_comm_link(struct vt_mpi_comm *c, MPI_Comm comm);
+struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm);
+void vt_mpi_comm_keep(struct vt_mpi_comm *c);
+void *vt_mpi_comm_memory(size_t bytes);
+void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name);
+
+/* ---- create.c: calls that make, name and free communicators ---- */
+
 struct vt_mpi_creation {
     struct vt_mpi_comm *parent;
+    MPI_Comm from;
     enum vt_comm_kind kind;
     uint32_t count;
 };
 
 struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind);
-void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int tag, int result, const MPI_Comm *made);
+void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made);
+void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made);
+struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent);
+void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, MPI_Comm *made,
+                     const MPI_Request *request);
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
-void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, int result);
+void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result);
 void vt_mpi_name(MPI_Comm comm, const char *name);
+
+/* ---- world.c: which processes belong together ---- */
+
+bool vt_mpi_world_group(MPI_Group *world);
+#ifdef VT_HAVE_MPI_Session_init
+void vt_mpi_session_begun(const MPI_Session *session, int result);
+void vt_mpi_session_ends(const MPI_Session *session);
+#endif
+
+/* ---- spawn.c: processes that come later ---- */
+
+struct vt_mpi_spawn {
+    int64_t id;      /* of this call, the same in all processes that it concerns */
+    char **commands; /* what is started instead, or NULL */
+    char ***argvs;
+    size_t bytes;
+};
+
+void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
+                        char *const *const *argvs, const MPI_Info *infos);
+void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn);
+void vt_mpi_spawned(void);
+struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port);
 
 /* ---- coll.c: collective operations ---- */
 

@@ -4,7 +4,7 @@
 //// frame create
 $FUNCTION
 {
-    $BEGIN
+    $TRACK
     const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $IN_COMM, $BODY);
     $RESULT vt_result = $CALL;
     vt_mpi_create_end(vt_region, vt_creation, 0, vt_result, $OUT_COMM);
@@ -14,7 +14,7 @@ $FUNCTION
 //// frame create_with_tag
 $FUNCTION
 {
-    $BEGIN
+    $TRACK
     const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $IN_COMM, $BODY);
     $RESULT vt_result = $CALL;
     vt_mpi_create_end(vt_region, vt_creation, $tag, vt_result, $OUT_COMM);
@@ -51,20 +51,48 @@ VT_COMM_INTER_MERGE
 //// MPI_Comm_free MPI_Comm_disconnect
 $FUNCTION
 {
-    $BEGIN
+    $TRACK
+    const MPI_Comm vt_handle = $comm ? *$comm : MPI_COMM_NULL;
     struct vt_mpi_comm *vt_comm = vt_mpi_free_begin(vt_region, $comm);
     $RESULT vt_result = $CALL;
-    vt_mpi_free_end(vt_region, vt_comm, vt_result);
+    vt_mpi_free_end(vt_region, vt_comm, vt_handle, vt_result);
     return vt_result;
 }
 
 //// MPI_Comm_set_name
 $FUNCTION
 {
-    $BEGIN
-    vt_enter(vt_region);
+    $TRACK
+    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) vt_mpi_name($comm, $comm_name);
-    vt_leave(vt_region);
+    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
     return vt_result;
 }
+
+//// MPI_Comm_idup MPI_Comm_idup_with_info
+$FUNCTION
+{
+    $TRACK
+    const struct vt_mpi_creation vt_creation = vt_mpi_idup_begin(vt_region, $comm);
+    $RESULT vt_result = $CALL;
+    vt_mpi_idup_end(vt_region, vt_creation, vt_result, $newcomm, $request);
+    return vt_result;
+}
+
+//// frame from_groups
+$FUNCTION
+{
+    $TRACK
+    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    const struct vt_mpi_origin vt_origin = {.kind = $BODY, .string = $stringtag};
+    vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $OUT_COMM);
+    return vt_result;
+}
+
+//// MPI_Comm_create_from_group : from_groups
+VT_COMM_FROM_GROUP
+
+//// MPI_Intercomm_create_from_groups : from_groups
+VT_COMM_INTER_CREATE

@@ -118,7 +118,8 @@ DEFINITIONS: Final = {
 }  # fmt: skip
 COMM_KINDS: Final = {
     "WORLD": 1, "SELF": 2, "DUP": 3, "SPLIT": 4, "CREATE": 5, "CREATE_GROUP": 6, "CART": 7, "CART_SUB": 8,
-    "GRAPH": 9, "INTER_CREATE": 10, "INTER_MERGE": 11, "OTHER": 12,
+    "GRAPH": 9, "INTER_CREATE": 10, "INTER_MERGE": 11, "OTHER": 12, "FROM_GROUP": 13,
+    "SPAWN": 14, "CONNECT": 15,
 }  # fmt: skip
 IO_PARADIGMS: Final = {"POSIX": 1, "ISOC": 2, "MPI": 3}
 CLOCK_TSC, CLOCK_CNTVCT, CLOCK_NANOSECONDS = 1, 2, 3

@@ -239,6 +239,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
         "FUNCTION": f"VT_WRAPPER int {entry.symbol}({types})",
         "BEGIN": "\n    ".join([region, stop, *before]),
         "BEGIN_ALWAYS": "\n    ".join([region, *before]),
+        "TRACK": "\n    ".join([region.replace("vt_fortran_begin(", "vt_fortran_track("), stop, *before]),
         "RESULT": "int",
         "CALL": "\n        ".join(["({", call, *after, f"{result};"]) + "\n    })",
     }

@@ -10,8 +10,9 @@ A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin
 
 Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent" that of MPI_Bcast_init.
 In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
-passes the call on when nothing is recorded, $RESULT the result type, $CALL the call of the PMPI_ twin, $IN_COMM and
-$OUT_COMM the first communicator that goes in or comes out, and $name the parameter that the standard calls so.
+passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
+$CALL the call of the PMPI_ twin, $IN_COMM and $OUT_COMM the first communicator that goes in or comes out, and $name the
+parameter that the standard calls so.
 """
 
 from __future__ import annotations
@@ -24,21 +25,18 @@ from pathlib import Path
 from string import Template
 
 from vtrace.errors import VtraceError
+from vtrace.wrappers import groups
 from vtrace.wrappers.header import REMOVED, Function, prototypes
 
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
-HAND_WRITTEN = ("life", "comm", "request", "complete", "message", "coll", "objects", "rma", "window", "file")
+HAND_WRITTEN = ("life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
+                "rma", "window", "file")  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
 
-NOT_WRAPPED = (
-    "*_c2f", "*_f2c", "*_c2f08", "*_f082c", "*_f082f", "*_f2f08", "*_toint", "*_fromint",
-    "*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*",
-    "MPI_Wtime", "MPI_Wtick", "MPI_Finalized", "MPI_Aint_*", "MPI_T_*",
-)  # fmt: skip
-"""Handle conversions and predefined callbacks tell nothing (the latter are compared by address), the rest is called
-by the million and tells little."""
+NOT_WRAPPED = ("*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*")
+"""Predefined callbacks are compared by address."""
 
 _POINT2POINT = (
     "MPI*_[BSR]send*", "MPI*_I[bsr]send*", "MPI*_Isend*", "MPI*_Send*", "MPI*_Recv*", "MPI*_Irecv*", "MPI*_Mrecv*",
@@ -135,9 +133,11 @@ def wrapper(function: Function, templates: Templates) -> str:
     parameters = ", ".join(argument.text for argument in function.arguments) or "void"
     call = f"P{function.name}({arguments})"
     stop = f"{{\n        {call};\n        return;\n    }}" if function.result == "void" else f"return {call};"
+    begin = f"const uint32_t vt_region = vt_mpi_begin(VT_F_{function.name});\n    if (!vt_region) {stop}"
     holes = {
         "FUNCTION": f"VT_WRAPPER {function.result} {function.name}({parameters})",
-        "BEGIN": f"const uint32_t vt_region = vt_mpi_begin(VT_F_{function.name});\n    if (!vt_region) {stop}",
+        "BEGIN": begin,
+        "TRACK": begin.replace("vt_mpi_begin(", "vt_mpi_track("),
         "RESULT": function.result,
         "CALL": call,
     }
@@ -157,7 +157,7 @@ def head(functions: list[Function], hidden: set[str], label: str, version: str) 
         f"/* Made by vtrace {version} for {label}: do not edit. */",
         "#include <mpi.h>",
         f'#define VT_MPI_LABEL "{label}"\n#define VT_MPI_VERSION "{version}"',
-        *(f"#undef {name}" for name in sorted(hidden)),
+        *(f"#undef {name}" for name in sorted(hidden | {name for name in names if groups.group(name).name == "convert"})),
         _declarations(hidden.intersection(names)),
         "\n".join(f"#define VT_HAVE_{name} 1" for name in names),
         "enum vt_mpi_function {\n" + "".join(f"    VT_F_{name},\n" for name in names) + "    VT_FUNCTIONS\n};",
@@ -171,13 +171,29 @@ def generate(functions: list[Function], head: str, templates: Templates) -> str:
     names = [function.name for function in functions]
     parts = [
         head,
+        _groups(),
         "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
-        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}}},\n' for name in names)
+        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}, {group_number(name)}}},\n' for name in names)
         + "};",
         "\n".join(f'#include "{name}.c"' for name in HAND_WRITTEN),
     ]
     parts += [wrapper(function, templates) for function in functions if function.name not in BY_HAND]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def group_number(name: str) -> int:
+    """The number of a function's group in the shim."""
+    return groups.NUMBERS[groups.group(name).name]
+
+
+def _groups() -> str:
+    names = "".join(f'"{group.name}", ' for group in groups.GROUPS)
+    default = sum(1 << number for number, group in enumerate(groups.GROUPS) if group.default)
+    return (
+        f"const char *const vt_mpi_groups[] = {{{names}NULL}};\n"
+        f"#define VT_MPI_DEFAULT_GROUPS {default:#x}u\n"
+        f"_Static_assert({len(groups.GROUPS)} <= 32, \"groups are bits\");"
+    )
 
 
 def _declarations(names: set[str]) -> str:

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recording off and on, for the whole process. What happens while it is off takes the slow path of each event, which keeps
+   the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
+   anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this.              */
+#define _GNU_SOURCE
+#include "record.h"
+
+static void put_word(struct vt_location *l, uint64_t word, uint64_t now) { vt_put_record(l, &word, 1, now); }
+
+static void put_off(struct vt_location *l, uint64_t when)
+{
+    put_word(l, VT_HEAD(VT_K_OFF, 0, 0), when);
+    l->off = 1;
+    l->nmissed = 0;
+}
+
+static void put_on(struct vt_location *l, uint64_t when)
+{
+    uint32_t n = l->nmissed < VT_MISSED ? l->nmissed : VT_MISSED;
+    l->off = 0;
+    put_word(l, VT_HEAD(VT_K_ON, 0, 0), when);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ADDRESS, 1, 0), l->missed[i] & ~VT_OPEN_ADDRESS};
+        if (l->missed[i] & VT_OPEN_ADDRESS) vt_put_record(l, words, 2, when);
+        else put_word(l, l->missed[i], when);
+    }
+    l->nmissed = 0;
+}
+
+/* Brings the location to the state of the process, at the time at which that changed. */
+static void follow(struct vt_location *l, uint64_t now)
+{
+    uint32_t off = atomic_load(&vt_process.off);
+    uint64_t when = atomic_load(&vt_process.switched);
+    if (off == l->off) return;
+    if (when < l->last) when = l->last;
+    if (when > now) when = now;
+    if (off) put_off(l, when);
+    else put_on(l, when);
+}
+
+static void enter(struct vt_location *l, uint64_t what)
+{
+    if (l->nmissed < VT_MISSED) l->missed[l->nmissed] = what;
+    l->nmissed++;
+}
+
+/* 0: of a region entered before recording was switched off; then what was entered since is left, too. */
+static int leave(struct vt_location *l, uint64_t what)
+{
+    if (l->nmissed > VT_MISSED) {
+        l->nmissed--;
+        return 1;
+    }
+    for (uint32_t i = l->nmissed; i > 0; i--)
+        if (l->missed[i - 1] == what) {
+            l->nmissed = i - 1;
+            return 1;
+        }
+    l->nmissed = 0;
+    return 0;
+}
+
+/* One record while recording is off. 0: it must be recorded, with those that come with it. */
+static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload)
+{
+    if (what & VT_FUNCTION) {
+        if (what & VT_FUNCTION_LEAVE) return leave(l, what & ~VT_FUNCTION_LEAVE);
+        enter(l, what);
+        return 1;
+    }
+    switch (VT_KIND(what)) {
+    case VT_K_ENTER:
+    case VT_K_ENTER_ALLOC: enter(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); return 1;
+    case VT_K_LEAVE:
+    case VT_K_LEAVE_ALLOC: return leave(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
+    case VT_K_ENTER_ADDRESS: enter(l, *payload | VT_OPEN_ADDRESS); return 1;
+    case VT_K_LEAVE_ADDRESS: return leave(l, *payload | VT_OPEN_ADDRESS);
+    case VT_K_THREAD: l->nmissed = 0; return 0;
+    default: return 1;
+    }
+}
+
+int vt_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+{
+    int record = 0;
+    follow(l, now);
+    if (!l->off) return 1;
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
+        record |= !pass_by(l, (uint32_t)words[i], words + i + 1);
+    return record;
+}
+
+void vt_switch(int on)
+{
+    struct vt_location *own = vt_location_to_record(0);
+    uint32_t n = atomic_load(&vt_process.locations);
+    if (!own || atomic_load(&vt_process.off) == !on) return;
+    vt_busy_begin(own);
+    uint64_t now = vt_now();
+    atomic_store(&vt_process.switched, now);
+    atomic_store(&vt_process.off, !on);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) VT_SET(l->limit, NULL); /* its next event takes the slow path */
+    }
+    follow(own, now);
+    if (!on) VT_SET(own->limit, NULL);
+    vt_busy_end(own);
+}

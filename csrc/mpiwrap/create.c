@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that make, name and free communicators: their bookkeeping, which goes on when their group is off, and their
+   records.                                                                                                             */
+#include "mpiwrap.h"
+
+/* Records of the end of a call; nothing goes out when its group is off. */
+static void vt_write_end(struct vt_mpi_batch *batch, uint32_t region)
+{
+    if (region != VT_MPI_QUIET) vt_mpi_leave(batch, region);
+}
+
+static void vt_write_begin(uint32_t region, bool collective)
+{
+    uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
+    if (region != VT_MPI_QUIET) vt_write(words, 1 + collective);
+}
+
+static void vt_add_end(struct vt_mpi_batch *batch, uint32_t comm, enum vt_mpi_op op)
+{
+    uint64_t *w = vt_mpi_add(batch, 4);
+    w[0] = VT_HEAD(VT_K_COLL_END, 3, comm);
+    w[1] = vt_mpi_pair(op, VT_NO_ROOT);
+    w[2] = w[3] = 0;
+}
+
+/* The two kinds that not all of the parent take part in: nothing on the parent counts them, and the collective record
+   stands on the new communicator.                                                                                     */
+static bool vt_by_members(enum vt_comm_kind kind)
+{
+    return kind == VT_COMM_CREATE_GROUP || kind == VT_COMM_INTER_CREATE;
+}
+
+static struct vt_mpi_comm *vt_made(MPI_Comm comm, const struct vt_mpi_origin *origin)
+{
+    vt_mpi_comm_lock();
+    /* freed behind our back */
+    struct vt_mpi_comm *stale = vt_mpi_comm_unlink(comm);
+    if (stale) vt_mpi_comm_keep(stale);
+    struct vt_mpi_comm *c = origin->kind == VT_COMM_DUP ? vt_mpi_comm_add_twin(origin) : vt_mpi_comm_add(comm, origin);
+    if (c) vt_mpi_comm_link(c, comm);
+    vt_mpi_comm_unlock();
+    return c;
+}
+
+struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind)
+{
+    struct vt_mpi_creation creation = {vt_mpi_comm(parent), parent, kind, 0};
+    if (creation.parent && !vt_by_members(kind)) creation.count = atomic_fetch_add(&creation.parent->created, 1);
+    vt_write_begin(region, creation.parent != NULL);
+    return creation;
+}
+
+void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    struct vt_mpi_comm *c = NULL;
+    const enum vt_comm_kind kind = creation.kind;
+    if (creation.parent && result == MPI_SUCCESS && *made != MPI_COMM_NULL) {
+        struct vt_mpi_origin origin = {.kind = kind, .parent = creation.parent, .from = creation.from, .tag = tag,
+                                       .counted = !vt_by_members(kind), .count = creation.count};
+        /* the two sides of an inter-communicator have different local communicators, and children none of ours */
+        if (kind == VT_COMM_INTER_CREATE || kind == VT_COMM_SPAWN) origin.parent = NULL;
+        if (kind == VT_COMM_SPAWN) origin.count = 0;
+        c = vt_made(*made, &origin);
+    }
+    if (c && kind != VT_COMM_SPAWN) {
+        c->made = true;
+        *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
+    }
+    if (creation.parent)
+        vt_add_end(&batch, c && vt_by_members(kind) ? c->id : creation.parent->id, VT_OP_CREATE_HANDLE);
+    vt_write_end(&batch, region);
+}
+
+/* Of a call that no communicator takes part in: all records stand at its end, for they need the new one. */
+void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    struct vt_mpi_comm *c = result == MPI_SUCCESS && *made != MPI_COMM_NULL ? vt_made(*made, origin) : NULL;
+    if (c) {
+        c->made = true;
+        *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COLL_BEGIN, 0, 0);
+        *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
+        vt_add_end(&batch, c->id, VT_OP_CREATE_HANDLE);
+    }
+    vt_write_end(&batch, region);
+}
+
+/* ---- MPI_Comm_idup: the communicator is there when the request is complete ---- */
+
+struct vt_mpi_unborn {
+    struct vt_mpi_unborn *next;
+    uint64_t request;
+    struct vt_mpi_comm *comm;
+    MPI_Comm *handle; /* the program's */
+};
+static struct vt_mpi_unborn *vt_unborn, *vt_unborn_spare; /* under the lock of communicators */
+
+static bool vt_expect(uint64_t request, struct vt_mpi_comm *c, MPI_Comm *handle)
+{
+    struct vt_mpi_unborn *u = vt_unborn_spare;
+    if (u) vt_unborn_spare = u->next;
+    else u = vt_mpi_comm_memory(sizeof *u);
+    if (!u) return false;
+    *u = (struct vt_mpi_unborn){vt_unborn, request, c, handle};
+    vt_unborn = u;
+    return true;
+}
+
+static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
+{
+    vt_mpi_comm_lock();
+    struct vt_mpi_unborn **link = &vt_unborn, *u;
+    while ((u = *link) && u->request != request->id) link = &u->next;
+    if (u) {
+        *link = u->next;
+        u->next = vt_unborn_spare;
+        vt_unborn_spare = u;
+        struct vt_mpi_comm *stale = vt_mpi_comm_unlink(*u->handle);
+        if (stale) vt_mpi_comm_keep(stale);
+        vt_mpi_comm_link(u->comm, *u->handle);
+        u->comm->made = true;
+        *vt_mpi_add(batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, u->comm->id);
+    }
+    vt_mpi_comm_unlock();
+}
+
+void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, MPI_Comm *made,
+                     const MPI_Request *request)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    const struct vt_mpi_origin origin = {.kind = VT_COMM_DUP, .parent = creation.parent, .counted = true,
+                                         .count = creation.count};
+    const uint64_t id = vt_mpi_new_request();
+    struct vt_mpi_comm *c = NULL;
+    struct vt_mpi_request *r = NULL;
+    if (creation.parent && result == MPI_SUCCESS) {
+        vt_mpi_comm_lock();
+        c = vt_mpi_comm_add_twin(&origin);
+        if (c && !vt_expect(id, c, made)) c = NULL;
+        vt_mpi_comm_unlock();
+    }
+    if (c) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
+    if (r) {
+        uint64_t *w = vt_mpi_add(&batch, 2);
+        w[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
+        w[1] = r->id = id;
+        r->words[0] = VT_HEAD(VT_K_COLL_COMPLETE, 4, creation.parent->id);
+        r->words[1] = vt_mpi_pair(VT_OP_CREATE_HANDLE, VT_NO_ROOT);
+        r->words[4] = id;
+        r->n = 5;
+        r->end = vt_born;
+        r->active = true;
+        vt_mpi_put_back(r);
+    }
+    vt_write_end(&batch, region);
+}
+
+struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent)
+{
+    struct vt_mpi_creation creation = {vt_mpi_comm(parent), parent, VT_COMM_DUP, 0};
+    if (creation.parent) creation.count = atomic_fetch_add(&creation.parent->created, 1);
+    vt_write_begin(region, false);
+    return creation;
+}
+
+/* ---- Freeing and naming ---- */
+
+/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
+struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm)
+{
+    vt_mpi_comm_lock();
+    struct vt_mpi_comm *c = comm ? vt_mpi_comm_unlink(*comm) : NULL;
+    vt_mpi_comm_unlock();
+    vt_write_begin(region, c != NULL);
+    return c;
+}
+
+/* comm: the handle before the call. */
+void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    if (c) {
+        if (result == MPI_SUCCESS && c->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_DESTROY, 0, c->id);
+        vt_add_end(&batch, c->id, VT_OP_DESTROY_HANDLE);
+        vt_mpi_comm_lock();
+        if (result == MPI_SUCCESS) vt_mpi_comm_keep(c);
+        else vt_mpi_comm_link(c, comm);
+        vt_mpi_comm_unlock();
+    }
+    vt_write_end(&batch, region);
+}
+
+void vt_mpi_name(MPI_Comm comm, const char *name)
+{
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    if (c) vt_mpi_comm_define_name(c, name);
+}

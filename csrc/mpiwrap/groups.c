@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_MPI_GROUPS: of which groups of MPI functions calls are recorded. */
+#include "mpiwrap.h"
+
+#include <stdlib.h>
+
+static uint32_t vt_groups_on; /* bit by number of the group */
+
+static int vt_group_number(const char *name, size_t length)
+{
+    for (int i = 0; vt_mpi_groups[i]; i++)
+        if (strlen(vt_mpi_groups[i]) == length && !strncmp(vt_mpi_groups[i], name, length)) return i;
+    return -1;
+}
+
+static void vt_add_text(char *into, size_t bytes, const char *text)
+{
+    strncat(into, text, bytes - strlen(into) - 1);
+}
+
+static void vt_refuse(const char *name, size_t length)
+{
+    char allowed[256] = "all, default";
+    for (int i = 0; vt_mpi_groups[i]; i++) {
+        vt_add_text(allowed, sizeof allowed, ", ");
+        vt_add_text(allowed, sizeof allowed, vt_mpi_groups[i]);
+    }
+    vt_warn("VT_MPI_GROUPS: there is no group %.*s of MPI functions: it is left out; there are %s", (int)length, name,
+            allowed);
+}
+
+/* What the groups are that are on, with the trace's other settings. */
+static void vt_define_groups(void)
+{
+    uint8_t bytes[512];
+    char names[256] = "";
+    for (int i = 0; vt_mpi_groups[i]; i++) {
+        if (!(vt_groups_on >> i & 1)) continue;
+        if (*names) vt_add_text(names, sizeof names, ",");
+        vt_add_text(names, sizeof names, vt_mpi_groups[i]);
+    }
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_PROPERTY);
+    vt_mp_str(&m, "setting.VT_MPI_GROUPS");
+    vt_mp_str(&m, names);
+    vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+void vt_mpi_read_groups(void)
+{
+    static const char separators[] = ", \t|";
+    const char *at = getenv("VT_MPI_GROUPS");
+    bool any = false;
+    for (; at && *(at += strspn(at, separators)); at += strcspn(at, separators)) {
+        const size_t length = strcspn(at, separators);
+        const int number = vt_group_number(at, length);
+        any = true;
+        if (number >= 0) vt_groups_on |= 1u << number;
+        else if (length == 3 && !strncmp(at, "all", 3)) vt_groups_on = ~0u;
+        else if (length == 7 && !strncmp(at, "default", 7)) vt_groups_on |= VT_MPI_DEFAULT_GROUPS;
+        else vt_refuse(at, length);
+    }
+    if (!any) vt_groups_on = VT_MPI_DEFAULT_GROUPS;
+    vt_define_groups();
+}
+
+bool vt_mpi_group_is_on(unsigned group) { return vt_groups_on >> group & 1; }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that MPI starts later, and other worlds that it connects with. Children learn their run and what names the
+   call from their environment: no message of ours, for they may be programs that are not traced. env(1) sets it, because
+   not all MPIs take an environment by MPI_Info, and those that do have room for 256 characters.                         */
+#include "mpiwrap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VT_ENV "/usr/bin/env"
+#define VT_SPAWN "VTRACE_SPAWN"
+#define VT_SPAWN_TEXT 64
+
+extern char **environ;
+
+static bool vt_is_inherited(const char *variable)
+{
+    return !strncmp(variable, "VT_", 3) || !strncmp(variable, "VTRACE_PARENT=", 14) ||
+           (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
+}
+
+/* Whether env finds the program where MPI would: else MPI shall say itself what is wrong. */
+static bool vt_can_start(const char *command, MPI_Info info)
+{
+    char text[4096];
+    int found = 0;
+    if (access(VT_ENV, X_OK)) return false;
+    if (info != MPI_INFO_NULL) {
+        PMPI_Info_get(info, "path", 1, text, &found);
+        if (found) return false;
+        PMPI_Info_get(info, "wdir", 1, text, &found);
+        if (found && *command != '/') return false;
+    }
+    if (strchr(command, '/')) return !access(command, X_OK);
+    for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
+        const int length = (int)strcspn(at, ":");
+        snprintf(text, sizeof text, "%.*s/%s", length, at, command);
+        if (!access(text, X_OK)) return true;
+        at += length;
+    }
+    return false;
+}
+
+static size_t vt_count(char *const *words)
+{
+    size_t n = 0;
+    while (words && words[n]) n++;
+    return n;
+}
+
+/* The arguments of env for a command with its own ones; returns what comes behind them. */
+static char **vt_put_arguments(char **at, char *spawn, const char *command, char *const *arguments)
+{
+    for (char **e = environ; e && *e; e++)
+        if (vt_is_inherited(*e)) *at++ = *e;
+    *at++ = spawn;
+    *at++ = (char *)(uintptr_t)command;
+    for (; arguments && *arguments; arguments++) *at++ = *arguments;
+    *at++ = NULL;
+    return at;
+}
+
+static bool vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *commands, char *const *const *argvs,
+                       const MPI_Info *infos)
+{
+    size_t words = 2 * n + VT_SPAWN_TEXT / sizeof(char *);
+    for (size_t i = 0; i < n; i++) {
+        if (!vt_can_start(commands[i], infos ? infos[i] : MPI_INFO_NULL)) return false;
+        words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 3;
+    }
+    spawn->bytes = words * sizeof(char *);
+    spawn->commands = vt_pages(spawn->bytes);
+    if (!spawn->commands) return false;
+    spawn->argvs = (char ***)(spawn->commands + n);
+    char *text = (char *)(spawn->argvs + n);
+    char **at = (char **)(text + VT_SPAWN_TEXT);
+    snprintf(text, VT_SPAWN_TEXT, VT_SPAWN "=%llx", (unsigned long long)spawn->id);
+    for (size_t i = 0; i < n; i++) {
+        spawn->commands[i] = (char *)(uintptr_t)VT_ENV;
+        spawn->argvs[i] = at;
+        at = vt_put_arguments(at, text, commands[i], argvs ? argvs[i] : NULL);
+    }
+    return true;
+}
+
+/* What MPI shall start instead of the commands, at the root. Where the children cannot be told, spawn->commands stays NULL
+   and the commands are started as they are.                                                                             */
+void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
+                        char *const *const *argvs, const MPI_Info *infos)
+{
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    *spawn = (struct vt_mpi_spawn){.id = 0};
+    if (!c || c->remote || root < 0 || (uint32_t)root >= c->size) return; /* an error that MPI shall report */
+    if (c->rank == (uint32_t)root && commands && n > 0) {
+        spawn->id = (int64_t)(vt_random() >> 1);
+        if (!vt_prepare(spawn, (size_t)n, commands, argvs, infos))
+            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: " VT_ENV " cannot start it", commands[0]);
+    }
+    PMPI_Bcast(&spawn->id, 1, MPI_INT64_T, root, comm);
+}
+
+void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn)
+{
+    if (spawn->commands) syscall(SYS_munmap, spawn->commands, spawn->bytes);
+}
+
+/* In a child: what connects it with its parents is there from the beginning. */
+void vt_mpi_spawned(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+    const char *text = getenv(VT_SPAWN);
+    if (!text || PMPI_Comm_get_parent(&parent) != MPI_SUCCESS || parent == MPI_COMM_NULL) return;
+    const struct vt_mpi_origin origin = {
+        .kind = VT_COMM_SPAWN, .tag = (int64_t)strtoull(text, NULL, 16), .counted = true};
+    vt_mpi_comm_lock();
+    struct vt_mpi_comm *c = vt_mpi_comm_find(parent) ? NULL : vt_mpi_comm_add(parent, &origin);
+    if (c) vt_mpi_comm_link(c, parent);
+    vt_mpi_comm_unlock();
+}
+
+/* Of MPI_Comm_accept, connect and join, after the call: both sides know the port, and when they met. */
+struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port)
+{
+    struct {
+        int64_t port, time;
+    } known = {0, 0};
+    int rank = 0;
+    struct timespec now;
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == root) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        known.time = now.tv_sec * 1000000000 + now.tv_nsec;
+        known.port = (int64_t)(vt_checksum(0, port, strlen(port)) >> 1);
+    }
+    PMPI_Bcast(&known, 2, MPI_INT64_T, root, comm);
+    return (struct vt_mpi_origin){
+        .kind = VT_COMM_CONNECT, .tag = known.port, .counted = true, .count = (uint64_t)known.time};
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Groups of MPI functions, which VT_MPI_GROUPS switches on: named as Score-P's, with some of our own."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group: what it holds, in words and as patterns of names (the first group that fits has a function)."""
+
+    name: str
+    about: str
+    patterns: tuple[str, ...]
+    default: bool = True
+
+
+_TRANSFERS = ("MPI_Put*", "MPI_Get", "MPI_Get_c", "MPI_Rput*", "MPI_Rget*", "MPI_Accumulate*", "MPI_Raccumulate*",
+              "MPI_Get_accumulate*", "MPI_Fetch_and_op", "MPI_Compare_and_swap")  # fmt: skip
+_COLLECTIVE = ("arrier", "cast", "catter*", "ather*", "llgather*", "lltoall*", "educe*", "llreduce*", "can*", "xscan*",
+               "eighbor_all*")  # fmt: skip
+
+GROUPS = (
+    Group("convert", "handles of other languages (MPI_Comm_c2f ...)", (
+        "*_c2f", "*_f2c", "*_c2f08", "*_f082c", "*_f082f", "*_f2f08", "*_toint", "*_fromint"), False),
+    Group("time", "MPI_Wtime, MPI_Wtick", ("MPI_Wtime", "MPI_Wtick"), False),
+    Group("aint", "arithmetic of addresses", ("MPI_Aint_*",), False),
+    Group("state", "MPI_Finalized", ("MPI_Finalized",), False),
+    Group("tool", "the tool interface", ("MPI_T_*",), False),
+    Group("perf", "MPI_Pcontrol", ("MPI_Pcontrol",)),
+    Group("err", "errors and their handlers", ("*rrhandler*", "MPI_*rror_*")),
+    Group("spawn", "starting and connecting processes", (
+        "MPI_Comm_spawn*", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_disconnect",
+        "MPI_Comm_get_parent", "MPI_*_port", "MPI_*ublish_name", "MPI_Lookup_name")),
+    Group("ext", "attributes, names, generalized requests", (
+        "*eyval*", "MPI_*ttr_*", "MPI_*_delete_attr", "MPI_*_get_attr", "MPI_*_set_attr", "MPI_*_set_name",
+        "MPI_*_get_name", "MPI_Grequest_*", "MPI_Status_set_*")),
+    Group("io", "files", ("MPI_File_*", "MPI_Register_datarep*")),
+    Group("rma", "one-sided communication", ("MPI_Win_*", *_TRANSFERS)),
+    Group("topo", "topologies", ("MPI_Cart*", "MPI_Graph*", "MPI_Dist_graph*", "MPI_Dims_create", "MPI_Topo_test")),
+    Group("coll", "collective operations", (
+        *(f"MPI_{a}{b}" for b in _COLLECTIVE for a in ("?", "I?")), "MPI_Op_*")),
+    Group("request", "requests: waiting, testing, starting, cancelling", (
+        "MPI_Wait*", "MPI_Test*", "MPI_Request_*", "MPI_Start", "MPI_Startall", "MPI_Cancel")),
+    Group("xnonblock", "non-blocking and persistent messages", (
+        "MPI_I*send*", "MPI_Irecv*", "MPI_Imrecv*", "MPI_*end_init*", "MPI_*ecv_init*", "MPI_Pready*", "MPI_Parrived")),
+    Group("p2p", "messages", (
+        "MPI_*end", "MPI_*end_c", "MPI_Recv*", "MPI_Sendrecv*", "MPI_Mrecv*", "MPI_*robe", "MPI_*uffer_*",
+        "MPI_Get_count*")),
+    Group("type", "data types, packing", (
+        "MPI_Type_*", "MPI_*ack*", "MPI_Get_address", "MPI_Address", "MPI_Get_elements*")),
+    Group("cg", "communicators and groups", ("MPI_Comm_*", "MPI_Group_*", "MPI_Intercomm_*")),
+    Group("env", "beginning and end, sessions", (
+        "MPI_Init*", "MPI_Finalize", "MPI_Abort", "MPI_Session_*", "MPI_Query_thread", "MPI_Is_thread_main",
+        "MPI_Get_*version", "MPI_Get_processor_name")),
+    Group("misc", "info objects, memory, and what else there is", ("*",)),
+)  # fmt: skip
+"""In the order in which patterns are tried; the last one has all that is left, MPIX functions too."""
+
+NUMBERS = {group.name: number for number, group in enumerate(GROUPS)}
+
+
+@functools.cache
+def group(function: str) -> Group:
+    """The group of a function."""
+    return next(g for g in GROUPS if any(fnmatch.fnmatchcase(function, pattern) for pattern in g.patterns))
