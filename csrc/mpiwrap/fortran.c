@@ -146,7 +146,7 @@ static inline void *vt_fortran_room(struct vt_fortran_handles *handles, int64_t 
 static inline void vt_fortran_requests_again(MPI_Request *requests, void *fortran, int64_t n)
 {
     if (sizeof(MPI_Request) == sizeof(MPI_Fint) || !requests) return;
-    for (int64_t i = 0; i < n; i++) requests[i] = MPI_Request_f2c(((MPI_Fint *)fortran)[i]);
+    for (int64_t i = 0; i < n; i++) requests[i] = PMPI_Request_f2c(((MPI_Fint *)fortran)[i]);
 }
 
 static inline MPI_Request *vt_fortran_requests(struct vt_fortran_handles *handles, void *fortran, int64_t n)
@@ -168,7 +168,7 @@ static inline const MPI_Datatype *vt_fortran_types(struct vt_fortran_handles *ha
 {
     if (sizeof(MPI_Datatype) == sizeof(MPI_Fint)) return fortran;
     MPI_Datatype *types = vt_fortran_room(handles, n);
-    for (int64_t i = 0; types && i < n; i++) types[i] = MPI_Type_f2c(((const MPI_Fint *)fortran)[i]);
+    for (int64_t i = 0; types && i < n; i++) types[i] = PMPI_Type_f2c(((const MPI_Fint *)fortran)[i]);
     return types;
 }
 

@@ -175,7 +175,7 @@ def _local(entry: Entry, argument: Argument, meaning: Meaning) -> _Local | None:
 def _handle(entry: Entry, meaning: Meaning, name: str, at: str, pointed: bool) -> _Local | None:
     kind = _HANDLES[meaning.kind]
     type_ = "MPI_Datatype" if kind == "Type" else f"MPI_{kind}"
-    converted = f"MPI_{kind}_f2c(*(MPI_Fint *){at})"
+    converted = f"PMPI_{kind}_f2c(*(MPI_Fint *){at})"
     if not pointed:
         return _Local([f"{type_} {name} = {converted};"])
     if not meaning.array:
@@ -196,7 +196,7 @@ def _handle(entry: Entry, meaning: Meaning, name: str, at: str, pointed: bool) -
         again = f"vt_fortran_requests_again({name}, {at}, {n});"
         return _Local([begin, f"MPI_Request *{name} = vt_fortran_requests(&{room}, {at}, {n});"], after=(again,))
     if kind == "Type" and "comm" in entry.arguments:
-        comm = f"MPI_Comm_f2c(*(MPI_Fint *)vt_a{entry.arguments.index('comm')})"
+        comm = f"PMPI_Comm_f2c(*(MPI_Fint *)vt_a{entry.arguments.index('comm')})"
         n = f"vt_fortran_peers({comm})"
         if "eighbor" in entry.function.name:
             n = f"vt_mpi_neighbours({comm}).{'out' if name.startswith('send') else 'in'}"
