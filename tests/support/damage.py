@@ -104,7 +104,9 @@ def _events(rank: int, sequence: int, location: int = 0) -> lf.Chunk:
         chunk.record("RECV" if rank else "SEND", 5, comm, (rank + 1) % 2 | 77 << 32, 8)
     chunk.record("COLL_BEGIN").record("COLL_END", 5, 3, 11 | 0xFFFFFFFF << 32, 8, 8).record("METRIC", 1, 1, 42)
     chunk.record("ISEND", 1, 1, 0, 8, 5).record("ISEND_COMPLETE", 1, 0, 5).record("FLUSH", 1, 0, 20)
-    chunk.record("LEAVE", 50, 1 + rank).leave(0x1010 + 16 * sequence, 5).record("ENTER_ADDRESS", 1, 0, 0x405010)
+    chunk.record("RMA_PUT", 1, 1, 0, 8, 1).record("RMA_GROUP_SYNC", 1, 2, 1, 1).record("IO_BEGIN", 1, 2, 1, 8, 3)
+    chunk.record("ATTRIBUTE", 1, 1, 2).record("IO_COMPLETE", 0, 2, 8, 3).record("IO_DUPLICATE", 1, 1, 2)
+    chunk.record("IO_DELETE", 1, 1, 3).record("LEAVE", 50, 1 + rank).leave(0x1010 + 16 * sequence, 5).record("ENTER_ADDRESS", 1, 0, 0x405010)
     return chunk.record("LEAVE_ADDRESS", 1, 0, 0x405010).record("LEAVE", 10, 3)
 
 
@@ -121,6 +123,9 @@ def _shared(rank: int, ranks: int, directory: Path) -> list[list[Any]]:
         ["COMM", 3, r.COMM_KINDS["DUP"], 1, 0, 9, 0, ranks, rank, 0], ["COMM_MEMBERS", 3, 0, 0, 7, members],
         ["COMM", 4, r.COMM_KINDS["INTER_CREATE"], 1, 5, 8, 0, 1, 0, 1],
         ["COMM_MEMBERS", 4, 0, 0, 7, members[:4]], ["COMM_MEMBERS", 4, 1, 0, 7, members[4:8]],
+        ["RMA_WIN", 1, 1, 0], ["RMA_WIN", 2, 4, 1], ["RMA_WIN_NAME", 1, "halo"], ["GROUP", 1, 1, 0, members],
+        ["IO_FILE", 1, "/home/x"], ["IO_HANDLE", 1, "fd", 1, 1, 1, None, None, 2, 0], ["ATTRIBUTE", 1, "of", "", 24],
+        ["IO_HANDLE", 2, "result", 1, 3, 0, 1, 1, None, None],
         ["METRIC", 1, "heap", "B", "u", "p", True], ["CLOCK", 1000, 1000, NS],
         ["CLOCK", 2_000_001_000, 2_000_001_000, NS + 2_000_000_000],
     ]  # fmt: skip
@@ -136,7 +141,7 @@ VALUES = INTEGERS | TEXTS | st.none() | st.booleans() | st.just([]) | st.just([[
 VALUES |= st.integers(-(2**63), -1) | st.floats()
 WORDS = INTEGERS | st.builds(
     lambda dt, kind, words, i: dt << 32 | kind << 24 | words << 21 | i,
-    st.sampled_from([0, 1, 2**32 - 1]), st.integers(0, 63), st.integers(0, 7), st.integers(0, 9) | st.just(r.ID_MAX),
+    st.sampled_from([0, 1, 2**32 - 1]), st.integers(0, 127), st.integers(0, 7), st.integers(0, 9) | st.just(r.ID_MAX),
 )  # fmt: skip
 NUMBERS = st.integers(0, 40)
 HEAD_FIELDS = [n for n in r.FILE.names or () if n not in ("magic", "checksum", "run", "pair", "buffer", "content")]

@@ -171,9 +171,9 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
 def _read_io(definitions: Any, trace: Trace) -> None:
     for x in definitions.io_files:
         trace.files[x._ref] = (x.name, x.scope.name)
-    states = {
-        x.io_handle._ref: (_plain(x.mode), _plain(x.status_flags)) for x in definitions.io_pre_created_handle_states
-    }
+    states = {}
+    for x in definitions.io_pre_created_handle_states:
+        states[x.io_handle._ref] = (_plain(x.io_access_mode), _plain(x.io_status_flags))
     for x in definitions.io_handles:
         file, scope = trace.files[x.file._ref] if x.file is not None else (None, None)
         comm, parent = (None if y is None else y._ref for y in (x.comm, x.parent))
