@@ -114,7 +114,8 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
         at = len(args) if found is None else found
         shim = _shim(compiler, options, language, line)
     if line.sanitized and not line.shared:
-        _say(language, f"{line.sanitized}: VT_IOTRACE will do nothing: the sanitizer replaces the same functions")
+        nothing = "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions"
+        _say(language, f"{line.sanitized}: {nothing}")
     vtrace = toolchain.link_flags(toolchain.library_directory(), shims=not line.shared and not line.sanitized)
     return [*args[:at], *shim, *args[at:], *vtrace]
 

@@ -92,9 +92,9 @@ def library_directory(environ: Mapping[str, str] = os.environ) -> str:
     raise UsageError(f"VT_PREFIX={prefix}: no vtrace installed there", "set it to the directory of the installation")
 
 
-_SHIMS = ("libvtrace-io.so",)
-"""Shims of libc's functions: in every program, so that VT_IOTRACE needs no other link. They come behind the program's
-own archives, whose functions go before those of libc."""
+_SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
+"""Shims of libc's functions: in every program, so that VT_IOTRACE and VT_MEMTRACE need no other link. They come behind
+the program's own archives, whose functions go before those of libc."""
 
 
 def link_flags(directory: str, shims: bool = False) -> list[str]:
