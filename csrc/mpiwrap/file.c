@@ -288,18 +288,16 @@ void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum
         vt_enter(region);
         return;
     }
-    uint64_t words[7] = {VT_HEAD(VT_K_ENTER, 0, region)}, *at = words + 1;
+    const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region), begin = VT_HEAD(VT_K_IO_BEGIN, 3, f->id);
     const uint32_t attribute = offset >= 0 ? vt_offset() : 0;
-    if (attribute) {
-        *at++ = VT_HEAD(VT_K_ATTRIBUTE, 1, attribute);
-        *at++ = (uint64_t)offset;
-    }
     io->id = vt_mpi_new_request();
-    at[0] = VT_HEAD(VT_K_IO_BEGIN, 3, f->id);
-    at[1] = vt_mpi_pair(mode, flags);
-    at[2] = bytes;
-    at[3] = io->id;
-    vt_write(words, (unsigned)(at + 4 - words));
+    if (!attribute) {
+        vt_write_5(enter, begin, vt_mpi_pair(mode, flags), bytes, io->id);
+        return;
+    }
+    uint64_t words[] = {enter, VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), (uint64_t)offset,
+                        begin, vt_mpi_pair(mode, flags), bytes, io->id};
+    vt_write(words, 7);
 }
 
 static void vt_put_complete(uint64_t *words, uint32_t handle, uint64_t bytes, uint64_t id)
@@ -316,10 +314,8 @@ void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status
         vt_leave(region);
         return;
     }
-    uint64_t words[4];
-    vt_put_complete(words, io->file->id, result == MPI_SUCCESS ? vt_mpi_received(status) : 0, io->id);
-    words[3] = VT_HEAD(VT_K_LEAVE, 0, region);
-    vt_write(words, 4);
+    vt_write_4(VT_HEAD(VT_K_IO_COMPLETE, 2, io->file->id), result == MPI_SUCCESS ? vt_mpi_received(status) : 0, io->id,
+               VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
 /* A flush has no bytes. */

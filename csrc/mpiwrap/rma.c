@@ -45,7 +45,7 @@ static __thread struct vt_rma_known {
     struct vt_mpi_win *win;
     uint32_t id;
     struct vt_rma_thread *thread;
-} vt_rma_known[4];
+} vt_rma_known[4] __attribute__((tls_model("initial-exec")));
 
 static struct vt_rma_thread *vt_rma_thread_new(uint32_t size)
 {
@@ -150,8 +150,7 @@ static void vt_rma_transfer_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Wi
         vt_enter(region);
         return;
     }
-    uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), head | op->win, (uint32_t)peer, bytes, op->id};
-    vt_write(words, 5);
+    vt_write_5(VT_HEAD(VT_K_ENTER, 0, region), head | op->win, (uint32_t)peer, bytes, op->id);
 }
 
 void vt_mpi_put_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request)
