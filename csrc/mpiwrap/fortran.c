@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the wrappers of Fortran entry points share, compiled with those of one binding as a unit. Before it stand
-   VT_BINDING, the binding's name, and VT_BINDING_LIBRARY, the file name of the library that it is in.
+   VT_BINDING, the binding's name, VT_BINDING_LIBRARY, the file name of the library that it is in, and VT_WAITANY, the
+   variable for the twin of its MPI_Waitany.
 
    A wrapper passes the program's own pointers on; for the templates, which are written for C, it converts what they
    ask for. A Fortran status has the bytes of a C one, and type(MPI_Comm) of mpi_f08 those of the INTEGER in it.    */
@@ -41,6 +42,8 @@ struct vt_fortran_twin {
     void *code; /* NULL in a preloaded shim where the program loads the binding later, only for those who use it */
     const char *name;
 };
+
+static struct vt_fortran_twin VT_WAITANY;
 
 __attribute__((noinline, cold)) static void *vt_fortran_find(struct vt_fortran_twin *twin)
 {
@@ -172,14 +175,32 @@ static inline const MPI_Datatype *vt_fortran_types(struct vt_fortran_handles *ha
     return types;
 }
 
-/* Indices count from 1 in Fortran: those that a call gave count from 0 until its wrapper returns. */
+/* Indices count from 1 in Fortran, but from 0 in the mpi_f08 of some MPICHs (4.0): a receive of nothing tells. */
+static int vt_fortran_first_index(void)
+{
+    static _Atomic(int) known = -1;
+    int first = atomic_load_explicit(&known, memory_order_relaxed);
+    if (VT_LIKELY(first >= 0)) return first;
+    typedef void waitany(void *, void *, void *, void *, MPI_Fint *);
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Fint one = 1, index = 1, error;
+    PMPI_Irecv(&one, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request);
+    MPI_Fint handle = MPI_Request_c2f(request);
+    ((waitany *)(uintptr_t)vt_fortran_next(&VT_WAITANY))(&one, &handle, &index, &status, &error);
+    first = index == 0 ? 0 : 1;
+    atomic_store_explicit(&known, first, memory_order_relaxed);
+    return first;
+}
+
+/* Those that a call gave count from 0 until its wrapper returns. */
 struct vt_fortran_indices {
     int *at, n;
 };
 
 static inline void vt_fortran_shift(struct vt_fortran_indices *indices, int n, int most)
 {
-    indices->n = n < 0 ? 0 : n < most ? n : most;
+    indices->n = vt_fortran_first_index() == 0 || n < 0 ? 0 : n < most ? n : most;
     for (int i = 0; i < indices->n; i++) indices->at[i]--;
 }
 

@@ -33,6 +33,7 @@ class Region:
     line: int
     role: str
     paradigm: str
+    description: str
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ WRAPPERS = {
     "g++": ("vtrace-cxx", "-vt:cxx"),
     "clang++": ("vtrace-cxx", "-vt:cxx"),
     "gfortran": ("vtrace-fc", "-vt:f90"),
+    "mpifort": ("vtrace-fc", "-vt:fc"),
+    "mpif77": ("vtrace-fc", "-vt:f77"),
+    "mpicxx": ("vtrace-cxx", "-vt:cxx"),
 }
 
 

@@ -164,23 +164,28 @@ def _request(trace: Trace, event: Event) -> tuple[int, int]:
 
 
 def _check_collectives(trace: Trace) -> None:
-    """Begin and end alternate at a location; all members of a communicator do the same operations on it."""
+    """Begin and end stand in one call, and a call in it only where MPI calls the program back; all members of a
+    communicator do the same operations on it.
+    """
     done: dict[int, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    inside: set[int] = set()
+    depth: Counter[int] = Counter()
+    inside: dict[int, list[int]] = defaultdict(list)
     for event in trace.events:
+        depth[event.location] += (event.kind == "Enter") - (event.kind == "Leave")
+        depths = inside[event.location]
         if event.kind == "MpiCollectiveBegin":
-            assert event.location not in inside, event
-            inside.add(event.location)
+            assert not depths or depths[-1] < depth[event.location], event
+            depths.append(depth[event.location])
         elif event.kind == "MpiCollectiveEnd":
-            assert event.location in inside, event
-            inside.remove(event.location)
+            assert depths, event
+            assert depths.pop() == depth[event.location], event
         if event.kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
             operation = event.attrs["collective_op"]
             # Creating from a group concerns its members only, whatever communicator it counts to.
             if "HANDLE" not in operation:
                 process = trace.locations[event.location].process
                 done[event.attrs["communicator"]][process][operation] += 1
-    assert not inside
+    assert not any(inside.values())
     for comm, processes in done.items():
         members = trace.comms[comm].members
         if members is not None:

@@ -153,7 +153,7 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
             x._ref, x.name, group.name, host, _plain(x.type), x.number_of_events, group._ref
         )
     for x in definitions.regions:
-        kind = (_plain(x.region_role), _plain(x.paradigm))
+        kind = (_plain(x.region_role), _plain(x.paradigm), x.description)
         trace.regions[x._ref] = Region(x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, *kind)
     for x in definitions.comms:
         alone = _plain(x.group.group_type) == "COMM_SELF"

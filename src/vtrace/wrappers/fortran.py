@@ -160,9 +160,11 @@ def _local(entry: Entry, argument: Argument, meaning: Meaning) -> _Local | None:
         ])  # fmt: skip
     if _NOT_CONVERTED.search(meaning.kind):
         return None
-    if meaning.kind == "INDEX" and meaning.direction == "out" and name.endswith(("index", "indices")):
+    if meaning.kind == "INDEX" and meaning.direction == "out" and meaning.name.endswith(("index", "indices")):
         cleaned = "__attribute__((cleanup(vt_fortran_unshift)))"
-        many = ("*outcount", "*(MPI_Fint *)vt_a0") if meaning.array else (f"*{name} > 0", "1")
+        many = (f"*{name} > 0", "1")
+        if meaning.array:
+            many = (f"*(int *)vt_a{entry.arguments.index('outcount')}", "*(int *)vt_a0")
         return _Local(
             [f"int *{name} = {at};", f"struct vt_fortran_indices vt_at_{name} {cleaned} = {{{name}, 0}};"],
             after=(f"vt_fortran_shift(&vt_at_{name}, {', '.join(many)});",),
@@ -283,6 +285,7 @@ def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Tem
     defines = [
         f'#define VT_BINDING "{binding.name}"',
         f'#define VT_BINDING_LIBRARY "{binding.library.name}"',
+        f"#define VT_WAITANY vt_twin_{next(e.symbol for e in found if e.function.name == 'MPI_Waitany')}",
         '#include "fortran.c"',
     ]
     return "\n\n".join([head.rstrip(), "\n".join(defines), *(wrapper(entry, templates) for entry in found)]) + "\n"

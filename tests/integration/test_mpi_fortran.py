@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPI in Fortran by mpif.h, module mpi and module mpi_f08: each call is recorded once, as the same call in C."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import run, unify, vtrace
+from support.tools import need
+
+BINDINGS = {"MPI": "mpif.h or module mpi", "MPIF": "mpif.h or module mpi", "F08": "module mpi_f08"}
+Record = tuple[str, int, int, int]
+_PEER = {"MpiSend": "receiver", "MpiIsend": "receiver", "MpiRecv": "sender", "MpiIrecv": "sender"}
+_REPEATED = ("MPI_Waitsome", "MPI_Testany", "MPI_Testsome", "MPI_Test")
+
+
+@pytest.fixture(scope="session", params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
+    """The installations that have Fortran."""
+    return mpis.find(request.param, build)
+
+
+def compiled(mpi: Mpi, *flags: str, plain: bool = False) -> Path:
+    """mpi_fortran.F90 with a binding. mpif.h says nothing of argument types, so that gfortran compares calls."""
+    words = ("-O1", "-w", "-fallow-argument-mismatch", *flags)
+    return mpi.builder("mpi_fortran.F90", compiler=need(f"mpifort.{mpi.name}"), flags=words, plain=plain)
+
+
+def recorded(mpi: Mpi, program: Path, cwd: Path, before: Sequence[str] = ()) -> Trace:
+    done = run(program, cwd, launch=[*mpi.launch, "-n", "3", *before], env=mpi.env)
+    assert "good" in done.stdout, str(done)
+    unify(cwd, program.name)
+    return check(cwd / f"{program.name}.trace")
+
+
+def messages(trace: Trace, rank: int) -> list[Record]:
+    return sorted(
+        (e.kind.removeprefix("Mpi"), e.attrs[_PEER[e.kind]], e.attrs["msg_tag"], e.attrs["msg_length"])
+        for e in trace.of(rank)
+        if e.kind in _PEER
+    )
+
+
+def expected_messages(rank: int) -> list[Record]:
+    """What the program says it does."""
+    ring = [("Send", (rank + 1) % 3, 14, 8), ("Recv", (rank + 2) % 3, 14, 8)]
+    plain = [(10, 12), (11, 16), (12, 20)]
+    started = [*range(101, 141), *range(201, 205), *range(301, 305), 401, 402, 501, 502, 601]
+    nonblocking = [(tag, 4) for tag in started] + [(700, 8), (701, 12)] * 2
+    if rank == 2:
+        return sorted(ring)
+    kind, peer = ("Send", 1) if rank == 0 else ("Recv", 0)
+    blocking = [(kind, peer, tag, n) for tag, n in plain]
+    return sorted([*ring, *blocking, *((f"I{kind.lower()}", peer, tag, n) for tag, n in nonblocking)])
+
+
+def expected_calls(rank: int) -> Counter[str]:
+    """Calls by name without those that are repeated until they succeed."""
+    all_ranks = """
+    Init Comm_rank Comm_size Sendrecv_replace Irecv Waitany Barrier Bcast Allreduce Reduce Gather Scatter Allgather
+    Allgatherv Alltoallv Alltoallw Ibarrier Wait Comm_split Comm_set_name Comm_get_name Comm_dup Comm_dup Comm_dup
+    Barrier Comm_free Comm_free Comm_group Group_excl Comm_create Group_free Group_free Cart_create Cart_coords
+    Comm_free Comm_create_keyval Comm_set_attr Comm_get_attr Comm_free Comm_free Comm_free_keyval Finalize
+    """.split()
+    both = ["Waitany"] * 5 + ["Waitall"] * 3 + ["Startall"] * 2 + ["Request_free"] * 2
+    own = {
+        0: ["Send"] * 3 + ["Ssend", "Ssend_init", "Send_init", "Barrier", "Comm_free"] + ["Isend"] * 53 + both,
+        1: ["Recv"] * 2 + ["Get_count", "Mprobe", "Iprobe", "Mrecv"] + ["Irecv"] * 53 + ["Recv_init"] * 2 + both,
+        2: ["Barrier", "Comm_free"],
+    }
+    return Counter(f"MPI_{name}" for name in all_ranks + own[rank])
+
+
+def assert_exact(trace: Trace, binding: str, linked: bool = True) -> None:
+    """Every call and every record of the program, once."""
+    for rank in range(3):
+        calls = Counter({name: n for name, n in trace.calls(rank).items() if name.startswith("MPI_")})
+        repeated = {name: calls.pop(name, 0) for name in _REPEATED}
+        assert calls == expected_calls(rank)
+        assert all(n >= (rank != 2) for n in repeated.values()), repeated
+        assert messages(trace, rank) == expected_messages(rank)
+        kinds = trace.kinds(rank)
+        assert kinds["MpiIsendComplete"] == kinds["MpiIsend"]
+        assert kinds["MpiIrecvRequest"] == kinds["MpiIrecv"]
+        assert_collectives(trace, rank)
+        edges = trace.edges(rank)
+        if linked:
+            assert edges[("MPI_Comm_free", "drop")] == edges[("drop", "MPI_Comm_free")] == 1
+        else:
+            assert edges[("MPI_Comm_free", "MPI_Comm_free")] == 1
+    assert {r.description for r in trace.regions.values() if r.paradigm == "MPI"} == {BINDINGS[binding]}
+    names = Counter(comm.name for comm in trace.comms.values())
+    assert names["halves of the world"] == 2
+    assert {c.members for c in trace.comms.values() if c.name == "halves of the world"} == {(1, 0), (2,)}
+
+
+def assert_collectives(trace: Trace, rank: int) -> None:
+    ends = [e.attrs for e in trace.of(rank) if e.kind == "MpiCollectiveEnd"]
+    found = [(e["collective_op"], e["size_sent"], e["size_received"]) for e in ends]
+    root = rank == 0
+    assert found[:10] == [
+        ("BARRIER", 0, 0),
+        ("BCAST", 72 if rank == 2 else 0, 24),
+        ("ALLREDUCE", 16, 16),
+        ("REDUCE", 8, 24 if rank == 1 else 0),
+        ("GATHER", 0 if root else 8, 16 if root else 0),
+        ("SCATTER", 16 if root else 0, 0 if root else 8),
+        ("ALLGATHER", 8, 8),
+        ("ALLGATHERV", 12, 12),
+        ("ALLTOALLV", 12, 12),
+        ("ALLTOALLW", 8, 24 if rank == 1 else 0),
+    ]
+    assert Counter(op for op, _, _ in found[10:]) == {
+        "CREATE_HANDLE": 6, "DESTROY_HANDLE": 5 if rank == 1 else 6, "BARRIER": 1 if rank == 1 else 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_linked(mpi: Mpi, tmp_path: Path, binding: str) -> None:
+    trace = recorded(mpi, compiled(mpi, f"-D{binding}"), tmp_path)
+    assert_exact(trace, binding)
+    assert trace.calls(0)["mpi_fortran"] == 1, "the program bears its name"
+
+
+@pytest.mark.parametrize("binding", ["MPI", "F08"])
+def test_preloaded(mpi: Mpi, tmp_path: Path, binding: str) -> None:
+    library = vtrace(tmp_path, "shim", "build", "--mpicc", mpi.mpicc).stdout.strip()
+    program = compiled(mpi, f"-D{binding}", plain=True)
+    trace = recorded(mpi, program, tmp_path, ["env", f"LD_PRELOAD={library}"])
+    assert_exact(trace, binding, linked=False)
+    assert {region.paradigm for region in trace.regions.values()} <= {"MPI", "MEASUREMENT_SYSTEM"}
+
+
+@pytest.mark.parametrize("binding", ["F08"])
+def test_preloaded_before_a_linked_one(mpi: Mpi, tmp_path: Path, binding: str) -> None:
+    library = vtrace(tmp_path, "shim", "build", "--mpicc", mpi.mpicc).stdout.strip()
+    assert_exact(recorded(mpi, compiled(mpi, f"-D{binding}"), tmp_path, ["env", f"LD_PRELOAD={library}"]), binding)
