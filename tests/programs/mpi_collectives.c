@@ -15,7 +15,10 @@
 #define NONE
 #endif
 
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000 /* there the second start of a scatter fails */
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
+/* There the second start of a scatter fails, and Neighbor_alltoallw reads behind its copies of the types where there are
+   not as many neighbours to receive from as to send to.                                                                 */
+#define OLD_MPICH
 #define ROUNDS 1
 #else
 #define ROUNDS 2
@@ -104,6 +107,11 @@ static void near(MPI_Comm comm)
     DO(Neighbor_allgatherv, neighbor_allgatherv, one, 2, MPI_INT, TWO, same, places, MPI_INT, comm);
     DO(Neighbor_alltoall, neighbor_alltoall, one, 5, MPI_CHAR, TWO, 5, MPI_CHAR, comm);
     DO(Neighbor_alltoallv, neighbor_alltoallv, one, same, places, MPI_INT, TWO, same, places, MPI_INT, comm);
+#ifdef OLD_MPICH
+    int kind;
+    MPI_Topo_test(comm, &kind);
+    if (kind == MPI_DIST_GRAPH) return;
+#endif
     DO(Neighbor_alltoallw, neighbor_alltoallw, one, same, bytes, shorts, TWO, same, bytes, shorts, comm);
 }
 
