@@ -69,8 +69,10 @@ program mpi_fortran
   external :: drop
 #endif
   integer :: ierror
+  double precision :: begin
 
   call MPI_Init(ierror)
+  begin = MPI_Wtime()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call MPI_Comm_size(MPI_COMM_WORLD, size, ierror)
   call check(size == 3, 'size')
@@ -79,6 +81,7 @@ program mpi_fortran
   call collectives
   call communicators
   call attributes
+  call check(begin >= 0 .and. MPI_Wtime() > begin .and. MPI_Wtick() > 0 .and. MPI_Wtick() < 1, 'clock')
   call MPI_Finalize(ierror)
   if (rank == 0) print '(a)', 'good'
 

@@ -157,7 +157,10 @@ def head(functions: list[Function], hidden: set[str], label: str, version: str) 
         f"/* Made by vtrace {version} for {label}: do not edit. */",
         "#include <mpi.h>",
         f'#define VT_MPI_LABEL "{label}"\n#define VT_MPI_VERSION "{version}"',
-        *(f"#undef {name}" for name in sorted(hidden | {name for name in names if groups.group(name).name == "convert"})),
+        *(
+            f"#undef {name}"
+            for name in sorted(hidden | {name for name in names if groups.group(name).name == "convert"})
+        ),
         _declarations(hidden.intersection(names)),
         "\n".join(f"#define VT_HAVE_{name} 1" for name in names),
         "enum vt_mpi_function {\n" + "".join(f"    VT_F_{name},\n" for name in names) + "    VT_FUNCTIONS\n};",
@@ -192,7 +195,7 @@ def _groups() -> str:
     return (
         f"const char *const vt_mpi_groups[] = {{{names}NULL}};\n"
         f"#define VT_MPI_DEFAULT_GROUPS {default:#x}u\n"
-        f"_Static_assert({len(groups.GROUPS)} <= 32, \"groups are bits\");"
+        f'_Static_assert({len(groups.GROUPS)} <= 32, "groups are bits");'
     )
 
 

@@ -241,7 +241,7 @@ def _key(libraries: tuple[Path, ...], preprocessed: str) -> str:
     about = (__version__, *states, library_directory(), preprocessed)
     digest = hashlib.sha256("\0".join(map(str, about)).encode())
     here = Path(__file__).parent
-    sources = [here / f"{name}.py" for name in ("fortran", "generate", "header", "shim")]
+    sources = [here / f"{name}.py" for name in ("fortran", "fortran_locals", "generate", "groups", "header", "shim")]
     sources += (paths.LIB / "include").glob("*.h")
     sources += [path for path in (paths.LIB / "mpiwrap").rglob("*") if path.is_file()]
     for source in sorted(sources):

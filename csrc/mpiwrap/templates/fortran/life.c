@@ -4,7 +4,8 @@
 //// MPI_Init MPI_Init_thread
 $FUNCTION
 {
-    $BEGIN_ALWAYS
+    const uint32_t vt_region = $REGION;
+    $LOCALS
     if (vt_region) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) vt_mpi_begun();
@@ -15,10 +16,25 @@ $FUNCTION
 //// MPI_Finalize
 $FUNCTION
 {
-    $BEGIN_ALWAYS
+    const uint32_t vt_region = $REGION;
+    $LOCALS
     if (vt_region) vt_enter(vt_region);
     vt_mpi_ends();
     $RESULT vt_result = $CALL;
     if (vt_region) vt_leave(vt_region);
+    return vt_result;
+}
+
+//// MPI_Pcontrol
+$FUNCTION
+{
+    $LOCALS
+    const bool vt_ours = $TRACKED != 0;
+    if (vt_ours && $level == 1) vt_switch(1);
+    const uint32_t vt_region = $REGION;
+    if (vt_region) vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_region) vt_leave(vt_region);
+    if (vt_ours && $level == 0) vt_switch(0);
     return vt_result;
 }
