@@ -45,3 +45,19 @@ int MPI_Comm_rank(MPI_Comm c, int *rank)
     sink = now();
     return result;
 }
+
+int MPI_Put(const void *o, int on, MPI_Datatype ot, int to, MPI_Aint at, int tn, MPI_Datatype tt, MPI_Win w)
+{
+    sink = now();
+    int result = PMPI_Put(o, on, ot, to, at, tn, tt, w);
+    sink = now();
+    return result;
+}
+
+int MPI_File_write_at(MPI_File f, MPI_Offset at, const void *b, int n, MPI_Datatype t, MPI_Status *status)
+{
+    sink = now();
+    int result = PMPI_File_write_at(f, at, b, n, t, status);
+    sink = now();
+    return result;
+}

@@ -12,9 +12,19 @@ from pathlib import Path
 
 from measure import HERE, Row, against_floor, at_most, build, run
 
-CALLS = 200_000
-PASSES = 8
-KINDS = ("Allreduce", "Sendrecv", "Comm_rank")
+CALLS = 4_000
+PASSES = 400
+KINDS = ("Allreduce", "Sendrecv", "Comm_rank", "Put", "Win_unlock", "File_write_at")
+"""What bench/mpi.c prints, in order; of Win_unlock the ns per put that it completes."""
+TEXTS = {
+    "Allreduce": "with its collective",
+    "Sendrecv": "with its two messages",
+    "Comm_rank": "without records",
+    "Put": "with its transfer",
+    "File_write_at": "of 0 bytes, with its operation",
+}
+SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
+"""Longer calls: what the floor's wrapper costs around them."""
 
 
 def prepare(work: Path) -> None:
@@ -33,7 +43,7 @@ def best(work: Path, program: str, **settings: str) -> list[float]:
 def measure(work: Path, repetitions: int) -> list[Row]:
     """Differences to the untraced program, as pairs of floor and vtrace from the same repetition."""
     pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-    hidden: dict[str, list[float]] = {kind: [] for kind in KINDS[:2]}
+    hidden: dict[str, list[float]] = {kind: [] for kind in SHOWN}
     off: list[float] = []
     for _ in range(repetitions):
         plain = best(work, "./mpi_plain")
@@ -45,9 +55,10 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             if kind in hidden:
                 hidden[kind].append(f - p)
         off.append(without[2] - plain[2])
-    texts = {"Allreduce": "with its collective", "Sendrecv": "with its two messages", "Comm_rank": "without records"}
+    completing = statistics.median(traced for _, traced in pairs["Win_unlock"])
     return [
-        *(against_floor(f"MPI_{kind} {texts[kind]}", pairs[kind], 2.0, "ns a call") for kind in KINDS),
+        *(against_floor(f"MPI_{kind} {text}", pairs[kind], 2.0, "ns a call") for kind, text in TEXTS.items()),
+        Row("the two completions of a put in MPI_Win_unlock", "ns a put", None, completing, None, "", True),
         *(
             Row(f"the floor's wrapper around MPI_{kind}", "ns a call", None, statistics.median(values), None, "", True)
             for kind, values in hidden.items()
