@@ -19,12 +19,15 @@ _Static_assert(offsetof(struct vt_location, vforked) == VFORKED, "the assembler 
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
 __attribute__((visibility("hidden"))) pid_t (*vt_real_vfork)(void) = vt_bare_vfork;
 
+/* The one of a preloaded shim, which leads back to ours. */
+extern const char vt_shim_vfork[] __attribute__((weak));
+
 __attribute__((constructor)) static void find(void)
 {
     int saved = errno;
     void *next = dlsym(RTLD_NEXT, "vfork");
     errno = saved;
-    if (next) *(void **)&vt_real_vfork = next;
+    if (next && next != (void *)vt_shim_vfork) *(void **)&vt_real_vfork = next;
 }
 
 #if defined(__x86_64__)

@@ -88,11 +88,11 @@ __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function 
 
 /* vfork must leave the stack as it found it, since the child returns through it first: a jump, no call. */
 #if defined(__x86_64__)
-__asm__(".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
+__asm__(".text\n.globl vfork, vt_shim_vfork\n.type vfork, @function\nvt_shim_vfork:\nvfork:\n"
         "    jmp *vt_vfork@GOTPCREL(%rip)\n"
         ".size vfork, .-vfork\n");
 #elif defined(__aarch64__)
-__asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
+__asm__(".text\n.globl vfork, vt_shim_vfork\n.type vfork, %function\nvt_shim_vfork:\nvfork:\n"
         "    adrp x9, :got:vt_vfork\n"
         "    ldr x9, [x9, #:got_lo12:vt_vfork]\n"
         "    br x9\n"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every function of I/O: what a program does with files, streams and sockets stands in the archive, call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.iocalls import io_calls
+from support.readback import Trace
+from support.run import run, unify
+from support.tools import call, need
+
+LIB = ("libvtrace.so.1", "libvtrace-io.so")
+PROGRAMS = ("io_descriptors", "io_streams", "io_files", "io_sockets", "io_aio")
+PLAIN = ("gcc", ("-O0",))
+VARIANTS = {
+    "O0": PLAIN,
+    "O2": ("gcc", ("-O2",)),
+    "fortify": ("gcc", ("-O2", "-D_FORTIFY_SOURCE=2")),
+    "large": ("gcc", ("-O1", "-D_FILE_OFFSET_BITS=64")),
+    "clang": ("clang", ("-O2",)),
+    "clang-fortify": ("clang", ("-O2", "-D_FORTIFY_SOURCE=2")),
+}
+SHORT = {(program, "O2") for program in PROGRAMS} | {("io_descriptors", "fortify"), ("io_streams", "large")}
+CASES = [
+    pytest.param(program, variant, marks=() if (program, variant) in SHORT else pytest.mark.full)
+    for program in PROGRAMS
+    for variant in VARIANTS
+]
+TABLE_4_9 = """
+    close creat creat64 dup dup2 fclose fdopen fgetc fgets flockfile fopen fopen64 fputc fputs fread fscanf fseek fseeko
+    fseeko64 fsetpos fsetpos64 ftrylockfile funlockfile fwrite getc gets lockf lseek lseek64 open open64 pread pread64
+    putc puts pwrite pwrite64 read readv rewind unlink write writev
+""".split()
+
+
+def _traced(program: Path, here: Path, launch: Sequence[str] = ()) -> tuple[Trace, list[str]]:
+    """Runs a program of the io_ family: the trace, and the lines that it told."""
+    words = ["sh", "-c", 'exec "$@" </dev/null 9>told', "sh", *launch]
+    run(program, here, env={"VT_IOTRACE": "yes"}, launch=words)
+    unify(here, program.name)
+    return check(here / f"{program.name}.trace"), (here / "told").read_text().splitlines()
+
+
+def _polls(line: str) -> bool:
+    """How often a program asks depends on the disk."""
+    return line.startswith(("aio_error", "aio_suspend"))
+
+
+def _build(build: Builder, program: str, variant: str, plain: bool = False) -> Path:
+    compiler, flags = VARIANTS[variant]
+    return build(f"{program}.c", compiler=compiler, flags=("-w", *flags), mode=None if plain else "seq", plain=plain)
+
+
+@pytest.mark.parametrize(("program", "variant"), CASES)
+def test_every_call(build: Builder, tmp_path: Path, program: str, variant: str) -> None:
+    trace, told = _traced(_build(build, program, variant), tmp_path)
+    assert len(told) > 10
+    assert [line for line in io_calls(trace) if not _polls(line)] == told
+
+
+def test_fortified_programs_call_other_functions(build: Builder) -> None:
+    """Else the variant would prove nothing."""
+    for program, names in (("io_descriptors", ("__read_chk", "__pread_chk")), ("io_streams", ("__fprintf_chk",))):
+        symbols = call([need("nm"), "-D", _build(build, program, "fortify")], Path.cwd()).stdout
+        assert all(f" {name}" in symbols for name in names), symbols
+
+
+def test_the_functions_of_the_guide(build: Builder, tmp_path: Path) -> None:
+    """All 43 of its Table 4.9 stand in the archives of two of the programs."""
+    found: set[str] = set()
+    for program in ("io_descriptors", "io_streams", "io_files"):
+        (tmp_path / program).mkdir()
+        trace, _ = _traced(_build(build, program, "O0"), tmp_path / program)
+        found |= {line.split()[0] for line in io_calls(trace)}
+    assert set(TABLE_4_9) - found == set()
+    assert len(TABLE_4_9) == 43
+
+
+@pytest.mark.parametrize("program", ["io_descriptors", "io_streams"])
+def test_preloaded(build: Builder, tmp_path: Path, program: str) -> None:
+    """The same of a program that knows nothing of vtrace."""
+    from vtrace import paths
+
+    libraries = ":".join(str(paths.LIB / name) for name in LIB)
+    path = _build(build, program, "O2", plain=True)
+    trace, told = _traced(path, tmp_path, ["env", f"LD_PRELOAD={libraries}"])
+    assert io_calls(trace) == told
+
+
+def test_handles(build: Builder, tmp_path: Path) -> None:
+    """Files with absolute paths; streams behind their descriptors; standard streams open from the begin."""
+    trace, _ = _traced(_build(build, "io_streams", "O2"), tmp_path)
+    standard = {(h.name, h.paradigm): h for h in trace.handles.values() if "PRE_CREATED" in h.flags}
+    assert set(standard) == {(name, p) for name in ("stdin", "stdout", "stderr") for p in ("POSIX", "ISOC")}
+    assert standard["stdin", "POSIX"].file == "/dev/null"
+    assert all(h.state is not None for h in standard.values())
+    for handle in trace.handles.values():
+        assert handle.file
+        if handle.name in ("text", "other", "out"):
+            assert handle.file == str(tmp_path / handle.name)
+            assert "PRE_CREATED" not in handle.flags
+        if handle.paradigm == "ISOC":
+            assert handle.parent is not None
+            parent = trace.handles[handle.parent]
+            assert (parent.paradigm, parent.name, parent.file) == ("POSIX", handle.name, handle.file)
+        else:
+            assert handle.parent is None
+
+
+def test_off_unless_asked_for(build: Builder, tmp_path: Path) -> None:
+    program = _build(build, "io_descriptors", "O2")
+    for value in ("", "no"):
+        here = tmp_path / f"off{value}"
+        here.mkdir()
+        run(program, here, env={"VT_IOTRACE": value})
+        unify(here, program.name)
+        trace = check(here / f"{program.name}.trace")
+        assert io_calls(trace) == []
+        assert not trace.handles
+        assert trace.calls()["main"] == 1
