@@ -2,6 +2,8 @@
 /* Values that stand with an event: libotf2 takes a list of them with it. */
 #include "pass.h"
 
+static int is_number(uint8_t type) { return type >= VT_OTF2_TYPE_UINT8 && type <= VT_OTF2_TYPE_DOUBLE; }
+
 static int32_t add_number(OTF2_AttributeList *list, uint32_t id, uint8_t type, uint64_t value)
 {
     union {
@@ -56,14 +58,8 @@ static int free_for(struct pass *p, uint32_t id)
     return p->nattributes < ATTRIBUTES_MAX;
 }
 
-int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
+static int keep(struct pass *p, uint32_t id, uint8_t type, uint64_t value)
 {
-    uint32_t id = mapped(p, p->maps->attributes, p->maps->nattributes, VT_ID(what)), global = 0;
-    if (id == VT_UNMAPPED) return VT_OK;
-    uint8_t type = p->maps->attribute_types[VT_ID(what)];
-    int number = type >= VT_OTF2_TYPE_UINT8 && type <= VT_OTF2_TYPE_DOUBLE;
-    if (!number) global = referred(p, type, value);
-    if (global == VT_UNMAPPED) return VT_OK;
     if (!free_for(p, id)) {
         p->result->unmapped++;
         return VT_OK;
@@ -72,8 +68,54 @@ int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
     if (!p->list) return VT_NO_MEMORY;
     p->attributes = p->list;
     p->attribute_ids[p->nattributes++] = id;
-    int32_t code = number ? add_number(p->list, id, type, value) : add_reference(p->list, id, type, global);
+    int32_t code = is_number(type) ? add_number(p->list, id, type, value)
+                                   : add_reference(p->list, id, type, (uint32_t)value);
     return code ? vt_refused(p->error, code) : VT_OK;
+}
+
+int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value)
+{
+    return keep(p, id, VT_OTF2_TYPE_UINT64, value);
+}
+
+int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
+{
+    uint32_t id = mapped(p, p->maps->attributes, p->maps->nattributes, VT_ID(what));
+    if (id == VT_UNMAPPED) return VT_OK;
+    uint8_t type = p->maps->attribute_types[VT_ID(what)];
+    if (is_number(type)) return keep(p, id, type, value);
+    uint32_t global = referred(p, type, value);
+    return global == VT_UNMAPPED ? VT_OK : keep(p, id, type, global);
+}
+
+/* ---- Of the heap's functions: Score-P's attributes, at its events ---- */
+
+static int heap(struct pass *p, enum vt_heap_attribute which, uint64_t value)
+{
+    uint32_t first = p->maps->heap_attributes;
+    return first == VT_UNMAPPED ? VT_OK : vt_attribute_uint64(p, first + which, value);
+}
+
+int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w)
+{
+    int code = VT_OK, again = VT_KIND(what) == VT_K_ENTER_REALLOC;
+    if (VT_KIND(what) == VT_K_ENTER_ALLOC) return heap(p, VT_ALLOCATION_SIZE, w[0]);
+    if (w[0]) {
+        code = heap(p, VT_ARGUMENT_ADDRESS, w[0]);
+        p->freed.key = ENTER_KEY | VT_ID(what);
+        p->freed.depth = p->depth + 1;
+        p->freed.bytes = w[1];
+        p->freed.if_null = !again || !w[2];
+    }
+    return again && !code ? heap(p, VT_ALLOCATION_SIZE, w[2]) : code;
+}
+
+int vt_heap_leave(struct pass *p, uint32_t what, uint64_t address)
+{
+    int code = VT_KIND(what) == VT_K_LEAVE_ALLOC ? heap(p, VT_RESULT_ADDRESS, address) : VT_OK;
+    if (code || p->freed.depth != p->depth || p->freed.key != (ENTER_KEY | VT_ID(what))) return code;
+    p->freed.depth = 0;
+    return address || p->freed.if_null ? heap(p, VT_DEALLOCATION_SIZE, p->freed.bytes) : VT_OK;
 }
 
 void vt_attributes_end(struct pass *p)

@@ -33,6 +33,11 @@ struct pass {
     uint64_t off_since, credit;
     OTF2_AttributeList *list; /* what attributes points to when there are some */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
+    struct {
+        uint64_t key, bytes; /* of the region that frees them */
+        uint32_t depth;
+        int if_null; /* also if no address is returned */
+    } freed;
 };
 
 static inline int done(struct pass *p, enum vt_event event, int32_t code)
@@ -66,6 +71,13 @@ static inline uint32_t shifted(uint32_t rank, uint32_t offset)
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
 
+/* Keep what a call of the heap's functions says for the event that its record becomes. */
+int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w);
+/* address: what was returned. */
+int vt_heap_leave(struct pass *p, uint32_t what, uint64_t address);
+
+/* Keeps a number for the next event; id is OTF2's. */
+int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value);
 /* Keeps a value for the next event. */
 int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
 /* Forgets what was kept. */

@@ -9,7 +9,7 @@ struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
 
 struct finder {
     struct set functions, addresses, regions, comms, handles;
-    uint64_t ticks;
+    uint64_t ticks, memory;
 };
 
 static inline uint64_t slot_of(uint64_t key, uint64_t size) { return key * 0x9e3779b97f4a7c15u >> 20 & (size - 1); }
@@ -48,11 +48,12 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     switch (VT_KIND(what)) {
     case VT_K_TIME: f->ticks += words[1]; break;
     case VT_K_ENTER:
-    case VT_K_LEAVE:
+    case VT_K_LEAVE: return add(&f->regions, VT_ID(what));
     case VT_K_ENTER_ALLOC:
     case VT_K_LEAVE_ALLOC:
     case VT_K_ENTER_FREE:
-    case VT_K_ENTER_REALLOC: return add(&f->regions, VT_ID(what));
+    case VT_K_ENTER_REALLOC: f->memory = 1; return add(&f->regions, VT_ID(what));
+    case VT_K_HEAP: f->memory = 1; break;
     case VT_K_ENTER_ADDRESS:
     case VT_K_LEAVE_ADDRESS: return add(&f->addresses, words[1]);
     case VT_K_SEND:
@@ -119,6 +120,7 @@ static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
         error->row = i;
         error->offset = 0;
         if (!here && !(classes & wanted)) {
+            if (classes & VT_CLASS_MEMORY) f->memory = 1;
             if (row->end_ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
             if (row->end_ticks > found->last_ticks) found->last_ticks = row->end_ticks;
             continue;
@@ -160,6 +162,7 @@ static int collect(const struct finder *f, struct vt_scan *found)
     found->regions = members(&f->regions, &found->nregions);
     found->comms = members(&f->comms, &found->ncomms);
     found->handles = members(&f->handles, &found->nhandles);
+    found->memory = f->memory;
     int all = found->functions && found->addresses && found->regions && found->comms && found->handles;
     return all ? VT_OK : VT_NO_MEMORY;
 }

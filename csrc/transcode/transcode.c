@@ -249,6 +249,7 @@ static int on_off(struct pass *p, uint64_t t, uint32_t kind)
 static int other(struct pass *p, uint32_t what, const uint64_t *w)
 {
     uint32_t kind = VT_KIND(what);
+    int code;
     if (kind == VT_K_TIME) {
         p->ticks += w[0];
         return VT_OK;
@@ -261,7 +262,9 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     uint64_t t = time_at(p, p->ticks);
     switch (kind) {
     case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
-    case VT_K_LEAVE: return leave(p, t, ENTER_KEY | VT_ID(what));
+    case VT_K_LEAVE:
+        if (__builtin_expect(p->freed.depth, 0) && (code = vt_heap_leave(p, what, 0))) return code;
+        return leave(p, t, ENTER_KEY | VT_ID(what));
     case VT_K_ENTER_ADDRESS: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
     case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
     case VT_K_OFF:
@@ -286,8 +289,12 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_METRIC: return metric(p, t, what, w);
     case VT_K_ENTER_ALLOC:
     case VT_K_ENTER_FREE:
-    case VT_K_ENTER_REALLOC: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
-    case VT_K_LEAVE_ALLOC: return leave(p, t, ENTER_KEY | VT_ID(what));
+    case VT_K_ENTER_REALLOC:
+        if ((code = vt_heap_enter(p, what, w))) return code;
+        return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
+    case VT_K_LEAVE_ALLOC:
+        if ((code = vt_heap_leave(p, what, w[0]))) return code;
+        return leave(p, t, ENTER_KEY | VT_ID(what));
     case VT_K_HEAP: return VT_OK;
     default: return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
     }
@@ -298,7 +305,7 @@ static int passes_on(uint32_t what)
 {
     if (what & VT_FUNCTION) return 0;
     uint32_t kind = VT_KIND(what);
-    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
+    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP || (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
 }
 
 /* ---- The pass ---- */

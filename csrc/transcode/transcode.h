@@ -42,6 +42,13 @@ struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles;
     uint64_t first_ticks, last_ticks;
+    uint64_t memory; /* whether records tell of the heap */
+};
+
+/* The rows of one location. */
+struct vt_stream {
+    const struct vt_row *rows;
+    uint32_t count, unused;
 };
 
 /* Ids and times of one location. Where there is no OTF2 id the value is VT_UNMAPPED. */
@@ -60,8 +67,11 @@ struct vt_maps {
     const uint64_t *knot_ticks, *knot_ns;       /* at least two, ticks ascending, ns not descending */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nattributes;
     uint64_t nknots;
-    uint32_t unknown_region, unused;
+    uint32_t unknown_region;
+    uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
 };
+
+enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
 
 struct vt_transcoded {
     uint64_t counts[VT_EVENT_KINDS]; /* first, so that the rest has fixed places behind it */
@@ -85,6 +95,10 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
 VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   struct vt_transcoded *result, struct vt_error *error);
+/* Writes what all locations of a process have in use, as values of a metric class: bytes and blocks, UINT64, never
+   below 0. which: the stream where an error is.                                                                 */
+VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
+                             uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error);
 
 /* ---- decode.c: from a row to its records ---- */
 

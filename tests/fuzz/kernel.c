@@ -151,9 +151,10 @@ static int32_t on_off(HEAD, uint8_t mode)
 
 static int32_t metric(HEAD, uint32_t id, uint8_t n, const uint8_t *types, const union OTF2_MetricValue_union *values)
 {
-    uint64_t value;
-    memcpy(&value, values, sizeof value);
-    INSIST(id == 0 && n == 1 && *types == 10);
+    uint64_t value[2];
+    memcpy(value, values, n * sizeof *value);
+    INSIST(id == 0 && (n == 1 ? *types == 10 : n == 2 && types[0] == 4 && types[1] == 4));
+    if (n == 2) INSIST(value[0] <= INT64_MAX && value[1] <= INT64_MAX);
     return event(VT_N_EvtWriter_Metric, w, a, t);
 }
 
@@ -379,12 +380,29 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     return code;
 }
 
-/* A second opinion on all rows: whether all is whole; beyond: one names what scans leave out, or more attributes than
-   an event may have.                                                                                                */
+/* All rows as one location of a process, and the second half of them as another one. */
+static void join(const struct vt_row *rows, uint32_t n, const struct vt_maps *maps, uint16_t fail)
+{
+    struct vt_stream streams[3] = {{rows, n, 0}, {rows + n / 2, n - n / 2, 0}, {NULL, 0, 0}};
+    struct vt_transcoded result;
+    struct vt_error error = {0};
+    uint32_t which = 9;
+    memset(&reader, 0, sizeof reader);
+    reader.fail = fail;
+    int code = vt_kernel_heap(WRITER, streams, 3, maps, 0, &result, &which, &error);
+    INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
+    INSIST(which < 3 && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
+    INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));
+    if (code == VT_OK) INSIST(result.events == reader.counts[VT_N_EvtWriter_Metric] && result.last_ns == reader.last);
+}
+
+/* A second opinion on all rows: whether all is whole; beyond: one names what scans leave out, or an event has more than
+   one attribute, which may be the same.                                                                             */
 static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
 {
     static uint64_t words[VT_WORDS_MAX];
     struct vt_error error;
+    int pending = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t ticks = rows[i].ticks;
         if (vt_kernel_decode(&rows[i], (uint8_t *)words, &error)) return 0;
@@ -398,7 +416,11 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
             ticks += (words[k] >> 32) + (VT_KIND(what) == VT_K_TIME && payload ? words[k + 1] : 0);
             k += 1 + payload;
             *beyond |= VT_KIND(what) == VT_K_ENTER_ADDRESS && words[k - 1] == UINT64_MAX;
-            *beyond |= VT_KIND(what) == VT_K_ATTRIBUTE && !(what & VT_FUNCTION);
+            if (what & VT_FUNCTION || VT_KIND(what) < VT_K_LOST || VT_KIND(what) > VT_K_LIMIT) {
+                int attribute = !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_ATTRIBUTE;
+                *beyond |= attribute && pending;
+                if (what & VT_FUNCTION || (VT_KIND(what) != VT_K_TIME && VT_KIND(what) != VT_K_HEAP)) pending = attribute;
+            }
             *beyond |= VT_KIND(what) == VT_K_RMA_GROUP_SYNC && words[k - 1] > VT_ID_MAX;
             *beyond |= VT_KIND(what) == VT_K_IO_DUPLICATE && (uint32_t)words[k - 1] > VT_ID_MAX;
         }
@@ -427,6 +449,7 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
     maps.nwindows = maps.nfiles = maps.nrank_groups = maps.nattributes = VT_ID_MAX + 1;
     maps.windows = maps.window_peer_offset = maps.files = maps.rank_groups = maps.attributes = same;
     maps.attribute_types = types;
+    maps.heap_attributes = VT_UNMAPPED;
     if (!types[0]) memset(types, 10, sizeof types);
     struct vt_transcoded result;
     int code = transcode(rows, n, &maps, 0, &result);
@@ -450,7 +473,7 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
         .nwindows = 4, .nrank_groups = 4, .nfiles = 4, .nhandles = 4, .attributes = attributes,
         .attribute_types = attribute_types, .nattributes = sizeof attribute_types,
         .knot_ticks = options->knot_ticks, .knot_ns = options->knot_ns, .nknots = options->nknots % 5,
-        .unknown_region = 3,
+        .unknown_region = 3, .heap_attributes = options->nknots & 64 ? VT_UNMAPPED : 20,
     };
     struct vt_transcoded result;
     struct vt_error error = {0};
@@ -458,6 +481,7 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
     vt_kernel_scan(rows, n, VT_CLASS_NEW_CODE | VT_CLASS_REGION, &found, &error);
     vt_kernel_scan_free(&found);
     int code = transcode(rows, n, &maps, options->fail, &result);
+    join(rows, n, &maps, options->fail);
     int scanned = vt_kernel_scan(rows, n, VT_CLASS_ALL, &found, &error), beyond = 0;
     INSIST(scanned == VT_OK || scanned == VT_BAD_DATA);
     INSIST((scanned == VT_OK) == well_formed(rows, n, &beyond));

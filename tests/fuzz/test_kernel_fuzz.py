@@ -61,7 +61,9 @@ def seeds(directory: Path) -> Path:
     every.record("ENTER", 1, 2).record("ENTER_ADDRESS", 1, 0, 0x7001).leave(1, 3).record("METRIC", 1, 0, 77)
     every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LIMIT").record("LOST", 0, 1, 3)
     every.record("TIME", 0, 0, 1 << 40).record("THREAD", 1, 0, 4711).record("LEAVE", 1, 2).leave(2)
-    every.record("LEAVE_ADDRESS", 1, 0, 0x7001)
+    every.record("LEAVE_ADDRESS", 1, 0, 0x7001).record("ENTER_ALLOC", 1, 2, 80).record("LEAVE_ALLOC", 1, 2, 9, 80, 1)
+    every.record("ENTER_REALLOC", 1, 2, 9, 80, 100).record("LEAVE_ALLOC", 1, 2, 7, 100, 1).record("HEAP", 1, 0, 3, 1)
+    every.record("ENTER_FREE", 1, 2, 7, 100, 0, 0).record("LEAVE", 1, 2)
     early = Chunk(ticks=10).enter(1).leave(1, 3)
     one = piece(every, r.CODEC_RAW)
     found = {
@@ -73,6 +75,8 @@ def seeds(directory: Path) -> Path:
         "stored": options() + piece(every, r.CODEC_VARINT, STORED | RAW_BYTES, 0, varint(bytes(every.data))),
         "definitions": options() + piece(every, 1, DEFINITIONS),
     }
+    for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO]:  # alone, so that no other record names the same
+        found[kind] = options() + piece(Chunk().record(kind, 1, identifier, *payload), r.CODEC_RAW)
     for name, data in found.items():
         (directory / name).write_bytes(data)
     return directory
@@ -106,6 +110,9 @@ MISTAKES = {
     "a record is cut": ("transcode.h", "expected <= n - at", "at < n"),
     "a block is too large": ("decode.c", "row->raw_bytes > VT_RAW_MAX ||", ""),
     "the scan misses one": ("scan.c", "    case VT_K_IRECV:\n", ""),
+    "the scan misses a handle": ("scan.c", "VT_KIND(what) <= VT_K_IO_TRY_LOCK", "VT_KIND(what) < VT_K_IO_TRY_LOCK"),
+    "a heap below nothing": ("heap.c", "j->total[i] > 0 ? (uint64_t)j->total[i] : 0", "(uint64_t)j->total[i]"),
+    "threads in no order": ("heap.c", "x->ns < y->ns", "x->ns > y->ns"),
     "a window is not mapped": ("rma.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),
     "an unknown flag of I/O": ("io.c", "high <= STATUS_FLAGS", "1"),
     "an attribute twice": ("attribute.c", "[i] == id) return", "[i] == id && p->depth > 9) return"),

@@ -128,9 +128,9 @@ def test_an_undamaged_run(where: Path) -> None:
     prefix = fill(where / "good", damage(make_run(where / "good"), {}, [], []))
     code, result = run(vtunify, ["vtunify", prefix], where)
     assert (code, result.splitlines()[0].partition(": ")[2]) == (
-        0, "2 ranks, 3 locations, 184 events, 20 messages, 8 collective calls, 6.107e-06 s",
+        0, "2 ranks, 5 locations, 240 events, 20 messages, 8 collective calls, 6.112e-06 s",
     )  # fmt: skip
-    read_events(where / "good" / "heat.trace" / "traces.otf2", 184)
+    read_events(where / "good" / "heat.trace" / "traces.otf2", 240)
 
 
 RUNS = st.lists(st.tuples(*DAMAGE, CODECS, st.booleans(), st.integers(0, 9)), min_size=1, max_size=5)

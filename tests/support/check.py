@@ -43,13 +43,13 @@ def _check_definitions(trace: Trace) -> None:
     groups: dict[tuple[int, str], list[str]] = defaultdict(list)
     for location in trace.locations.values():
         assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
-        assert location.kind == "CPU_THREAD"
+        assert location.kind == ("METRIC" if location.name == "Memory" else "CPU_THREAD")
         assert location.group
         assert location.host
         groups[location.process, location.group].append(location.name)
     for group, names in groups.items():
         assert names[0] == "Master thread", f"{group}: {names}"
-        assert all(re.fullmatch(r"Thread \d+(:.*)?", name) for name in names[1:]), f"{group}: {names}"
+        assert all(re.fullmatch(r"Thread \d+(:.*)?|Memory", name) for name in names[1:]), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
     if "VTRACE::EVENTS" in trace.properties:
         assert json.loads(trace.properties["VTRACE::EVENTS"]) == trace.kinds()

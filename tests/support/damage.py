@@ -22,7 +22,7 @@ WORDS = INTEGERS | st.builds(
     lambda dt, kind, words, i: dt << 32 | kind << 24 | words << 21 | i,
     st.sampled_from([0, 1, 2**32 - 1]), st.integers(0, 127), st.integers(0, 7), st.integers(0, 9) | st.just(r.ID_MAX),
 )  # fmt: skip
-NUMBERS = st.integers(0, 40)
+NUMBERS = st.integers(0, 80)
 HEAD_FIELDS = [n for n in r.FILE.names or () if n not in ("magic", "checksum", "run", "pair", "buffer", "content")]
 BLOCK_FIELDS = [n for n in r.BLOCK.names or () if n not in ("magic", "pair", "open")]
 CHUNK_FIELDS = [n for n in r.CHUNK.names or () if n not in ("pair", "open")]

@@ -22,6 +22,7 @@ from vtrace.io.archive import (
     Location,
     LocationGroup,
     Metric,
+    MetricClass,
     Region,
     SystemNode,
     Window,
@@ -74,7 +75,8 @@ def definitions() -> Definitions:
     return Definitions(
         nodes=[SystemNode("n", "node")], groups=[LocationGroup("p", 0)], locations=[Location("t", 0)], regions=regions,
         comm_groups=groups, comms=[Comm(f"c{n}", n + 1) for n in range(3)], length=1 << 62,
-        metrics=[Metric("m", value_type="f")], windows=[Window(f"w{n}", n) for n in range(2)],
+        metrics=[Metric("m", value_type="f")], metric_classes=[MetricClass([0])],
+        windows=[Window(f"w{n}", n) for n in range(2)],
         files=[IoFile(f"/f{n}", 0) for n in range(2)], handles=[IoHandle(f"h{n}", n, n) for n in range(2)],
         attributes=[Attribute(name, "", kind) for kind, name, *_ in ATTRIBUTES],
     )  # fmt: skip

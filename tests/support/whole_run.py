@@ -103,6 +103,8 @@ def _events(rank: int, sequence: int, location: int = 0) -> lf.Chunk:
     chunk.record("COLL_BEGIN").record("COLL_END", 5, 3, 11 | 0xFFFFFFFF << 32, 8, 8).record("METRIC", 1, 1, 42)
     chunk.record("ISEND", 1, 1, 0, 8, 5).record("ISEND_COMPLETE", 1, 0, 5).record("FLUSH", 1, 0, 20)
     chunk.record("RMA_PUT", 1, 1, 0, 8, 1).record("RMA_GROUP_SYNC", 1, 2, 1, 1).record("IO_BEGIN", 1, 2, 1, 8, 3)
+    chunk.record("ENTER_ALLOC", 1, 3, 80).record("LEAVE_ALLOC", 1, 3, 0x900, 88, 1).record("HEAP", 1, 0, 90, 2)
+    chunk.record("ENTER_FREE", 1, 3, 0x900, 88, 2, 1).record("LEAVE", 1, 3)
     chunk.record("ATTRIBUTE", 1, 1, 2).record("IO_COMPLETE", 0, 2, 8, 3).record("IO_DUPLICATE", 1, 1, 2)
     chunk.record("IO_DELETE", 1, 1, 3).record("LEAVE", 50, 1 + rank).leave(0x1010 + 16 * sequence, 5).record(
         "ENTER_ADDRESS", 1, 0, 0x405010

@@ -25,6 +25,7 @@ from vtrace.io.definitions import (
     LocationGroup,
     Marker,
     Metric,
+    MetricClass,
     Region,
     SystemNode,
     Window,
@@ -34,7 +35,7 @@ from vtrace.io.definitions import (
 
 __all__ = [
     "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location", "LocationGroup", "Marker",
-    "Metric", "Region", "SystemNode", "Window",
+    "Metric", "MetricClass", "Region", "SystemNode", "Window",
 ]  # fmt: skip
 
 NAME = "traces"

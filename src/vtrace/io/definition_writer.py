@@ -101,17 +101,15 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
 
 def _write_metrics(writer: Any, strings: _Strings, d: Definitions) -> None:
     for number, metric in enumerate(d.metrics):
-        mode = _otf2.METRIC_ACCUMULATED_START if metric.accumulated else _otf2.METRIC_ABSOLUTE_POINT
+        mode = getattr(_otf2, f"METRIC_{metric.mode}")
         value_type = getattr(_otf2, f"TYPE_{_VALUE_TYPES[metric.value_type]}")
         _otf2.GlobalDefWriter_WriteMetricMember(
             writer, number, strings[metric.name], strings[metric.description], _otf2.METRIC_TYPE_OTHER, mode,
             value_type, _otf2.BASE_DECIMAL, 0, strings[metric.unit],
         )  # fmt: skip
-    for number in range(len(d.metrics)):
-        # A class for each member: a Metric event names a class and carries all its values.
-        _otf2.GlobalDefWriter_WriteMetricClass(
-            writer, number, [number], _otf2.METRIC_ASYNCHRONOUS, _otf2.RECORDER_KIND_CPU
-        )
+    for number, known in enumerate(d.metric_classes):
+        kind = _otf2.RECORDER_KIND_CPU if known.threads else _otf2.RECORDER_KIND_UNKNOWN
+        _otf2.GlobalDefWriter_WriteMetricClass(writer, number, list(known.metrics), _otf2.METRIC_ASYNCHRONOUS, kind)
 
 
 def _write_io(writer: Any, strings: _Strings, d: Definitions) -> None:

@@ -130,13 +130,21 @@ class Attribute:
 
 @dataclass
 class Metric:
-    """A value over time. value_type: "u", "i" or "f"; accumulated since the start, or as it is at that point."""
+    """A value over time. value_type: "u", "i" or "f"; mode: OTF2's name (ACCUMULATED_START, ABSOLUTE_NEXT ...)."""
 
     name: str
     description: str = ""
     unit: str = "#"
     value_type: str = "u"
-    accumulated: bool = False
+    mode: str = "ABSOLUTE_POINT"
+
+
+@dataclass
+class MetricClass:
+    """Metrics whose values one event has. threads: recorded by threads, not by a location of type METRIC."""
+
+    metrics: Sequence[int]
+    threads: bool = True
 
 
 @dataclass
@@ -169,6 +177,7 @@ class Definitions:
     comms: list[Comm] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
+    metric_classes: list[MetricClass] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
     files: list[IoFile] = field(default_factory=list)
     handles: list[IoHandle] = field(default_factory=list)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,110 +14,13 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
-from vtrace.io.kernel_abi import Error, Found, MapPointers, Result, load
+from vtrace.io.kernel_abi import Error, Found, MapPointers, Result, Rows, load
+from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty8
 from vtrace.io.local import Stream
 
-UNMAPPED = 0xFFFFFFFF
-"""In a map: there is no OTF2 id for this one."""
+__all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
 
 _OK, _BAD_LIBRARY, _BAD_DATA, _BAD_OTF2, _NO_MEMORY, _BAD_ARGUMENT = range(6)
-U1 = np.ndarray[Any, np.dtype[np.uint8]]
-U4 = np.ndarray[Any, np.dtype[np.uint32]]
-U8 = np.ndarray[Any, np.dtype[np.uint64]]
-
-
-def _empty1() -> U1:
-    return np.empty(0, np.uint8)
-
-
-def _empty4() -> U4:
-    return np.empty(0, np.uint32)
-
-
-def _empty8() -> U8:
-    return np.empty(0, np.uint64)
-
-
-@dataclass
-class Scan:
-    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
-
-    functions: U4
-    """Offsets in the code space."""
-    addresses: U8
-    """Of functions without a place in the code space."""
-    regions: U4
-    """Local ids, as of comms and handles."""
-    comms: U4
-    handles: U4
-    first_ticks: int
-    last_ticks: int
-
-
-@dataclass
-class Maps:
-    """From one location's ids and ticks to the archive's. UNMAPPED stands for "no such id in the archive"."""
-
-    knot_ticks: U8
-    """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Linear in
-    between and beyond both ends, rounded down."""
-    knot_ns: U8
-    unknown_region: int
-    """Region of a function or region that is not mapped."""
-    function_offsets: U4 = field(default_factory=_empty4)
-    """Ascending; function_regions has their regions."""
-    function_regions: U4 = field(default_factory=_empty4)
-    addresses: U8 = field(default_factory=_empty8)
-    """Ascending; address_regions has their regions."""
-    address_regions: U4 = field(default_factory=_empty4)
-    regions: U4 = field(default_factory=_empty4)
-    """By local id."""
-    comms: U4 = field(default_factory=_empty4)
-    """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
-    comm_peer_offset: U4 = field(default_factory=_empty4)
-    """By local id: added to peer and root (inter-communicators); empty: 0."""
-    metrics: U4 = field(default_factory=_empty4)
-    """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
-    metric_types: U1 = field(default_factory=_empty1)
-    windows: U4 = field(default_factory=_empty4)
-    """By local id, as the next three; events of what is not mapped are left out, and counted."""
-    window_peer_offset: U4 = field(default_factory=_empty4)
-    """As of communicators."""
-    rank_groups: U4 = field(default_factory=_empty4)
-    files: U4 = field(default_factory=_empty4)
-    handles: U4 = field(default_factory=_empty4)
-    attributes: U4 = field(default_factory=_empty4)
-    """By local id; attribute_types has OTF2's types."""
-    attribute_types: U1 = field(default_factory=_empty1)
-
-
-@dataclass
-class Transcoded:
-    """What was written for one location. Times in ns since the archive's zero."""
-
-    counts: dict[str, int]
-    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
-    first_ns: int
-    """Of the first event."""
-    last_ns: int
-    """Of the last record, an event that was left out included; no event is later."""
-    events: int
-    lost: int
-    """Events that were never recorded (LOST records)."""
-    clamped: int
-    """Times that would have run backwards, set to the event before."""
-    unmapped: int
-    closed: int
-    """Regions that were still open at the end, at a hole, or when another thread took the location."""
-    stray_leaves: int
-    """Leaves without an enter, left out."""
-    flush_ns: int
-    off_ns: int
-    limit_ns: int | None
-    """When the location stopped recording for good (VT_MAX_FLUSHES)."""
-    flushes: int
-
-
 _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
 
 
@@ -238,7 +141,7 @@ class Kernel:
             raise self._error(code, error, stream)
         try:
             lists = [
-                np.ctypeslib.as_array(pointer, (count,)).copy() if count else _empty8()
+                np.ctypeslib.as_array(pointer, (count,)).copy() if count else empty8()
                 for pointer, count in (
                     (found.functions, found.nfunctions),
                     (found.addresses, found.naddresses),
@@ -247,12 +150,12 @@ class Kernel:
                     (found.handles, found.nhandles),
                 )
             ]
-            first, last = int(found.first_ticks), int(found.last_ticks)
+            first, last, memory = int(found.first_ticks), int(found.last_ticks), bool(found.memory)
         finally:
             self._library.vt_kernel_scan_free(ctypes.byref(found))
         functions, addresses, *ids = lists
         regions, comms, handles = (array.astype(np.uint32) for array in ids)
-        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last)
+        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last, memory)
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
@@ -269,6 +172,27 @@ class Kernel:
         del keep
         if code:
             raise self._error(code, error, stream)
+        return self._transcoded(result)
+
+    def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
+        """Writes the heap of a process, whose locations streams are: Metric events of bytes and blocks in use.
+
+        Joined by time in one pass, without the GIL. Raises as transcode does.
+        """
+        pointers, error, result, which = MapPointers(), Error(), Result(), ctypes.c_uint32()
+        indices = [np.ascontiguousarray(stream.index) for stream in streams]
+        rows = (Rows * len(streams))(*(Rows(index.ctypes.data, len(index), 0) for index in indices))
+        keep = [*pointers.fill(maps), *indices]
+        code = self._library.vt_kernel_heap(
+            evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, ctypes.byref(result),
+            ctypes.byref(which), ctypes.byref(error),
+        )  # fmt: skip
+        del keep
+        if code:
+            raise self._error(code, error, streams[which.value])
+        return self._transcoded(result)
+
+    def _transcoded(self, result: Result) -> Transcoded:
         counts = {name: count for name, count in zip(self._names, result.counts, strict=True) if count}
         return Transcoded(
             counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,

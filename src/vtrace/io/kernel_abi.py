@@ -32,8 +32,14 @@ class Found(ctypes.Structure):
     _fields_ = [
         ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64), ("handles", _pu64),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nhandles", _u64),
-        ("first_ticks", _u64), ("last_ticks", _u64),
+        ("first_ticks", _u64), ("last_ticks", _u64), ("memory", _u64),
     ]  # fmt: skip
+
+
+class Rows(ctypes.Structure):
+    """struct vt_stream"""
+
+    _fields_ = [("rows", _pointer), ("count", _u32), ("unused", _u32)]
 
 
 class Result(ctypes.Structure):
@@ -57,7 +63,7 @@ class MapPointers(ctypes.Structure):
         ("attribute_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
         ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nattributes", _u64),
-        ("nknots", _u64), ("unknown_region", _u32), ("unused", _u32),
+        ("nknots", _u64), ("unknown_region", _u32), ("heap_attributes", _u32),
     ]  # fmt: skip
 
     def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
@@ -87,7 +93,7 @@ class MapPointers(ctypes.Structure):
                     raise ValueError(f"{name} has {len(array)} entries, {first} {len(values)}")
                 keep.append(np.ascontiguousarray(array, types.get(name, np.uint32)))
                 setattr(self, name, keep[-1].ctypes.data)
-        self.unknown_region = maps.unknown_region
+        self.unknown_region, self.heap_attributes = maps.unknown_region, maps.heap_attributes
         return keep
 
 
@@ -117,6 +123,7 @@ def load(otf2: str) -> ctypes.CDLL:
     library.vt_kernel_scan_free.argtypes = [_pointer]
     library.vt_kernel_scan_free.restype = None
     library.vt_kernel_transcode.argtypes = [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]
+    library.vt_kernel_heap.argtypes = [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]
     text = ctypes.create_string_buffer(256)
     if library.vt_kernel_open(otf2.encode(), text, len(text)):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")

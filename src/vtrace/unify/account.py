@@ -25,6 +25,10 @@ _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit")
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 
 
+HEAP = -1
+"""Number of a process's location that has no thread: for what it has in use of its heap."""
+
+
 @dataclass(frozen=True)
 class Row:
     """What became of one location. Seconds: from its first to its last event, and parts of these."""
@@ -51,7 +55,7 @@ class Row:
     def coverage(self) -> dict[str, int]:
         """How far the location is recorded: ns from its first to its last event and parts of these; counts."""
         r = self.result
-        if r is None:
+        if r is None or self.number == HEAP:
             return dict.fromkeys(_COVERAGE, 0)
         stopped = int(r.limit_ns is not None)
         values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped)
@@ -117,8 +121,8 @@ def _sums(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def location_properties(row: Row) -> dict[str, int]:
-    """What stands with each location in the archive."""
-    return {PROPERTY + key: value for key, value in row.coverage.items()}
+    """What stands with each thread's location in the archive."""
+    return {} if row.number == HEAP else {PROPERTY + key: value for key, value in row.coverage.items()}
 
 
 def markers(rows: Sequence[Row], run: Run) -> list[Marker]:

@@ -42,6 +42,9 @@ def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
         for number in process.locations:
             name = process.definitions.locations.get(number) or (f"Thread {number}" if number else "Master thread")
             definitions.locations.append(Location(name, group))
+        if process.tells_heap:
+            process.heap = len(definitions.locations)
+            definitions.locations.append(Location("Memory", group, "METRIC"))
 
 
 def _process_name(process: Process) -> str:
@@ -112,6 +115,7 @@ def _function(merged: Regions, symbols: Symbols, place: Place) -> int:
     return merged.number(place, Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
 
 
+_MODES = {"a": "ACCUMULATED_START", "p": "ABSOLUTE_POINT"}
 _TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
 
 
@@ -123,7 +127,7 @@ def merge_metrics(processes: Sequence[Process]) -> tuple[list[Metric], list[tupl
         own = process.definitions.metrics
         ids = {local: numbers.setdefault(metric, len(numbers)) for local, metric in sorted(own.items())}
         maps.append((table(ids), types({local: _TYPES[metric.type] for local, metric in own.items()})))
-    return [Metric(m.name, "", m.unit, m.type, m.mode == "a") for m in numbers], maps
+    return [Metric(m.name, "", m.unit, m.type, _MODES[m.mode]) for m in numbers], maps
 
 
 _ATTRIBUTE_TYPES = {*range(1, 11), 14, 17, 19, 23, 24}

@@ -52,6 +52,8 @@ class Process:
     """System node of its host."""
     first: int = 0
     """OTF2 location of the main thread; those of the other threads follow."""
+    heap: int | None = None
+    """OTF2 location of what it has in use of its heap."""
     curve: Curve | None = None
     maps: Maps | None = None
 
@@ -69,6 +71,11 @@ class Process:
     def locations(self) -> list[int]:
         """The numbers of its locations; there is always a main thread."""
         return sorted({0} | self.scans.keys())
+
+    @property
+    def tells_heap(self) -> bool:
+        """Whether its events tell what it has in use of its heap."""
+        return any(scan.memory for scan in self.scans.values())
 
     @property
     def complete(self) -> bool:
@@ -98,8 +105,17 @@ class Process:
         """The events of one location as far as they may be used; None when it has none."""
         with self.opened(location) as found:
             stream = found.get((EVENTS, location))
-            limit = self.usable.get(location)
-            yield stream if stream is None or limit is None else replace(stream, index=stream.index[:limit])
+            yield None if stream is None else self._usable(stream)
+
+    @contextmanager
+    def all_events(self) -> Iterator[list[Stream]]:
+        """Those of all its locations."""
+        with self.opened() as found:
+            yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
+
+    def _usable(self, stream: Stream) -> Stream:
+        limit = self.usable.get(stream.location)
+        return stream if limit is None else replace(stream, index=stream.index[:limit])
 
     def load(self, kernel: Kernel, salvage: bool) -> None:
         """Pass 1: reads the definitions and what must be known of the events before any of them is written.

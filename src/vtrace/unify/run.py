@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
-from vtrace.unify.account import Row
+from vtrace.unify.account import HEAP, Row
 from vtrace.unify.clocks import curves
 from vtrace.unify.definitions import inherit
 from vtrace.unify.find import Run, find_run, kin, ranges, several
@@ -73,7 +74,7 @@ def unify(request: Request, console: Console) -> Written:
     zero = _map_times(run.processes, definitions, console)
     map_ids(run.processes, definitions, zero, console)
     with Output(output) as out:
-        rows = _second_pass(out, run, kernel, request, console)
+        rows = _second_pass(out, run, kernel, len(definitions.metric_classes) - 1, request, console)
         _complete(definitions, run, rows)
         out.archive.finish(definitions, account.markers(rows, run))
         out.publish()
@@ -152,15 +153,23 @@ def _map_times(processes: Sequence[Process], definitions: Definitions, console: 
     return zero
 
 
-def _second_pass(out: Output, run: Run, kernel: Kernel, request: Request, console: Console) -> list[Row]:
-    """Pass 2: each location by itself, the largest first."""
+def _second_pass(
+    out: Output, run: Run, kernel: Kernel, heap_class: int, request: Request, console: Console
+) -> list[Row]:
+    """Pass 2: each location by itself, the largest first; heap_class: the metrics of what a process has in use."""
     rows = [Row(process.first + i, process, n) for process in run.processes for i, n in enumerate(process.locations)]
+    rows += [Row(process.heap, process, HEAP) for process in run.processes if process.heap is not None]
     done: list[Row] = []
 
     def write(row: Row) -> None:
-        with row.process.events(row.number) as stream, out.archive.event_writer(row.id) as writer:
-            maps = row.process.maps
-            result = kernel.transcode(writer, stream, maps) if stream is not None and maps is not None else None
+        maps = row.process.maps
+        with out.archive.event_writer(row.id) as writer, ExitStack() as stack:
+            result = None
+            if row.number == HEAP and maps is not None:
+                streams = stack.enter_context(row.process.all_events())
+                result = kernel.heap(writer, streams, maps, heap_class)
+            elif (stream := stack.enter_context(row.process.events(row.number))) is not None and maps is not None:
+                result = kernel.transcode(writer, stream, maps)
             done.append(replace(row, result=result))
 
     console.detail(f"writing the events of {len(rows)} locations with {request.threads} threads")
@@ -170,7 +179,8 @@ def _second_pass(out: Output, run: Run, kernel: Kernel, request: Request, consol
 
 
 def _stored(row: Row) -> int:
-    return row.process.stored.get(row.number, 0)
+    stored = row.process.stored
+    return sum(stored.values()) if row.number == HEAP else stored.get(row.number, 0)
 
 
 def _in_threads(

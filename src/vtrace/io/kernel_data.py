@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes into the kernel and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+UNMAPPED = 0xFFFFFFFF
+"""In a map: there is no OTF2 id for this one."""
+
+U1 = np.ndarray[Any, np.dtype[np.uint8]]
+U4 = np.ndarray[Any, np.dtype[np.uint32]]
+U8 = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def empty1() -> U1:
+    return np.empty(0, np.uint8)
+
+
+def empty4() -> U4:
+    return np.empty(0, np.uint32)
+
+
+def empty8() -> U8:
+    return np.empty(0, np.uint64)
+
+
+@dataclass
+class Scan:
+    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
+
+    functions: U4
+    """Offsets in the code space."""
+    addresses: U8
+    """Of functions without a place in the code space."""
+    regions: U4
+    """Local ids, as of comms and handles."""
+    comms: U4
+    handles: U4
+    first_ticks: int
+    last_ticks: int
+    memory: bool
+    """Whether any tell of the heap."""
+
+
+@dataclass
+class Maps:
+    """From one location's ids and ticks to the archive's. UNMAPPED stands for "no such id in the archive"."""
+
+    knot_ticks: U8
+    """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Linear in
+    between and beyond both ends, rounded down."""
+    knot_ns: U8
+    unknown_region: int
+    """Region of a function or region that is not mapped."""
+    function_offsets: U4 = field(default_factory=empty4)
+    """Ascending; function_regions has their regions."""
+    function_regions: U4 = field(default_factory=empty4)
+    addresses: U8 = field(default_factory=empty8)
+    """Ascending; address_regions has their regions."""
+    address_regions: U4 = field(default_factory=empty4)
+    regions: U4 = field(default_factory=empty4)
+    """By local id."""
+    comms: U4 = field(default_factory=empty4)
+    """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
+    comm_peer_offset: U4 = field(default_factory=empty4)
+    """By local id: added to peer and root (inter-communicators); empty: 0."""
+    metrics: U4 = field(default_factory=empty4)
+    """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
+    metric_types: U1 = field(default_factory=empty1)
+    windows: U4 = field(default_factory=empty4)
+    """By local id, as the next three; events of what is not mapped are left out, and counted."""
+    window_peer_offset: U4 = field(default_factory=empty4)
+    """As of communicators."""
+    rank_groups: U4 = field(default_factory=empty4)
+    files: U4 = field(default_factory=empty4)
+    handles: U4 = field(default_factory=empty4)
+    attributes: U4 = field(default_factory=empty4)
+    """By local id; attribute_types has OTF2's types."""
+    attribute_types: U1 = field(default_factory=empty1)
+    heap_attributes: int = UNMAPPED
+    """Attribute of a size that is allocated; those of a size that is freed, of an argument's address and of a result's
+    follow it."""
+
+
+@dataclass
+class Transcoded:
+    """What was written for one location. Times in ns since the archive's zero."""
+
+    counts: dict[str, int]
+    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
+    first_ns: int
+    """Of the first event."""
+    last_ns: int
+    """Of the last record, an event that was left out included; no event is later."""
+    events: int
+    lost: int
+    """Events that were never recorded (LOST records)."""
+    clamped: int
+    """Times that would have run backwards, set to the event before."""
+    unmapped: int
+    closed: int
+    """Regions that were still open at the end, at a hole, or when another thread took the location."""
+    stray_leaves: int
+    """Leaves without an enter, left out."""
+    flush_ns: int
+    off_ns: int
+    limit_ns: int | None
+    """When the location stopped recording for good (VT_MAX_FLUSHES)."""
+    flushes: int
