@@ -60,10 +60,14 @@ static bool vt_needs_status(const struct vt_mpi_request *r)
     return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_IO;
 }
 
+/* Whether the start of the operation is recorded: else recording was off, and its end must not speak of it. */
+static bool vt_is_known(const struct vt_mpi_request *r) { return r->id || r->kind == VT_REQUEST_RMA; }
+
 /* A record that says of an operation only which one it is. */
 static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
                        enum vt_kind rma, enum vt_kind io)
 {
+    if (!vt_is_known(r)) return;
     uint64_t *w = vt_mpi_add(batch, 2);
     if (r->kind == VT_REQUEST_RMA) w[0] = VT_HEAD(rma, 1, r->object);
     else if (r->kind == VT_REQUEST_IO) w[0] = VT_HEAD(io, 1, r->object);
@@ -79,14 +83,15 @@ static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, 
         return;
     }
     if (r->kind == VT_REQUEST_IO) r->words[1] = vt_mpi_received(status);
-    uint64_t *w = vt_mpi_add(batch, r->n);
-    for (unsigned i = 0; i < r->n; i++) w[i] = r->words[i];
+    const unsigned n = vt_is_known(r) ? r->n : 0;
+    uint64_t *w = vt_mpi_add(batch, n);
+    for (unsigned i = 0; i < n; i++) w[i] = r->words[i];
     if (r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
-        w = vt_mpi_add(batch, 4);
-        w[0] = VT_HEAD(VT_K_IRECV, 3, r->object);
+        w = vt_mpi_add(batch, r->id ? 4 : 3);
+        w[0] = r->id ? VT_HEAD(VT_K_IRECV, 3, r->object) : VT_HEAD(VT_K_RECV, 2, r->object);
         w[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
         w[2] = vt_mpi_received(status);
-        w[3] = r->id;
+        if (r->id) w[3] = r->id;
     }
 }
 

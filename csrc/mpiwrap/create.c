@@ -64,7 +64,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
         c = vt_made(*made, &origin);
     }
     if (c && kind != VT_COMM_SPAWN) {
-        c->made = true;
+        c->made = !atomic_load(&vt_mpi_off);
         *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
     }
     if (creation.parent)
@@ -78,7 +78,7 @@ void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin
     struct vt_mpi_batch batch = {.n = 0};
     struct vt_mpi_comm *c = result == MPI_SUCCESS && *made != MPI_COMM_NULL ? vt_made(*made, origin) : NULL;
     if (c) {
-        c->made = true;
+        c->made = !atomic_load(&vt_mpi_off);
         *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COLL_BEGIN, 0, 0);
         *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, c->id);
         vt_add_end(&batch, c->id, VT_OP_CREATE_HANDLE);
@@ -90,15 +90,38 @@ void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin
 
 struct vt_mpi_unborn {
     struct vt_mpi_unborn *next;
-    uint64_t request;
+    const struct vt_mpi_request *request;
     struct vt_mpi_comm *comm;
-    MPI_Comm *handle; /* the program's */
+    MPI_Comm handle;
 };
 static struct vt_mpi_unborn *vt_unborn, *vt_unborn_spare; /* under the lock of communicators */
 
-static bool vt_expect(uint64_t request, struct vt_mpi_comm *c, MPI_Comm *handle)
+static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
 {
+    vt_mpi_comm_lock();
+    struct vt_mpi_unborn **link = &vt_unborn, *u;
+    while ((u = *link) && u->request != request) link = &u->next;
+    if (u) {
+        *link = u->next;
+        u->next = vt_unborn_spare;
+        vt_unborn_spare = u;
+        struct vt_mpi_comm *stale = vt_mpi_comm_unlink(u->handle);
+        if (stale) vt_mpi_comm_keep(stale);
+        vt_mpi_comm_link(u->comm, u->handle);
+        u->comm->made = !atomic_load(&vt_mpi_off);
+        *vt_mpi_add(batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, u->comm->id);
+    }
+    vt_mpi_comm_unlock();
+}
+
+/* Under the lock. The handle is there as soon as the call returns, in all MPIs that have the call. */
+static bool vt_expect(const struct vt_mpi_request *request, const struct vt_mpi_creation *creation, MPI_Comm handle)
+{
+    const struct vt_mpi_origin origin = {.kind = VT_COMM_DUP, .parent = creation->parent, .counted = true,
+                                         .count = creation->count};
+    struct vt_mpi_comm *c = vt_mpi_comm_add_twin(&origin);
     struct vt_mpi_unborn *u = vt_unborn_spare;
+    if (!c) return false;
     if (u) vt_unborn_spare = u->next;
     else u = vt_mpi_comm_memory(sizeof *u);
     if (!u) return false;
@@ -107,49 +130,27 @@ static bool vt_expect(uint64_t request, struct vt_mpi_comm *c, MPI_Comm *handle)
     return true;
 }
 
-static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
-{
-    vt_mpi_comm_lock();
-    struct vt_mpi_unborn **link = &vt_unborn, *u;
-    while ((u = *link) && u->request != request->id) link = &u->next;
-    if (u) {
-        *link = u->next;
-        u->next = vt_unborn_spare;
-        vt_unborn_spare = u;
-        struct vt_mpi_comm *stale = vt_mpi_comm_unlink(*u->handle);
-        if (stale) vt_mpi_comm_keep(stale);
-        vt_mpi_comm_link(u->comm, *u->handle);
-        u->comm->made = true;
-        *vt_mpi_add(batch, 1) = VT_HEAD(VT_K_COMM_CREATE, 0, u->comm->id);
-    }
-    vt_mpi_comm_unlock();
-}
-
-void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, MPI_Comm *made,
+void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, const MPI_Comm *made,
                      const MPI_Request *request)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    const struct vt_mpi_origin origin = {.kind = VT_COMM_DUP, .parent = creation.parent, .counted = true,
-                                         .count = creation.count};
-    const uint64_t id = vt_mpi_new_request();
-    struct vt_mpi_comm *c = NULL;
     struct vt_mpi_request *r = NULL;
-    if (creation.parent && result == MPI_SUCCESS) {
-        vt_mpi_comm_lock();
-        c = vt_mpi_comm_add_twin(&origin);
-        if (c && !vt_expect(id, c, made)) c = NULL;
-        vt_mpi_comm_unlock();
-    }
-    if (c) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
+    if (creation.parent && result == MPI_SUCCESS)
+        r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
     if (r) {
-        uint64_t *w = vt_mpi_add(&batch, 2);
-        w[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
-        w[1] = r->id = id;
+        r->id = region == VT_MPI_QUIET ? 0 : vt_mpi_new_request();
+        uint64_t *w = vt_mpi_add(&batch, r->id ? 2 : 0);
+        if (r->id) {
+            w[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
+            w[1] = r->id;
+        }
         r->words[0] = VT_HEAD(VT_K_COLL_COMPLETE, 4, creation.parent->id);
         r->words[1] = vt_mpi_pair(VT_OP_CREATE_HANDLE, VT_NO_ROOT);
-        r->words[4] = id;
+        r->words[4] = r->id;
         r->n = 5;
-        r->end = vt_born;
+        vt_mpi_comm_lock();
+        if (vt_expect(r, &creation, *made)) r->end = vt_born;
+        vt_mpi_comm_unlock();
         r->active = true;
         vt_mpi_put_back(r);
     }

@@ -7,6 +7,7 @@
 
 _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 _Atomic(int) vt_mpi_state = VT_MPI_NEW;
+_Atomic(bool) vt_mpi_off;
 struct vt_mpi_binding vt_mpi_binding;
 
 #define VT_TEXT_(x) #x
@@ -115,16 +116,25 @@ VT_WRAPPER int MPI_Finalize(void)
     return result;
 }
 
-/* 0 stops the recording of the whole process, 1 lets it go on, other levels change nothing. The call itself stands on the
-   recorded side. What follows level is for the tool that takes it, and the MPI library takes nothing.                  */
+/* Around MPI_Pcontrol: 0 stops the recording of the whole process, 1 lets it go on, other levels change nothing. The call
+   itself stands on the recorded side.                                                                                   */
+void vt_mpi_control(int level, bool after)
+{
+    if (level != (after ? 0 : 1)) return;
+    if (after) atomic_store(&vt_mpi_off, true);
+    vt_switch(level);
+    if (!after) atomic_store(&vt_mpi_off, false);
+}
+
+/* What follows level is for the tool that takes it, and the MPI library takes nothing. */
 VT_WRAPPER int MPI_Pcontrol(const int level, ...)
 {
-    const bool ours = vt_mpi_track(VT_F_MPI_Pcontrol) != 0;
-    if (ours && level == 1) vt_switch(1);
+    if (!vt_mpi_track(VT_F_MPI_Pcontrol)) return PMPI_Pcontrol(level);
+    vt_mpi_control(level, false);
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Pcontrol);
     if (region) vt_enter(region);
     const int result = PMPI_Pcontrol(level);
     if (region) vt_leave(region);
-    if (ours && level == 0) vt_switch(0);
+    vt_mpi_control(level, true);
     return result;
 }

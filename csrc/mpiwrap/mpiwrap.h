@@ -34,6 +34,7 @@ extern _Atomic(int) vt_mpi_state;
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding);
 void vt_mpi_begun(void);
 void vt_mpi_ends(void);
+void vt_mpi_control(int level, bool after);
 
 /* groups.c: VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
@@ -184,7 +185,7 @@ struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enu
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made);
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made);
 struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent);
-void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, MPI_Comm *made,
+void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, const MPI_Comm *made,
                      const MPI_Request *request);
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
 void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result);
@@ -211,7 +212,7 @@ void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int
                         char *const *const *argvs, const MPI_Info *infos);
 void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn);
 void vt_mpi_spawned(void);
-struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port);
+struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts);
 
 /* ---- coll.c: collective operations ---- */
 
@@ -361,9 +362,14 @@ void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));
 
-/* A number that no other request of the process has. Threads take them in blocks. */
+/* MPI_Pcontrol has switched recording off. */
+extern _Atomic(bool) vt_mpi_off;
+
+/* A number that no other request of the process has. Threads take them in blocks. 0: the start is not recorded, so that
+   completion must not speak of it.                                                                                    */
 static inline uint64_t vt_mpi_new_request(void)
 {
+    if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return 0;
     if (vt_mpi_next_request % VT_REQUEST_BLOCK == 0)
         vt_mpi_next_request = vt_new_id(VT_ID_REQUEST) * VT_REQUEST_BLOCK + 1;
     return vt_mpi_next_request++;

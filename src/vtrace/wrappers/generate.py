@@ -31,8 +31,10 @@ from vtrace.wrappers.header import REMOVED, Function, prototypes
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
-HAND_WRITTEN = ("life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
-                "rma", "window", "file")  # fmt: skip
+HAND_WRITTEN = (
+    "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects", "rma",
+    "window", "file",
+)  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
 
 NOT_WRAPPED = ("*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*")

@@ -30,11 +30,11 @@ $FUNCTION
 {
     $LOCALS
     const bool vt_ours = $TRACKED != 0;
-    if (vt_ours && $level == 1) vt_switch(1);
+    if (vt_ours) vt_mpi_control($level, false);
     const uint32_t vt_region = $REGION;
     if (vt_region) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_region) vt_leave(vt_region);
-    if (vt_ours && $level == 0) vt_switch(0);
+    if (vt_ours) vt_mpi_control($level, true);
     return vt_result;
 }

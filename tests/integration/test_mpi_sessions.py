@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sessions of MPI-4: alone, and before and after MPI_Init."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.check import check
+from support.mpis import Mpi
+from support.run import names, unify
+
+
+@pytest.mark.parametrize("what", ["only", "before", "after"])
+def test_sessions(mpi: Mpi, what: str, tmp_path: Path) -> None:
+    if not mpi.has("MPI_Session_init"):
+        pytest.skip(f"{mpi.name} has no sessions")
+    program = mpi.build("mpi_sessions.c")
+    untraced = mpi.run(mpi.build("mpi_sessions.c", plain=True), tmp_path, what, ranks=2, code=None)
+    if untraced.returncode:
+        pytest.skip(f"{mpi.name} cannot: {untraced.stderr.strip().splitlines()[0]}")
+    mpi.run(program, tmp_path, what, ranks=2)
+    assert {"mpi_sessions.1.def.z", "mpi_sessions.2.def.z", "mpi_sessions.uctl"} <= names(tmp_path)
+    assert not [name for name in names(tmp_path) if ".x" in name]
+    unify(tmp_path, "mpi_sessions")
+    trace = check(tmp_path / "mpi_sessions.trace")
+    assert {location.group for location in trace.locations.values()} == {"MPI Rank 0", "MPI Rank 1"}
+    tags = Counter(e.attrs["msg_tag"] for e in trace.events if e.kind == "MpiSend")
+    world = {30: 2} if what != "only" else {40: 2, 41: 2}
+    assert tags == {10: 2, 11: 2, 20: 2, 21: 2, **world}
+    sessions = 3 if what == "only" else 2
+    assert trace.calls(0)["MPI_Session_init"] == trace.calls(1)["MPI_Session_finalize"] == sessions
+    made = [comm for comm in trace.comms.values() if comm.name == "MPI_Comm_create_from_group"]
+    assert [comm.members for comm in made] == [(0, 1)] * sessions
+    twins = [comm for comm in trace.comms.values() if comm.parent in {comm.id for comm in made}]
+    assert [comm.members for comm in twins] == [(0, 1)] * sessions
+    assert trace.kinds(0)["CommCreate"] == trace.kinds(0)["CommDestroy"] == 2 * sessions
