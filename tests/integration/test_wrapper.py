@@ -245,8 +245,3 @@ def test_fortran(here: Path) -> None:
     wrap(here, "-O1", "hello.f90", "-o", "hello", wrapper="vtrace-fc")
     run(here / "hello", here)
     assert "hello.1.events.z" in names(here)
-    for args in (["-vt:mpi"], ["-vt:hyb"], ["-vt:f90", fake_compiler(here, "mpif90")]):
-        done = wrap(here, *args, "hello.f90", wrapper="vtrace-fc", check=False)
-        assert done.returncode == 2
-        assert "does not record MPI in Fortran yet" in done.stderr
-        assert done.stderr.count("\n") == 1

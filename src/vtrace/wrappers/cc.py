@@ -140,7 +140,7 @@ def _shim(compiler: list[str], options: Options, language: Language, line: Line)
     mpi = _find(compiler, line.words)
     brought = _flags(mpi, language)[1] if _brings_mpi(compiler, options, line) else ()
     # The shim calls dlsym, which the C library holds only from glibc 2.34 on.
-    return [*toolchain.by_name(str(shim_archive(mpi))), "-ldl", *brought]
+    return [*toolchain.by_name(str(shim_archive(mpi))), "-ldl", *toolchain.if_needed(mpi.fortran), *brought]
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:

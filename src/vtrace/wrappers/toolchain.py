@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from vtrace import paths
 from vtrace.errors import UsageError, VtraceError
@@ -104,6 +105,16 @@ def link_flags(directory: str, shims: bool = False) -> list[str]:
     libraries = [f"-l:{name}" for name in names if os.path.exists(os.path.join(directory, name))]
     rpath = ["-Xlinker", "-rpath", "-Xlinker", directory]
     return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", *libraries, "-Wl,--pop-state", *rpath]
+
+
+def if_needed(libraries: Sequence[Path]) -> list[str]:
+    """Flags for libraries that are linked only if something before refers to them: a library of the program may call
+    the Fortran bindings of MPI, which then do not stand on the line themselves.
+    """
+    if not libraries:
+        return []
+    words = [word for library in libraries for word in ("-Xlinker", str(library))]
+    return ["-Wl,--push-state,--as-needed", *words, "-Wl,--pop-state"]
 
 
 def by_name(library: str) -> list[str]:

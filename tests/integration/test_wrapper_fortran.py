@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace-fc and vtrace-cxx with MPI: compilers, modes, and programs of several languages and libraries."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import run, unify
+from support.tools import BIN, need
+from support.wrap import wrap
+
+FIXED = """\
+      program hello
+      implicit none
+      include 'mpif.h'
+      integer rank, ierror
+      call MPI_INIT(ierror)
+      call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierror)
+      call greet(rank)
+      call MPI_FINALIZE(ierror)
+      end
+
+      subroutine greet(rank)
+      integer rank, ierror
+      include 'mpif.h'
+      call MPI_ALLREDUCE(MPI_IN_PLACE, rank, 1, MPI_INTEGER, MPI_SUM,
+     &                   MPI_COMM_WORLD, ierror)
+      end
+"""
+FREE = """\
+subroutine sum_up(value)
+  use mpi
+  implicit none
+  integer :: value, ierror
+  call MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
+end subroutine sum_up
+"""
+MAIN = """\
+#include <mpi.h>
+void sum_up_(int *value);
+int main(int argc, char **argv) {
+    int rank, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    sum = rank + 1;
+    sum_up_(&sum);
+    MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return sum != 3 || rank != 1;
+}
+"""
+CXX = """\
+#include <mpi.h>
+#include <stdexcept>
+struct Guard {
+    Guard() { MPI::Init(); }
+    ~Guard() { MPI::Finalize(); }
+};
+template <class T> T sum(T value) {
+    T all;
+    MPI::COMM_WORLD.Allreduce(&value, &all, 1, MPI::INT, MPI::SUM);
+    return all;
+}
+int main() {
+    Guard guard;
+    int rank = MPI::COMM_WORLD.Get_rank(), n = 0;
+    MPI::Status status;
+    if (rank == 0) MPI::COMM_WORLD.Send(&rank, 1, MPI::INT, 1, 7);
+    else MPI::COMM_WORLD.Recv(&n, 1, MPI::INT, 0, 7, status);
+    MPI::Intracomm copy = MPI::COMM_WORLD.Dup();
+    copy.Barrier();
+    copy.Free();
+    try {
+        if (sum(rank) == 1) throw std::runtime_error("caught");
+    } catch (const std::runtime_error &) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        return 0;
+    }
+    return 1;
+}
+"""
+
+
+@pytest.fixture(scope="session", params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
+    """The installations that have Fortran and C++ bindings."""
+    return mpis.find(request.param, build)
+
+
+def recorded(mpi: Mpi, program: Path) -> Trace:
+    """Runs a program on 2 ranks and returns its trace."""
+    cwd = program.parent
+    run(program, cwd, launch=[*mpi.launch, "-n", "2"], env=mpi.env)
+    unify(cwd, program.name)
+    return check(cwd / f"{program.name}.trace")
+
+
+def mpi_calls(trace: Trace) -> Counter[tuple[str, str]]:
+    """Functions of MPI that rank 0 called, with the binding."""
+    regions = [trace.region_of(e) for e in trace.of(0) if e.kind == "Enter"]
+    return Counter((r.name, r.description) for r in regions if r.paradigm == "MPI")
+
+
+def fortran(*names: str) -> Counter[tuple[str, str]]:
+    return Counter((f"MPI_{name}", "mpif.h or module mpi") for name in names)
+
+
+def c(*names: str) -> Counter[tuple[str, str]]:
+    return Counter((f"MPI_{name}", "") for name in names)
+
+
+HELLO = fortran("Init", "Comm_rank", "Allreduce", "Finalize")
+
+
+def test_fixed_form_in_steps(mpi: Mpi, tmp_path: Path) -> None:
+    (tmp_path / "hello.f").write_text(FIXED)
+    f77 = need(f"mpif77.{mpi.name}")
+    wrap(tmp_path, "-vt:f77", f77, "-O1", "-c", "hello.f", wrapper="vtrace-fc")
+    wrap(tmp_path, "-vt:f77", f77, "hello.o", "-o", "hello", wrapper="vtrace-fc")
+    trace = recorded(mpi, tmp_path / "hello")
+    assert mpi_calls(trace) == HELLO
+    assert trace.edges(0)[("hello", "greet")] == trace.edges(0)[("greet", "MPI_Allreduce")] == 1
+
+
+def test_a_compiler_that_knows_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
+    """-vt:mpi brings the flags of the Fortran compiler command that belongs to mpicc, and libraries bring the shim."""
+    (tmp_path / "hello.f").write_text(FIXED)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("mpicc", "mpifort"):
+        (tools / name).symlink_to(need(f"{name}.{mpi.name}"))
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    wrap(tmp_path, "-vt:f90", need("gfortran"), "-vt:mpi", "hello.f", "-o", "hello", wrapper="vtrace-fc", PATH=path)
+    assert mpi_calls(recorded(mpi, tmp_path / "hello")) == HELLO
+
+
+def test_an_mpi_without_fortran(build: Builder, tmp_path: Path) -> None:
+    mpis.find("mpich-wheel", build)
+    (tmp_path / "hello.f").write_text(FIXED)
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    gfortran = ("-vt:f90", need("gfortran"), "-vt:mpi")
+    done = wrap(tmp_path, *gfortran, "hello.f", wrapper="vtrace-fc", check=False, PATH=path)
+    assert done.returncode == 1
+    assert "has no compiler command for Fortran" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("linker", ["vtrace-fc", "vtrace-cc"])
+def test_c_and_fortran_in_one_program(mpi: Mpi, tmp_path: Path, linker: str) -> None:
+    (tmp_path / "main.c").write_text(MAIN)
+    (tmp_path / "sum_up.f90").write_text(FREE)
+    fc = ("-vt:fc", need(f"mpifort.{mpi.name}"))
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, "-c", "main.c")
+    wrap(tmp_path, *fc, "-c", "sum_up.f90", wrapper="vtrace-fc")
+    objects = ("main.o", "sum_up.o", "-o", "mixed")
+    if linker == "vtrace-fc":
+        wrap(tmp_path, *fc, *objects, wrapper=linker)
+    else:
+        library = "-lmpichfort" if mpi.name == "mpich" else "-lmpi_mpifh"
+        wrap(tmp_path, "-vt:cc", mpi.mpicc, *objects, library, "-lgfortran")
+    trace = recorded(mpi, tmp_path / "mixed")
+    assert mpi_calls(trace) == fortran("Allreduce") + c("Init", "Comm_rank", "Allreduce", "Finalize")
+
+
+def test_fortran_in_a_library(mpi: Mpi, tmp_path: Path) -> None:
+    """The library brings the Fortran binding; on the line of the program, in C, it does not stand."""
+    (tmp_path / "main.c").write_text(MAIN)
+    (tmp_path / "sum_up.f90").write_text(FREE)
+    fc = ("-vt:fc", need(f"mpifort.{mpi.name}"))
+    wrap(tmp_path, *fc, "-shared", "-fPIC", "sum_up.f90", "-o", "libsum.so", wrapper="vtrace-fc")
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, "main.c", "-L.", "-lsum", "-Wl,-rpath,$ORIGIN", "-o", "program")
+    trace = recorded(mpi, tmp_path / "program")
+    assert mpi_calls(trace) == fortran("Allreduce") + c("Init", "Comm_rank", "Allreduce", "Finalize")
+
+
+def test_cxx(mpi: Mpi, tmp_path: Path) -> None:
+    """The C++ bindings of both MPIs, which call C functions."""
+    (tmp_path / "hello.cc").write_text(CXX)
+    wrap(tmp_path, "-vt:cxx", mpi.mpicxx, "-O1", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")
+    trace = recorded(mpi, tmp_path / "hello")
+    names = ["Comm_rank", "Send", "Comm_dup", "Comm_free", "Allreduce", "Barrier", "Barrier", "Finalize"]
+    found = mpi_calls(trace)
+    assert all(found[key] == n for key, n in c(*names).items()), found
+    assert trace.kinds(0)["MpiSend"] == trace.kinds(1)["MpiRecv"] == 1
+    # Open MPI's binding is in functions that the compiler instruments, too.
+    callers = {caller for caller, callee in trace.edges(0) if callee == "MPI_Finalize"}
+    assert callers == ({"MPI::Finalize"} if mpi.is_open else {"Guard::~Guard"})
