@@ -108,12 +108,17 @@ MPI = [
     Case("mpi_collectives.c", ranks=3),
     Case("mpi_comms.c", ranks=4),
     Case("mpi_errors.c", ranks=2, complete=False),
+    Case("mpi_io.c", ranks=2),
     Case("mpi_large.c", ranks=2),
+    Case("mpi_large_io.c", ranks=2),
     Case("mpi_messages.c", ranks=2),
     # clang leaves out what it inlines: here the program's own MPI functions.
     Case("mpi_own_wrapper.c", ranks=2, flags=("-fno-inline",)),
     Case("mpi_own_wrapper.c", ranks=2, flags=("-fno-inline", "-DINIT")),
+    Case("mpi_refused.c", ranks=2),
     Case("mpi_requests.c", ranks=3),
+    Case("mpi_rma.c", ranks=3),
+    Case("mpi_rma_threads.c", ranks=2, flags=PTHREAD),
     Case("mpi_threads.c", ranks=2, flags=PTHREAD),
 ]
 RANKS = [
