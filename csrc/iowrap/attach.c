@@ -3,11 +3,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include "core/msgpack.h"
+#include "core/sys.h"
 #include "iowrap.h"
 
 extern struct vt_io_function __start_vt_io_functions[], __stop_vt_io_functions[];
 
-enum state { NEW, ATTACHING, RECORD, OFF };
+enum state { NEW, RECORD, OFF };
 static _Atomic(int) state;
 _Atomic(int) vt_io_off;
 uint32_t vt_io_errno, vt_io_offset;
@@ -55,16 +56,11 @@ static uint32_t define_attribute(const char *name, const char *description, unsi
 #define INT32 7 /* OTF2_Type */
 #define INT64 8
 
-/* At the first call, so that a program without I/O gets no files. Nobody waits for a thread that is attaching, which may
-   be this one, below a signal handler: such a call is handed on.                                                      */
 static void attach(void)
 {
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_IO, .name = "I/O", .version = VT_VERSION};
-    int expected = NEW;
-    if (!atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
     if (!vt_attach(&shim)) {
-        find_all();
         atomic_store(&state, OFF);
         atomic_store(&vt_io_off, 1);
         return;
@@ -75,11 +71,33 @@ static void attach(void)
     atomic_store(&state, RECORD);
 }
 
+#define WAIT 50000 /* tenths of a millisecond that a second thread waits for the first */
+
+/* At the first call, so that a program without I/O gets no files. Other threads wait, but no signal handler of the thread
+   that attaches, whose call is handed on. In a child that was forked meanwhile that thread does not exist.            */
+static void attach_once(void)
+{
+    static _Atomic(uint32_t) attacher; /* kernel's id of the thread that attaches */
+    static VT_TLS int inside;
+    const uint32_t me = (uint32_t)VT_SYS0(gettid);
+    uint32_t who = 0;
+    if (inside || vt_shares_memory()) return;
+    find_all();
+    inside = 1;
+    if (atomic_compare_exchange_strong(&attacher, &who, me)) attach();
+    for (int i = 0; i < WAIT && atomic_load(&state) < RECORD; i++) {
+        who = atomic_load(&attacher);
+        if (VT_SYS3(tgkill, VT_SYS0(getpid), who, 0) == -ESRCH && atomic_compare_exchange_strong(&attacher, &who, me)) attach();
+        else vt_pause();
+    }
+    inside = 0;
+}
+
 /* Of two threads that come at once both define the region; vtunify joins equal ones. */
 __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function *f)
 {
     vt_io_behind(f);
-    if (atomic_load(&state) == NEW) attach();
+    if (atomic_load(&state) < RECORD) attach_once();
     if (atomic_load(&state) != RECORD) return 0;
     const uint32_t region = vt_define_region(f->name, VT_PARADIGM_NONE, f->role, NULL, 0);
     uint32_t expected = 0;

@@ -192,19 +192,16 @@ static _Atomic(uint64_t) *place_of(int fd)
     return vt_io_place(fd);
 }
 
-static const char *const standard[] = {"stdin", "stdout", "stderr"};
-
 /* A descriptor that was opened before recording, or in a way that no function of ours does. */
-uint32_t vt_io_meet_fd(int fd)
+static uint32_t meet_fd(int fd, const char *name)
 {
     const long flags = fd < 0 ? -1 : VT_SYS2(fcntl, fd, F_GETFL);
     if (flags < 0 || vt_shares_memory()) return 0;
     _Atomic(uint64_t) *place = place_of(fd);
     struct scratch *s = place ? take_scratch() : NULL;
     if (!s) return 0;
-    struct handle h = {.paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
+    struct handle h = {.name = name, .paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
     if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
-    if (fd < 3) h.name = standard[fd];
     const uint32_t id = define_handle(s, s->path, &h);
     uint64_t known = 0;
     give_scratch(s);
@@ -212,7 +209,7 @@ uint32_t vt_io_meet_fd(int fd)
     return VT_IO_OF_FD(known); /* another thread was faster */
 }
 
-uint32_t vt_io_meet_stream(FILE *stream)
+static uint32_t meet_stream(FILE *stream, const char *name)
 {
     const int fd = vt_io_fileno(stream);
     const uint32_t parent = vt_io_fd(fd);
@@ -221,8 +218,8 @@ uint32_t vt_io_meet_stream(FILE *stream)
     if (!s) return 0;
     uint64_t known = vt_io_known(fd);
     name_of_fd(fd, s->path, sizeof s->path);
-    struct handle h = {.paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent, .before = true,
-                       .flags = (int)flags, .name = fd < 3 ? standard[fd] : NULL};
+    const struct handle h = {.name = name, .paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent,
+                             .before = true, .flags = (int)flags};
     const uint32_t id = define_handle(s, s->path, &h);
     give_scratch(s);
     while (id && VT_IO_OF_FD(known) == parent && !VT_IO_OF_STREAM(known))
@@ -230,12 +227,15 @@ uint32_t vt_io_meet_stream(FILE *stream)
     return VT_IO_OF_STREAM(known);
 }
 
+uint32_t vt_io_meet_fd(int fd) { return meet_fd(fd, NULL); }
+uint32_t vt_io_meet_stream(FILE *stream) { return meet_stream(stream, NULL); }
+
 void vt_io_meet_standard(void)
 {
+    static const char *const names[] = {"stdin", "stdout", "stderr"};
     FILE *const streams[] = {stdin, stdout, stderr};
     for (int fd = 0; fd < 3; fd++)
-        if (streams[fd] && vt_io_fileno(streams[fd]) == fd) vt_io_stream(streams[fd]);
-        else vt_io_fd(fd);
+        if (meet_fd(fd, names[fd]) && streams[fd] && vt_io_fileno(streams[fd]) == fd) meet_stream(streams[fd], names[fd]);
 }
 
 static void created(struct vt_io_batch *batch, uint32_t id, int flags)

@@ -13,7 +13,8 @@ from support.check import check
 from support.iocalls import io_calls
 from support.readback import Trace
 from support.run import run, unify
-from support.tools import call, need
+from support.tools import PROGRAMS as PROGRAM_FILES
+from support.tools import call, command, need
 
 LIB = ("libvtrace.so.1", "libvtrace-io.so")
 PROGRAMS = ("io_descriptors", "io_streams", "io_files", "io_sockets", "io_aio")
@@ -124,3 +125,48 @@ def test_off_unless_asked_for(build: Builder, tmp_path: Path) -> None:
         assert io_calls(trace) == []
         assert not trace.handles
         assert trace.calls()["main"] == 1
+
+
+def test_cxx_streams(build: Builder, tmp_path: Path) -> None:
+    """libstdc++ opens by stdio and moves bytes by descriptor."""
+    program = build("io_fstream.cc", compiler="g++", flags=("-O2",), mode="seq")
+    run(program, tmp_path, env={"VT_IOTRACE": "yes"})
+    unify(tmp_path, "io_fstream")
+    lines = [line for line in io_calls(check(tmp_path / "io_fstream.trace")) if "numbers" in line]
+    written = [line.split() for line in lines if "w:numbers" in line]
+    assert sum(int(words[1].split(":")[3]) for words in written) == 48_890
+    assert sum(int(line.split(":")[3]) for line in lines if line.startswith("read r:numbers")) == 48_890
+    opened = ["fopen64 +numbers +numbers", "fclose -numbers -numbers"]
+    assert [line for line in lines if ":" not in line and "@" not in line] == [*opened, *opened]
+    assert lines[-1] == "remove x:numbers"
+
+
+def test_fortran_units(build: Builder, tmp_path: Path) -> None:
+    program = build("io_units.f90", compiler="gfortran", flags=("-O2",), mode="seq")
+    run(program, tmp_path, env={"VT_IOTRACE": "yes"})
+    unify(tmp_path, "io_units")
+    lines = [line for line in io_calls(check(tmp_path / "io_units.trace")) if "units.dat" in line]
+    assert lines[0] == "open +units.dat" or lines[0] == "open64 +units.dat"
+    moved = {mode: sum(int(x.split(":")[3]) for x in lines if f" {mode}:" in x) for mode in "rw"}
+    assert moved == {"w": 80_000, "r": 80_000}
+    assert sum(line == "close -units.dat" for line in lines) == 2
+
+
+def test_sanitizers_keep_their_functions(build: Builder, tmp_path: Path) -> None:
+    """A program with ASan is linked without the shim, and the wrapper says so."""
+    words = [
+        *command("vtrace-cc"),
+        "-vt:seq",
+        "-w",
+        "-fsanitize=address",
+        PROGRAM_FILES / "io_files.c",
+        "-o",
+        "io_files",
+    ]
+    done = call(words, tmp_path)
+    assert "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "libvtrace-io" not in call([need("readelf"), "-d", "io_files"], tmp_path).stdout
+    run(tmp_path / "io_files", tmp_path, env={"VT_IOTRACE": "yes"})
+    unify(tmp_path, "io_files")
+    assert io_calls(check(tmp_path / "io_files.trace")) == []

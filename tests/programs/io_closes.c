@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program that closes all descriptors, the standard ones too, as daemons do, and then opens others with their numbers. */
+#define _GNU_SOURCE
+#include "io.h"
+
+int main(void)
+{
+    char c;
+    int told_to = fcntl(9, F_GETFD) < 0 ? -1 : 9;
+    call(BIG("fcntl"));
+    for (int fd = 0; fd < 64; fd++) {
+        if (fd == told_to) continue;
+        if (!close(fd)) call("close%s", fd == 0 ? " -stdin -stdin" : fd == 1 ? " -stdout -stdout" : fd == 2 ?
+                             " -stderr -stderr" : "");
+        else call("close !%d", EBADF);
+    }
+    CALL(open("zero", O_RDWR | O_CREAT, 0600) == 0, BIG("open") " +zero");
+    CALL(open("one", O_RDWR | O_CREAT, 0600) == 1, BIG("open") " +one");
+    CALL(write(1, "abc", 3) == 3, "write w:one:3:3");
+    CALL(read(0, &c, 1) == 0, "read r:zero:1:0");
+    CALL(puts("text") >= 0, "puts w:one:5:5"); /* libc's stdout is on 1 as before */
+    CALL(!fflush(stdout), "fflush f:one:?:?");
+    CALL(fcntl(0, F_DUPFD, 20) == 20, BIG("fcntl") " zero=zero");
+    call("closefrom -zero"), closefrom(10);
+    tell();
+    return 0;
+}
