@@ -57,7 +57,7 @@ static void vt_end(struct vt_mpi_request *r)
 /* Whether what completion records is in the status. */
 static bool vt_needs_status(const struct vt_mpi_request *r)
 {
-    return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_IO;
+    return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PAIR || r->kind == VT_REQUEST_IO;
 }
 
 /* Whether the start of the operation is recorded: else recording was off, and its end must not speak of it. */
@@ -75,6 +75,33 @@ static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *
     w[1] = r->id;
 }
 
+static void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, uint64_t pair, uint64_t bytes)
+{
+    uint64_t *w = vt_mpi_add(batch, r->id ? 4 : 3);
+    w[0] = r->id ? VT_HEAD(VT_K_IRECV, 3, r->object) : VT_HEAD(VT_K_RECV, 2, r->object);
+    w[1] = pair;
+    w[2] = bytes;
+    if (r->id) w[3] = r->id;
+}
+
+/* MPICH leaves the status of an MPI_Isendrecv as it was: then what was asked for must do. */
+static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
+{
+    const int source = (int)(uint32_t)r->words[2], tag = (int)(r->words[2] >> 32);
+#ifndef MPICH_NUMVERSION
+    if (status->MPI_SOURCE < 0) return;
+    const uint64_t pair = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+    if ((source == MPI_ANY_SOURCE || source == status->MPI_SOURCE) && (tag == MPI_ANY_TAG || tag == status->MPI_TAG)) {
+        vt_received(batch, r, pair, vt_mpi_received(status));
+        return;
+    }
+#else
+    (void)status;
+#endif
+    if (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG) vt_received(batch, r, r->words[2], r->words[3]);
+    else vt_warn("this MPI does not tell what an MPI_Isendrecv from any source or with any tag received: not recorded");
+}
+
 static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
 {
     if (r->end) r->end(r, batch);
@@ -86,13 +113,10 @@ static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, 
     const unsigned n = vt_is_known(r) ? r->n : 0;
     uint64_t *w = vt_mpi_add(batch, n);
     for (unsigned i = 0; i < n; i++) w[i] = r->words[i];
-    if (r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0) {
-        w = vt_mpi_add(batch, r->id ? 4 : 3);
-        w[0] = r->id ? VT_HEAD(VT_K_IRECV, 3, r->object) : VT_HEAD(VT_K_RECV, 2, r->object);
-        w[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
-        w[2] = vt_mpi_received(status);
-        if (r->id) w[3] = r->id;
-    }
+    if (r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0)
+        vt_received(batch, r, vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
+                    vt_mpi_received(status));
+    else if (r->kind == VT_REQUEST_PAIR) vt_received_pair(batch, r, status);
 }
 
 static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,

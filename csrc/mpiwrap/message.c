@@ -117,20 +117,13 @@ void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, 
     vt_leave(region);
 }
 
-/* send: the request number of a send that the request stands for, too, or 0. */
-static void vt_irecv_leave(uint32_t region, uint32_t comm, uint64_t send, const MPI_Request *request)
+static void vt_irecv_leave(uint32_t region, struct vt_mpi_request *r)
 {
-    struct vt_mpi_request *r = vt_mpi_post(VT_REQUEST_RECV, false, comm, request);
     if (!r) {
         vt_leave(region);
         return;
     }
     const uint64_t id = r->id = vt_mpi_new_request();
-    if (send) {
-        r->n = 2;
-        r->words[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
-        r->words[1] = send;
-    }
     r->active = true;
     vt_mpi_put_back(r);
     vt_write_3(VT_HEAD(VT_K_IRECV_REQUEST, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region));
@@ -139,17 +132,28 @@ static void vt_irecv_leave(uint32_t region, uint32_t comm, uint64_t send, const 
 void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result)
 {
     const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_source(comm, source) : NULL;
-    if (c) vt_irecv_leave(region, c->id, 0, request);
+    if (c) vt_irecv_leave(region, vt_mpi_post(VT_REQUEST_RECV, false, c->id, request));
     else vt_leave(region);
 }
 
-/* send: what vt_mpi_isend_begin gave. */
-void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, const MPI_Request *request,
-                          int result)
+/* send: what vt_mpi_isend_begin gave; bytes: that the receive has room for. */
+void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, int tag, uint64_t bytes,
+                          const MPI_Request *request, int result)
 {
     const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_source(comm, source) : NULL;
-    if (c) vt_irecv_leave(region, c->id, send, request);
-    else vt_mpi_isend_end(region, send, request, result);
+    if (!c) {
+        vt_mpi_isend_end(region, send, request, result);
+        return;
+    }
+    struct vt_mpi_request *r = vt_mpi_post(VT_REQUEST_PAIR, false, c->id, request);
+    if (r) {
+        r->n = send ? 2 : 0;
+        r->words[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
+        r->words[1] = send;
+        r->words[2] = vt_mpi_pair((uint32_t)source, (uint32_t)tag);
+        r->words[3] = bytes;
+    }
+    vt_irecv_leave(region, r);
 }
 
 /* ---- Persistent ---- */
@@ -251,7 +255,7 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, message->object, 0, request);
+    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, vt_mpi_post(VT_REQUEST_RECV, false, message->object, request));
     else vt_leave(region);
     if (message) vt_mpi_drop(message);
 }

@@ -311,6 +311,7 @@ enum vt_mpi_request_kind {
     VT_REQUEST_RECV,    /* completes with the source, tag and bytes of its status */
     VT_REQUEST_MESSAGE, /* of a matched probe */
     VT_REQUEST_PRECV,   /* a partitioned receive */
+    VT_REQUEST_PAIR,    /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
     VT_REQUEST_COLL,
     VT_REQUEST_RMA,
     VT_REQUEST_IO, /* words[1] becomes the bytes of its status */
@@ -419,8 +420,8 @@ void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, i
 uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result);
 void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result);
-void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, const MPI_Request *request,
-                          int result);
+void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, int tag, uint64_t bytes,
+                          const MPI_Request *request, int result);
 void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
                        const MPI_Request *request);
 void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests);

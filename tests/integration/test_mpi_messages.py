@@ -129,6 +129,31 @@ def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
         assert trace.calls(rank)["MPI_Allgatherv_c"] == 1
 
 
+def test_partitions_and_pairs(mpi: Mpi, tmp_path: Path) -> None:
+    """A partitioned message is one message from Start to Wait; a send and a receive may have one request."""
+    program = mpi.build("mpi_parts.c")
+    if "none" in mpi.run(program, tmp_path, ranks=3).stdout:
+        pytest.skip("this MPI has neither partitioned communication nor MPI_Isendrecv")
+    unify(tmp_path, "mpi_parts")
+    trace = check(tmp_path / "mpi_parts.trace")
+    for rank in range(3):
+        right, left = (rank + 1) % 3, (rank + 2) % 3
+        pairs = [("Isend", right, 2, 20), ("Isend", right, 3, 8), ("Irecv", left, 2, 20), ("Irecv", left, 3, 8)]
+        ends = [("Isend", right, 4, 16)] * (rank < 2) + [("Irecv", left, 4, 16)] * (rank > 0)
+        assert messages(trace, rank) == [
+            *[("Isend", right, 1, 48), ("Irecv", left, 1, 48)] * 2,
+            *pairs, *ends, ("Isend", right, 5, 4), ("Irecv", left, 5, 4),
+        ]  # fmt: skip
+        found, calls = inside(trace, rank), trace.calls(rank)
+        assert found["MPI_Startall"] == {"MpiIsend": 2, "MpiIrecvRequest": 2}
+        assert found["MPI_Waitall"] == {"MpiIsendComplete": 4, "MpiIrecv": 4}
+        assert found["MPI_Isendrecv"] == {"MpiIsend": 2 + (rank < 2), "MpiIrecvRequest": 2 + (rank > 0)}
+        assert found["MPI_Wait"] == {"MpiIsendComplete": 1 + (rank < 2), "MpiIrecv": 1 + (rank > 0)}
+        assert calls["MPI_Pready"] == calls["MPI_Pready_range"] == calls["MPI_Pready_list"] == 2
+        assert calls["MPI_Parrived"] >= 8
+        assert not {"MPI_Pready", "MPI_Pready_range", "MPI_Pready_list", "MPI_Parrived"} & found.keys()
+
+
 def test_threads_that_all_communicate(mpi: Mpi, tmp_path: Path) -> None:
     program = mpi.build("mpi_threads.c", flags=("-O1", "-pthread"))
     trace = mpi.record(program, tmp_path, ranks=2)

@@ -75,7 +75,8 @@ $FUNCTION
     const uint64_t vt_id =
         vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($sendcount, $sendtype));
     $RESULT vt_result = $CALL;
-    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $request, vt_result);
+    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $recvtag, vt_mpi_bytes($recvcount, $recvtype), $request,
+                         vt_result);
     return vt_result;
 }
 
@@ -86,7 +87,8 @@ $FUNCTION
     const uint64_t vt_id =
         vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($count, $datatype));
     $RESULT vt_result = $CALL;
-    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $request, vt_result);
+    vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $recvtag, vt_mpi_bytes($count, $datatype), $request,
+                         vt_result);
     return vt_result;
 }
 
