@@ -29,6 +29,7 @@ enum { VT_FUNCTIONS = 1 };
 #define HANDLE(number) ((MPI_Request)(intptr_t)(number))
 
 _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
+_Atomic(bool) vt_mpi_off;
 static struct vt_mpi_comm world = {.id = 1, .size = 2};
 static _Atomic(uint64_t) begun, completed, ids;
 static intptr_t receives[THREADS];
