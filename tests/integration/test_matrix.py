@@ -126,8 +126,9 @@ RANKS = [
     Case("dies.c", (), {"main": 2, "work": 41}, more=True, ranks=2, code=None, complete=False),
 ]
 ELSEWHERE = {"loader.c", "plugin.c", "two_a.c", "two_b.c", "two_lib.c", "counted.c", "mpi_table.c", "host.c", "timer.c"}
+ELSEWHERE |= {"heap.c", "heap_threads.c"}
 """Programs of several parts, below; one that has to be killed (test_kill.py), two that are not traced, one that loses
-events as it has to (test_signals.py).
+events as it has to (test_signals.py), those of the heap (test_memory.py).
 """
 
 

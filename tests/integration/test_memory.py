@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""malloc and its family: each call with sizes and addresses, the heap, and programs that stay the same."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Event, Trace
+from support.run import record, run, unify
+from support.tools import call, need
+from vtrace.paths import LIB
+
+ON = {"VT_MEMTRACE": "yes"}
+EACH = 10
+ROLES = {"free": "DEALLOCATE", "realloc": "REALLOCATE", "reallocarray": "REALLOCATE", "malloc_usable_size": "FUNCTION"}
+ALLOCATED = {
+    "malloc": 100, "calloc": 30, "memalign": 10, "valloc": 1, "aligned_alloc": 128, "pvalloc": 1, "reallocarray": 7,
+    "posix_memalign": 1,
+}  # fmt: skip
+"""What allocate() calls, EACH times: bytes of the first call; the i-th asks for i times as many."""
+CALLS = {"allocate": dict.fromkeys(ALLOCATED, EACH), "grow": {"realloc": EACH + 3},
+         "fail": {"malloc": 1, "calloc": 1, "reallocarray": 1}, "other": {"free": 4 * EACH, "malloc": 1}}  # fmt: skip
+FLAGS = ("-fno-builtin", "-pthread")
+
+
+def preload() -> dict[str, str]:
+    return {"LD_PRELOAD": str(LIB / "libvtrace-mem.so")} | ON
+
+
+def growth(trace: Trace) -> tuple[int, int]:
+    """By how many bytes and blocks the heap of the process grows from begin() to end()."""
+    times, process = {}, 0
+    for event in trace.events:
+        if event.kind == "Enter" and (name := trace.region_of(event).name) in ("begin", "end"):
+            times[name], process = event.time, trace.locations[event.location].process
+    (heap,) = [x.id for x in trace.locations.values() if x.kind == "METRIC" and x.process == process]
+    values = {name: [e for e in trace.of(heap) if e.time <= time][-1].attrs["values"] for name, time in times.items()}
+    return values["end"][0] - values["begin"][0], values["end"][1] - values["begin"][1]
+
+
+def within(trace: Trace, caller: str) -> dict[str, list[tuple[Event, Event]]]:
+    """What a function calls itself: name -> enter and leave of each call."""
+    found: dict[str, list[tuple[Event, Event]]] = defaultdict(list)
+    for location in trace.locations:
+        stack: list[Event] = []
+        for event in trace.of(location):
+            if event.kind == "Enter":
+                stack.append(event)
+            elif event.kind == "Leave":
+                enter = stack.pop()
+                if stack and trace.region_of(stack[-1]).name == caller:
+                    found[trace.region_of(event).name].append((enter, event))
+    return found
+
+
+def sizes(calls: list[tuple[Event, Event]]) -> list[int]:
+    return [enter.more["ALLOCATION_SIZE"] for enter, _ in calls]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.full)])
+@pytest.mark.parametrize("optimised", ["-O0", "-O2"])
+def test_every_function(build: Builder, tmp_path: Path, compiler: str, optimised: str) -> None:
+    program = build("heap.c", compiler=compiler, flags=(optimised, *FLAGS))
+    blocks, size = map(int, run(program, tmp_path, env=ON).stdout.split())
+    unify(tmp_path, "heap")
+    trace = check(tmp_path / "heap.trace")
+    found = {caller: within(trace, caller) for caller in CALLS}
+    assert {caller: {name: len(calls) for name, calls in of.items()} for caller, of in found.items()} == CALLS
+    for name, first in ALLOCATED.items():
+        assert sizes(found["allocate"][name]) == [first * i for i in range(1, EACH + 1)], name
+    much = 2**63 - 1
+    assert sizes(found["grow"]["realloc"]) == [5000] * EACH + [much, 11, 0]
+    assert sizes(found["fail"]["malloc"] + found["fail"]["calloc"]) == [much, 2**64 - 1]
+    failed = [*found["fail"].values(), found["grow"]["realloc"][EACH : EACH + 1]]
+    assert {leave.more.get("RESULT_ADDRESS", 0) for calls in failed for _, leave in calls} == {0}
+    made = [leave.more["RESULT_ADDRESS"] for calls in found["allocate"].values() for _, leave in calls]
+    made += [leave.more["RESULT_ADDRESS"] for _, leave in found["grow"]["realloc"][:EACH]]
+    freed = [enter.more["ARGUMENT_ADDRESS"] for enter, _ in found["other"]["free"]]
+    assert len(set(freed)) == 4 * EACH
+    assert set(freed) <= set(made)
+    assert all(leave.more["DEALLOCATION_SIZE"] > 0 for _, leave in found["other"]["free"])
+    assert growth(trace) == (size, blocks)
+    for name in {*ALLOCATED, "realloc", "free", "malloc_usable_size"}:
+        region = trace.region(name)
+        assert (region.role, region.paradigm) == (ROLES.get(name, "ALLOCATE"), "NONE"), name
+    assert trace.calls()["malloc_usable_size"] == 4 * EACH + 1
+
+
+def test_preloaded_into_a_program_without_vtrace(build: Builder, tmp_path: Path) -> None:
+    program = build("heap.c", flags=("-O1", *FLAGS), plain=True)
+    trace = record(program, tmp_path, env=preload())
+    counts = Counter(name for calls in CALLS.values() for name in calls)
+    assert set(counts) <= set(trace.calls())
+    assert trace.calls()["realloc"] == EACH + 3
+    assert trace.calls()["valloc"] == EACH
+
+
+def test_small_blocks_stay_in_the_sums(build: Builder, tmp_path: Path) -> None:
+    program = build("heap.c", flags=("-O1", *FLAGS))
+    _, size = map(int, run(program, tmp_path, env=ON | {"VT_MEMTRACE_THRESHOLD": "500"}).stdout.split())
+    unify(tmp_path, "heap")
+    trace = check(tmp_path / "heap.trace")
+    found = within(trace, "allocate")
+    assert sizes(found["malloc"]) == [500, 600, 700, 800, 900, 1000]
+    assert sizes(found["aligned_alloc"]) == [128 * i for i in range(4, EACH + 1)]
+    assert {*found} == {"malloc", "aligned_alloc"}
+    last = [event for event in trace.events if trace.locations[event.location].kind == "METRIC"][-1]
+    assert last.attrs["values"][0] > size - 500, "small blocks are missing in the sums"
+
+
+def test_off_by_default(build: Builder, tmp_path: Path) -> None:
+    trace = record(build("heap.c", flags=("-O1", *FLAGS)), tmp_path)
+    assert {x.kind for x in trace.locations.values()} == {"CPU_THREAD"}
+    assert not {"malloc", "free", "calloc"} & set(trace.calls())
+
+
+@pytest.mark.parametrize(
+    ("threads", "pairs"), [(4, 5_000), pytest.param(16, 1_000_000, marks=pytest.mark.full)], ids=["short", "long"]
+)
+def test_threads_signals_and_a_child(build: Builder, tmp_path: Path, threads: int, pairs: int) -> None:
+    """The heap balances exactly, whoever frees what, through thread exits and signals."""
+    program = build("heap_threads.c", flags=("-O2", *FLAGS))
+    env = ON | {"VT_MAX_FLUSHES": "0"}
+    run(program, tmp_path, str(threads), str(pairs), "1000", env=env)
+    unify(tmp_path, "heap_threads")
+    if pairs > 10_000:
+        return  # too many events for the Python reader
+    trace = check(tmp_path / "heap_threads.trace")
+    assert growth(trace) == (0, 0)
+    assert trace.calls()["malloc"] >= threads * pairs + 1000
+
+
+SCRIPT = """#!/usr/bin/env bash
+export WORD=$1
+if [ "$1" = again ]; then exec "$0" once more; fi
+for i in 1 2 3; do /bin/echo "$WORD $i" | sort; done
+"""
+PYTHON = """
+import multiprocessing, sqlite3, subprocess, threading, zlib
+print(subprocess.run(["sort"], input=b"b\na\n", capture_output=True).stdout)
+with multiprocessing.Pool(2) as pool: print(pool.map(abs, range(-5, 0)))
+print(sqlite3.connect(":memory:").execute("select 40 + 2").fetchall(), zlib.crc32(bytes(10**6)))
+threads = [threading.Thread(target=print, args=("x" * i,)) for i in range(1)]
+[t.start() for t in threads]; [t.join() for t in threads]
+"""
+
+
+@pytest.mark.parametrize("name", ["bash", "python", "gcc", "git", "tar", "perl"])
+def test_programs_stay_the_same(tmp_path: Path, name: str) -> None:
+    """Same output, same exit code, and what is recorded unifies."""
+    results = []
+    for env in ({}, preload() | {"VT_MAX_FLUSHES": "0", "VT_FILE_PREFIX": "real"}):
+        place = tmp_path / ("traced" if env else "plain")
+        place.mkdir()
+        (place / "s.sh").write_text(SCRIPT)
+        (place / "s.sh").chmod(0o755)
+        (place / "s.c").write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')
+        words: list[str] = {
+            "bash": ["./s.sh", "again"],
+            "python": [sys.executable, "-c", PYTHON],
+            "gcc": ["sh", "-c", "gcc -O2 s.c -o s && ./s"],
+            "git": ["sh", "-c", "git init -q . && git add s.c && git ls-files -s && git fsck && git hash-object s.sh"],
+            "tar": ["sh", "-c", "tar -czf s.tgz s.c s.sh && tar -tzf s.tgz | sort"],
+            "perl": ["perl", "-e", 'my %h = map { $_ => "x" x $_ } 1..2000; print join(",", sort keys %h); exit 5'],
+        }[name]
+        need(words[0] if words[0] != "./s.sh" else "bash")
+        done = call(words, place, env, check=False)
+        results.append((done.returncode, done.stdout))
+    assert results[0] == results[1]
+    unify(tmp_path / "traced", "real")
+    check(tmp_path / "traced" / "real.trace", complete=False)
