@@ -34,6 +34,22 @@ def test_errors_are_the_same_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None
     assert begun == trace.kinds(1)["MpiCollectiveEnd"] > 0
 
 
+def test_what_is_no_communicator(mpi: Mpi, tmp_path: Path) -> None:
+    """The MPI's own call finds that out, and calls the program's error handlers, once."""
+    untraced = mpi.run(mpi.build("mpi_invalid.c", plain=True), tmp_path, ranks=1)
+    traced = mpi.run(mpi.build("mpi_invalid.c"), tmp_path, ranks=1)
+    assert traced.stdout == untraced.stdout
+    assert traced.stdout.count("size: class") == (1 if mpi.is_open else 3)
+    unify(tmp_path, "mpi_invalid")
+    trace = check(tmp_path / "mpi_invalid.trace")
+    tried = 1 if mpi.is_open else 3
+    assert trace.calls()["MPI_Send"] == trace.calls()["MPI_Barrier"] == tried
+    assert {comm.name for comm in trace.comms.values()} - {"MPI_Comm_dup of MPI_COMM_WORLD"} == {
+        "MPI_COMM_WORLD", "MPI_COMM_SELF",
+    }  # fmt: skip
+    assert not {"MpiSend", "MpiIrecvRequest"} & set(trace.kinds())
+
+
 def test_switched_off(mpi: Mpi, tmp_path: Path) -> None:
     """Functions are recorded and the ranks known; MPI leaves no event."""
     trace = mpi.record(mpi.build("mpi_messages.c"), tmp_path, ranks=2, env={"VT_MPITRACE": "no"})
