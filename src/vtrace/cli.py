@@ -11,6 +11,7 @@ from vtrace import __version__, console
 
 _COMMANDS = {
     "completion": ("vtrace.commands.completion", "command"),
+    "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),
     "info": ("vtrace.commands.info", "command"),
     "shim": ("vtrace.commands.shim", "shim"),

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace doctor: what vtrace finds on this machine, and what of the MPIs it records."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vtrace import __version__, paths
+from vtrace.console import plain
+from vtrace.errors import VtraceError
+from vtrace.wrappers.mpi import Mpi, find_mpi
+
+_COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
+_COUNTERS = ("tsc", "kvm-clock", "hyperv", "arch_sys_counter")
+"""Clock sources of the kernel with which the runtime reads the processor's counter, as csrc/core/clock.c has them."""
+_ENOUGH = 256 << 20
+"""Bytes that recording wants to be free."""
+
+
+@dataclass
+class _Finding:
+    """One thing looked for. problem: what is wrong and what to do; needed: vtrace does not work then."""
+
+    name: str
+    value: str
+    problem: str | None = None
+    needed: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@click.command()
+@click.option("--mpicc", metavar="CMD", multiple=True,
+              help="Look at the MPI of this compiler command [default: those in PATH]; may be repeated.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the names of all functions.")
+@click.pass_context
+def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> None:
+    """Show what vtrace finds on this machine: compilers, MPIs and how much of them is recorded, libraries, the clock.
+
+    Ends with 1 when something is missing that vtrace needs; each problem is one line that says what to do.
+
+    \b
+    Examples:
+      vtrace doctor                          all there is
+      vtrace doctor --mpicc mpicc.openmpi    one MPI
+      vtrace doctor --json | jq '.findings[] | select(.problem)'
+    """
+    findings = [*_own(), *_compilers(), *_mpis(mpicc), *_machine()]
+    if as_json:
+        click.echo(
+            json.dumps({"version": __version__, "findings": [asdict(finding) for finding in findings]}, indent=1)
+        )
+    else:
+        _print(findings)
+    if any(finding.problem and finding.needed for finding in findings):
+        context.exit(1)
+
+
+def _print(findings: list[_Finding]) -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        click.echo(f"{finding.name:{width}}  {plain(finding.value)}")
+        for line in finding.more.get("lines", []):
+            click.echo(f"{'':{width}}    {plain(line)}")
+    for finding in findings:
+        if finding.problem:
+            click.echo(f"{'error' if finding.needed else 'note'}: {finding.name}: {plain(finding.problem)}")
+
+
+def _tried(name: str, hint: str, look: Callable[[], str], needed: bool = True) -> _Finding:
+    """What look finds; an exception becomes the problem."""
+    try:
+        return _Finding(name, look())
+    except (VtraceError, OSError, ImportError, AttributeError) as error:
+        said = f"{error.args[0] if error.args else error}".rstrip(".")
+        return _Finding(name, "missing", f"{said}; {hint}", needed)
+
+
+def _own() -> Iterator[_Finding]:
+    yield _Finding("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
+    again = "install vtrace again: pip install vtrace"
+    yield _tried("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
+    yield _tried("libotf2", "pip install otf2", _otf2)
+    zstd = "traces get larger: install the package libzstd1 or libzstd"
+    yield _tried("libzstd", zstd, lambda: str(_loaded("libzstd.so.1")), needed=False)
+
+
+def _loaded(library: str | Path) -> str | Path:
+    ctypes.CDLL(str(library))
+    return library
+
+
+def _otf2() -> str:
+    import _otf2
+
+    from vtrace.io.kernel import Kernel
+
+    Kernel()
+    return str(_otf2.Config.lib_path())
+
+
+def _compilers() -> Iterator[_Finding]:
+    found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
+    problem = None if {"gcc", "clang"} & found.keys() else "no gcc and no clang in PATH: install one"
+    lines = [
+        f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}" for name, path in found.items()
+    ]
+    yield _Finding("compilers", ", ".join(found) or "none", problem, True, {"lines": lines})
+
+
+def _first_line(words: list[str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout.strip().splitlines() or [""])[0]
+
+
+def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
+    """Those of the commands, else each one that a command in PATH or beside this Python stands for."""
+    known: set[Path] = set()
+    for mpicc in named or _in_path():
+        try:
+            mpi = find_mpi(mpicc)
+        except VtraceError as error:
+            said = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
+            yield _Finding("MPI", f"{mpicc}: cannot be used", said, bool(named))
+            continue
+        if mpi and mpi.library not in known:
+            known.add(mpi.library)
+            yield _mpi(mpi)
+    if not known and not named:
+        yield _Finding("MPI", "none", "no mpicc in PATH: without one MPI calls are not recorded; pip install mpich")
+
+
+def _in_path() -> list[str]:
+    places = [Path(place) for place in os.get_exec_path()] + [Path(sys.executable).parent]
+    found = [path for place in places for path in sorted(place.glob("mpicc*")) if os.access(path, os.X_OK)]
+    return [str(path) for path in found if not path.name.endswith((".1", ".conf"))]
+
+
+def _mpi(mpi: Mpi) -> _Finding:
+    from vtrace.wrappers.coverage import coverage
+    from vtrace.wrappers.shim import list_shims
+
+    found = coverage(mpi)
+    cached = any(mpi.key in shim.directory for shim in list_shims())
+    lines = [
+        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet'}",
+        f"{found.wrapped} functions wrapped",
+        f"{len(found.records)} with full records, {len(found.plain)} enter and leave",
+        *(f"{len(names)} off by default: VT_MPI_GROUPS=default,{group}" for group, names in sorted(found.off.items())),
+        *(f"{len(names)} not wrapped: {why}" for why, names in sorted(found.left_out.items())),
+        *(f"{len(names)} Fortran entry points wrapped: {name}" for name, names in found.fortran.items()),
+    ]
+    more = {"mpicc": mpi.mpicc, "library": str(mpi.library), "built": cached, "lines": lines, **asdict(found)}
+    return _Finding("MPI", f"{mpi.label} {mpi.library}", None, False, more)
+
+
+def _machine() -> Iterator[_Finding]:
+    yield _clock()
+    place = Path(os.environ.get("VT_PFORM_LDIR") or ".").resolve()
+    yield _tried("buffer", "VT_PFORM_LDIR names another directory", lambda: _room(place))
+    if place.is_dir() and shutil.disk_usage(place).free < _ENOUGH:
+        yield _Finding("free space", str(place), "less than 256 MiB: VT_PFORM_LDIR names another directory", False)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY:
+        problem = "recording stops when the buffer or a local file reaches it: ulimit -f unlimited"
+        yield _Finding("file size limit", f"{limit} bytes", problem)
+    yield _Finding("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
+
+
+def _clock() -> _Finding:
+    source = _text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    flags = set(_text("/proc/cpuinfo").partition("flags")[2].partition("\n")[0].split())
+    counter = platform.machine() == "aarch64" or "nonstop_tsc" in flags
+    if counter and (not source or source.startswith(_COUNTERS)):
+        return _Finding("clock", f"the processor's counter ({source})")
+    problem = "an event costs some 20 ns more than with the processor's counter, which this kernel does not trust"
+    return _Finding("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _room(place: Path) -> str:
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise VtraceError(f"{place} cannot be written")
+    kind = _first_line(["stat", "-f", "-c", "%T", str(place)])
+    return f"{place} ({kind}, {shutil.disk_usage(place).free >> 20} MiB free)"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace doctor: what there is, what is missing, and what of an MPI is recorded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from support.mpis import Mpi
+from support.run import vtrace
+from support.tools import need
+from vtrace.wrappers.header import REMOVED, exported_symbols, prototypes
+from vtrace.wrappers.mpi import find_mpi
+
+
+def look(cwd: Path, *args: str | Path, **env: str) -> dict[str, Any]:
+    done = vtrace(cwd, "doctor", "--json", *args, env=env, check=False)
+    return {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]} | {"code": done.returncode}
+
+
+def test_coverage(mpi: Mpi, tmp_path: Path) -> None:
+    """Every function of the header, and those that it hides, stands in one place; each with a reason where it must."""
+    found = look(tmp_path, "--mpicc", mpi.mpicc)
+    assert found["code"] == 0
+    cover = found["MPI"]["more"]
+    off = {name for names in cover["off"].values() for name in names}
+    left_out = {name for names in cover["left_out"].values() for name in names}
+    parts = [set(cover["records"]), set(cover["plain"]), off, left_out]
+    installed = find_mpi(str(mpi.mpicc))
+    assert installed is not None
+    exported = exported_symbols(installed.library)
+    declared = {n for n in prototypes(installed.preprocessed) if not n.startswith("P")}
+    declared |= {n for n in prototypes(REMOVED) if not n.startswith("P") and {n, f"P{n}"} <= exported}
+    assert set().union(*parts) == declared
+    assert sum(map(len, parts)) == len(declared)
+    assert {"MPI_Init", "MPI_Send", "MPI_Bcast", "MPI_Comm_spawn", "MPI_Put", "MPI_File_write"} <= parts[0]
+    assert {"MPI_Type_size", "MPI_Info_create"} <= parts[1]
+    assert {"MPI_Wtime", "MPI_T_init_thread", "MPI_Finalized"} <= off
+    assert all("_FN" in n or "NULL" in n or n not in exported or f"P{n}" not in exported for n in left_out)
+    text = vtrace(tmp_path, "doctor", "--mpicc", mpi.mpicc).stdout
+    assert f"{len(parts[0])} with full records, {len(parts[1])} enter and leave" in text
+    assert f"{len(cover['off']['tool'])} off by default: VT_MPI_GROUPS=default,tool" in text
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    """Each problem is one line; what vtrace can do without does not make it fail."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "stat").symlink_to(need("stat"))
+    done = vtrace(tmp_path, "doctor", "--mpicc", tools / "mpicc", env={"PATH": str(tools)}, check=False)
+    assert done.returncode == 1
+    problems = [line for line in done.stdout.splitlines() if line.startswith(("error: ", "note: "))]
+    assert "error: compilers: no gcc and no clang in PATH: install one" in problems
+    assert [
+        line for line in problems if line.startswith(f"error: MPI: {tools / 'mpicc'}: no such MPI compiler command")
+    ]
+    assert not done.stderr
+
+
+def test_places(tmp_path: Path) -> None:
+    need("gcc")
+    mpicc = shutil.which("mpicc") or need("mpicc")
+    found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path / "none"))
+    assert found["code"] == 1
+    assert found["buffer"]["problem"] == f"{tmp_path / 'none'} cannot be written; VT_PFORM_LDIR names another directory"
+    found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path))
+    assert found["code"] == 0
+    assert found["buffer"]["value"].startswith(f"{tmp_path} (")
+    assert all(found[name]["problem"] is None for name in ("vtrace", "runtime", "libotf2", "libzstd", "compilers"))
