@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from support.check_operations import check_io, check_windows
 from support.readback import Event, Trace, read
 
 
@@ -25,6 +26,8 @@ def check(archive: Path, complete: bool = True) -> Trace:
     _check_stacks(trace)
     _check_requests(trace)
     _check_messages(trace, complete)
+    check_windows(trace, complete)
+    check_io(trace, complete)
     if complete:
         _check_collectives(trace)
     return trace

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must hold for one-sided communication and I/O in every archive."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from support.readback import Event, Trace
+
+_WIN_ENDS = {"RmaOpCompleteBlocking", "RmaOpCompleteNonBlocking", "RmaOpCompleteRemote", "RmaOpTest"}
+_WIN_STARTS = {"RmaPut", "RmaGet", "RmaAtomic"}
+_IO_ENDS = {"IoOperationComplete", "IoOperationCancelled"}
+
+
+def check_windows(trace: Trace, complete: bool) -> None:
+    """Operations lie between the creation and the end of their window, and complete after they began; a matching id
+    is that of one operation of a window and process. Locks are asked for before they are released, and once."""
+    alive: set[tuple[int, int]] = set()
+    begun: set[tuple[int, int, int]] = set()
+    locks: Counter[tuple[int, int, int, int]] = Counter()
+    for event in trace.events:
+        if "win" not in event.attrs:
+            continue
+        process, win = trace.locations[event.location].process, event.attrs["win"]
+        assert win in trace.windows, event
+        if event.kind == "RmaWinCreate":
+            alive.add((process, win))
+            continue
+        ends = "DESTROY" in event.attrs.get("collective_op", "")  # of the collective call that the window ends in
+        assert ends or (process, win) in alive, f"{event} outside the life of {trace.windows[win]}"
+        if event.kind == "RmaWinDestroy":
+            alive.remove((process, win))
+        elif event.kind in _WIN_STARTS:
+            operation = process, win, event.attrs["matching_id"]
+            assert operation not in begun, f"{event}: this matching id has been used"
+            begun.add(operation)
+        elif event.kind in _WIN_ENDS:
+            assert (process, win, event.attrs["matching_id"]) in begun, f"{event} completes nothing"
+        _check_lock(event, locks, process)
+    if complete:
+        assert not any(locks.values()), f"locks are still held: {locks}"
+
+
+def _check_lock(event: Event, locks: Counter[tuple[int, int, int, int]], process: int) -> None:
+    if event.kind in ("RmaRequestLock", "RmaReleaseLock"):
+        lock = process, event.attrs["win"], event.attrs["remote"], event.attrs["lock_id"]
+        locks[lock] += 1 if event.kind == "RmaRequestLock" else -1
+        assert locks[lock] in (0, 1), f"{event}: asked for {locks[lock]} times"
+
+
+def check_io(trace: Trace, complete: bool) -> None:
+    """A handle belongs to one process, which opens it before it uses it and not afterwards; operations that began
+    complete once."""
+    owners: dict[int, int] = {}
+    active = {number for number, handle in trace.handles.items() if handle.state is not None}
+    running: Counter[tuple[int, int]] = Counter()
+    for event in trace.events:
+        attrs = event.attrs
+        if event.kind == "IoDuplicateHandle":
+            _own(trace, owners, event, attrs["old_handle"])
+            _own(trace, owners, event, attrs["new_handle"])
+            assert not complete or attrs["old_handle"] in active, f"{event}: not open"
+            active.add(attrs["new_handle"])
+        if not event.kind.startswith("Io") or "handle" not in attrs:
+            continue
+        handle = attrs["handle"]
+        _own(trace, owners, event, handle)
+        if event.kind == "IoCreateHandle":
+            active.add(handle)
+        assert not complete or handle in active, f"{event}: {trace.handles[handle]} is not open"
+        if event.kind == "IoDestroyHandle":
+            active.discard(handle)
+        if "matching_id" in attrs:
+            operation = handle, attrs["matching_id"]
+            if event.kind == "IoOperationBegin":
+                assert not running[operation], f"{event} runs already"
+                running[operation] = 1
+            assert not complete or running[operation], f"{event}: has not begun"
+            if event.kind in _IO_ENDS:
+                running[operation] = 0
+    if complete:
+        assert not any(running.values()), f"operations without an end: {[key for key, n in running.items() if n]}"
+
+
+def _own(trace: Trace, owners: dict[int, int], event: Event, handle: int) -> None:
+    assert handle in trace.handles, event
+    process = trace.locations[event.location].process
+    assert owners.setdefault(handle, process) == process, f"{event}: handle of another process"
