@@ -90,7 +90,7 @@ static void issue(struct vt_io_batch *batch, uint32_t region, int r, const void 
 }
 
 #define VT_IO_AIO(symbol, type, mode)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (struct type * block))                                              \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (struct type * block), (block))                                     \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (struct type *), (block))                                                         \
         struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
@@ -109,7 +109,7 @@ VT_IO_AIO(aio_write, aiocb, WRITE)
 VT_IO_AIO(aio_write64, aiocb64, WRITE)
 
 #define VT_IO_AIO_SYNC(symbol, type)                                                                               \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int operation, struct type *block))                                \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int operation, struct type *block), (operation, block))            \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (int, struct type *), (operation, block))                                         \
         struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
@@ -126,7 +126,8 @@ VT_IO_AIO_SYNC(aio_fsync64, aiocb64)
 
 /* A list. Where the call fails, some of it may be under way nevertheless: aio_return tells. */
 #define VT_IO_LISTIO(symbol, type)                                                                                 \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int wait, struct type *const *list, int n, struct sigevent *then)) \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int wait, struct type *const *list, int n, struct sigevent *then), \
+                 (wait, list, n, then))                                                                            \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (int, struct type *const *, int, struct sigevent *), (wait, list, n, then))       \
         struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
@@ -154,7 +155,7 @@ VT_IO_LISTIO(lio_listio64, aiocb64)
 
 /* Returns what became of the operation, EINPROGRESS while it is under way. */
 #define VT_IO_AIO_ERROR(symbol, type)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block))                                \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block), (block))                       \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (const struct type *), (block))                                                   \
         vt_enter(region);                                                                                          \
@@ -169,7 +170,7 @@ VT_IO_AIO_ERROR(aio_error, aiocb)
 VT_IO_AIO_ERROR(aio_error64, aiocb64)
 
 #define VT_IO_AIO_RETURN(symbol, type)                                                                             \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, (struct type * block))                                          \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, (struct type * block), (block))                                 \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, ssize_t, (struct type *), (block))                                                     \
         vt_enter(region);                                                                                          \

@@ -150,16 +150,16 @@ __attribute__((noinline, cold)) void vt_io_leave_failed(uint32_t region, int err
     vt_io_finish(&batch, region, error);
 }
 
-__attribute__((noinline, cold)) void vt_io_transfer_failed(const struct vt_io_transfer *t, uint64_t done, int error)
+__attribute__((noinline, cold)) void vt_io_transfer_failed(struct vt_io_transfer t, uint64_t done, int error)
 {
     struct vt_io_batch batch = {0};
-    if (t->handle) {
+    if (t.handle) {
         uint64_t *words = vt_io_add(&batch, 3);
-        words[0] = VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle);
+        words[0] = VT_HEAD(VT_K_IO_COMPLETE, 2, t.handle);
         words[1] = done;
-        words[2] = t->match;
+        words[2] = t.match;
     }
-    vt_io_finish(&batch, t->region, error);
+    vt_io_finish(&batch, t.region, error);
 }
 
 /* OTF2_IoSeekOption has the numbers of SEEK_SET to SEEK_HOLE. */

@@ -20,7 +20,7 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 /* A call that returns a descriptor. path: NULL where /proc knows better. The mode of open and openat is an argument like
    any other in the ABIs of 64-bit Linux, there or not.                                                                 */
 #define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                            \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params)                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -67,7 +67,7 @@ static void leave_pipe(uint32_t region, const int *ends, int flags, bool failed)
 }
 
 #define VT_IO_PAIR(symbol, shown, params, args, flags)                                                             \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params)                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -82,7 +82,7 @@ VT_IO_ALIAS(__pipe, pipe)
 
 /* ---- Closing ---- */
 
-VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd))
+VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd), (fd))
 {
     VT_IO_BEGIN(close, int, (int), (fd))
     vt_enter(region);
@@ -97,7 +97,7 @@ VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd))
 }
 VT_IO_ALIAS(__close, close)
 
-VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, unsigned last, int flags))
+VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, unsigned last, int flags), (first, last, flags))
 {
     VT_IO_BEGIN(close_range, int, (unsigned, unsigned, int), (first, last, flags))
     if (flags & 4 /* CLOSE_RANGE_CLOEXEC */ || first > last) vt_enter(region);
@@ -107,7 +107,7 @@ VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, u
     return r;
 }
 
-VT_IO_DEFINE(closefrom, closefrom, FILE_IO_METADATA, void, (int first))
+VT_IO_DEFINE(closefrom, closefrom, FILE_IO_METADATA, void, (int first), (first))
 {
     VT_IO_BEGIN(closefrom, void, (int), (first))
     vt_io_close_range(region, first < 0 ? 0 : (unsigned)first, ~0u);
@@ -125,7 +125,7 @@ static void leave_duplicated(uint32_t region, int from, int to, uint64_t replace
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from))
+VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
 {
     VT_IO_BEGIN(dup, int, (int), (from))
     vt_enter(region);
@@ -136,7 +136,7 @@ VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from))
 
 /* The descriptor to is closed on the way, unless it is the same. */
 #define VT_IO_DUP(symbol, shown, params, args, flags)                                                              \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params)                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -170,7 +170,7 @@ static void leave_lock(uint32_t region, int fd, uint32_t kind, uint32_t type, in
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(flock, flock, FILE_IO_METADATA, int, (int fd, int operation))
+VT_IO_DEFINE(flock, flock, FILE_IO_METADATA, int, (int fd, int operation), (fd, operation))
 {
     VT_IO_BEGIN(flock, int, (int, int), (fd, operation))
     vt_enter(region);
@@ -188,7 +188,7 @@ static uint32_t lockf_kind(int command)
 }
 
 #define VT_IO_LOCKF(symbol, offset)                                                                                \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes))                       \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes), (fd, command, bytes)) \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (int, int, offset), (fd, command, bytes))                                         \
         vt_enter(region);                                                                                          \
@@ -228,7 +228,8 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
 
 /* The third argument is a number or a pointer, or not there: passed on as it came. */
 #define VT_IO_FCNTL(symbol)                                                                                        \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument))                      \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument),                      \
+                 (fd, command, argument))                                                                          \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (int, int, long), (fd, command, argument))                                        \
         vt_enter(region);                                                                                          \
@@ -244,7 +245,7 @@ VT_IO_ALIAS(__fcntl, fcntl)
 /* ---- Seeking ---- */
 
 #define VT_IO_LSEEK(symbol, offset)                                                                                \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence))                        \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence), (fd, to, whence))      \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, offset, (int, offset, int), (fd, to, whence))                                          \
         vt_enter(region);                                                                                          \

@@ -5,7 +5,7 @@
 
 /* A call that writes what it returns. */
 #define VT_IO_VPRINTF(symbol, shown, params, args, handle)                                                         \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_WRITE, VT_IO_UNKNOWN);                      \
@@ -27,7 +27,7 @@ VT_IO_ALIAS(_IO_vfprintf, vfprintf)
 
 /* How many bytes scanf reads is not known. It ends with EOF at the end of the file too. */
 #define VT_IO_VSCANF(symbol, shown, params, args, f)                                                               \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);              \
@@ -46,13 +46,14 @@ VT_IO_ALIAS(__vfscanf, vfscanf)
 
 /* The same calls with the arguments themselves: a region of their own, and the function above does the work. */
 #define VT_IO_VARIADIC(symbol, shown, by, params, named, args, list_params, mode, handle)                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_EXPORT(symbol, shown, FILE_IO, int, params)                                                              \
     {                                                                                                              \
         va_list list;                                                                                              \
         int r;                                                                                                     \
         uint32_t region = 0;                                                                                       \
         va_start(list, named);                                                                                     \
-        if (vt_io_is_off() || !(region = vt_io_begin(&vt_io_f_##symbol))) {                                        \
+        if (vt_io_is_off()) r = ((int(*) list_params)vt_io_f_##by.next)args;                                       \
+        else if (!(region = vt_io_begin(&vt_io_f_##symbol))) {                                                     \
             r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                             \
         } else {                                                                                                   \
             struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_##mode, VT_IO_UNKNOWN);                 \

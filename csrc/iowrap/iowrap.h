@@ -51,21 +51,31 @@ static inline uint32_t vt_io_begin(struct vt_io_function *f)
 
 /* Declares a wrapper under the symbol's name; its body follows. Declared here, not by libc's headers, which turn some of
    these names into others.                                                                                            */
-#define VT_IO_DEFINE(symbol, shown, kind, type, params)                                                            \
-    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};         \
-    __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                            \
+#define VT_IO_EXPORT(symbol, shown, kind, type, params)                                                            \
+    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};        \
+    __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                          \
     type vt_wrap_##symbol params
 #define VT_IO_NEXT(symbol, type, params) ((type(*) params)vt_io_f_##symbol.next)
 
+/* The same in two parts, so that a call costs next to nothing while nothing is recorded; the recording one follows. */
+#define VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                      \
+    static __attribute__((noinline)) type vt_record_##symbol params;                                               \
+    VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                \
+    {                                                                                                              \
+        if (vt_io_is_off()) return VT_IO_NEXT(symbol, type, params) args;                                          \
+        return vt_record_##symbol args;                                                                            \
+    }                                                                                                              \
+    static type vt_record_##symbol params
+
 /* Another name of the same function. */
 #define VT_IO_ALIAS(other, symbol)                                                                                 \
-    extern __typeof__(vt_wrap_##symbol) vt_wrap_##other __asm__(#other)                                                \
+    extern __typeof__(vt_wrap_##symbol) vt_wrap_##other __asm__(#other)                                            \
         __attribute__((alias(#symbol), visibility("default")));
 
 /* The begin of each body: a call that is not recorded goes on to libc. */
 #define VT_IO_BEGIN(symbol, type, params, args)                                                                    \
-    uint32_t region;                                                                                               \
-    if (vt_io_is_off() || !(region = vt_io_begin(&vt_io_f_##symbol))) return VT_IO_NEXT(symbol, type, params) args;
+    const uint32_t region = vt_io_begin(&vt_io_f_##symbol);                                                        \
+    if (!region) return VT_IO_NEXT(symbol, type, params) args;
 
 /* ---- Records ---- */
 
@@ -95,7 +105,7 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
 
 /* A call without further records. failed: of its result r. */
 #define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                \
-    VT_IO_DEFINE(symbol, shown, kind, type, params)                                                                \
+    VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                          \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, type, params, args)                                                                    \
         vt_enter(region);                                                                                          \
@@ -178,7 +188,7 @@ struct vt_io_transfer {
 
 extern VT_TLS uint64_t vt_io_next_match;
 uint64_t vt_io_first_match(void);
-void vt_io_transfer_failed(const struct vt_io_transfer *t, uint64_t done, int error);
+void vt_io_transfer_failed(struct vt_io_transfer t, uint64_t done, int error);
 
 /* Matching ids: unique in the process, counted per thread. */
 static inline uint64_t vt_io_match(void)
@@ -225,7 +235,7 @@ static inline struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32_t 
 static inline void vt_io_transferred(const struct vt_io_transfer *t, uint64_t done, bool failed)
 {
     if (VT_UNLIKELY(failed || !t->handle)) {
-        vt_io_transfer_failed(t, done, failed ? errno : 0);
+        vt_io_transfer_failed(*t, done, failed ? errno : 0);
         return;
     }
     vt_write_4(VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle), done, t->match, VT_HEAD(VT_K_LEAVE, 0, t->region));
@@ -242,7 +252,7 @@ static inline uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
 
 /* A call that reads or writes and returns the bytes done, or -1. */
 #define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                               \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, bytes);                       \
@@ -253,7 +263,7 @@ static inline uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
 
 /* The same at a position that the call names; -1 is the file's own. */
 #define VT_IO_TRANSFER_AT(symbol, shown, params, args, fd, mode, bytes, offset)                                    \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
         struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset);            \

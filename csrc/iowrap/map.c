@@ -29,7 +29,7 @@ static bool forget(uintptr_t address)
 }
 
 #define VT_IO_MMAP(symbol, offset)                                                                                 \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void *,                                                         \
+    VT_IO_EXPORT(symbol, symbol, FILE_IO_METADATA, void *,                                                         \
                  (void *to, size_t n, int protection, int flags, int fd, offset at))                               \
     {                                                                                                              \
         uint32_t region;                                                                                           \
@@ -50,7 +50,7 @@ VT_IO_MMAP(mmap, off_t)
 VT_IO_MMAP(mmap64, off64_t)
 VT_IO_ALIAS(__mmap, mmap)
 
-VT_IO_DEFINE(munmap, munmap, FILE_IO_METADATA, int, (void *from, size_t n))
+VT_IO_EXPORT(munmap, munmap, FILE_IO_METADATA, int, (void *from, size_t n))
 {
     uint32_t region;
     if (vt_io_is_off() || vt_shares_memory() || !forget((uintptr_t)from) || !(region = vt_io_begin(&vt_io_f_munmap)))

@@ -22,7 +22,7 @@ VT_IO_META(fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at
 
 /* These return the error, and leave errno alone. */
 #define VT_IO_ADVICE(symbol, params, args)                                                                         \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params)                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -121,7 +121,7 @@ static void leave_removed(uint32_t region, int directory, const char *path, enum
 }
 
 #define VT_IO_REMOVE(symbol, params, args, directory, path, paradigm)                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params)                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -145,7 +145,7 @@ static void leave_opendir(uint32_t region, DIR *r, const char *path)
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(opendir, opendir, FILE_IO_METADATA, DIR *, (const char *path))
+VT_IO_DEFINE(opendir, opendir, FILE_IO_METADATA, DIR *, (const char *path), (path))
 {
     VT_IO_BEGIN(opendir, DIR *, (const char *), (path))
     vt_enter(region);
@@ -156,7 +156,7 @@ VT_IO_DEFINE(opendir, opendir, FILE_IO_METADATA, DIR *, (const char *path))
 
 VT_IO_CALL(fdopendir, fdopendir, FILE_IO_METADATA, DIR *, (int fd), (fd), !r)
 
-VT_IO_DEFINE(closedir, closedir, FILE_IO_METADATA, int, (DIR * d))
+VT_IO_DEFINE(closedir, closedir, FILE_IO_METADATA, int, (DIR * d), (d))
 {
     VT_IO_BEGIN(closedir, int, (DIR *), (d))
     vt_enter(region);
@@ -176,7 +176,7 @@ VT_IO_ADVICE(readdir_r, (DIR * d, void *to, void **result), (d, to, result))
 VT_IO_ADVICE(readdir64_r, (DIR * d, void *to, void **result), (d, to, result))
 VT_IO_CALL(getdents64, getdents64, FILE_IO_METADATA, ssize_t, (int fd, void *to, size_t n), (fd, to, n), r < 0)
 
-VT_IO_DEFINE(rewinddir, rewinddir, FILE_IO_METADATA, void, (DIR * d))
+VT_IO_DEFINE(rewinddir, rewinddir, FILE_IO_METADATA, void, (DIR * d), (d))
 {
     VT_IO_BEGIN(rewinddir, void, (DIR *), (d))
     vt_enter(region);

@@ -18,7 +18,7 @@ static void leave_sockets(uint32_t region, const int *made, int n, int flags, bo
 }
 
 #define VT_IO_SOCKET(symbol, params, args, flags)                                                                  \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params)                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -32,7 +32,7 @@ VT_IO_SOCKET(accept, (int fd, struct sockaddr *from, socklen_t *n), (fd, from, n
 VT_IO_SOCKET(accept4, (int fd, struct sockaddr *from, socklen_t *n, int flags), (fd, from, n, flags), flags)
 VT_IO_ALIAS(__socket, socket)
 
-VT_IO_DEFINE(socketpair, socketpair, FILE_IO_METADATA, int, (int domain, int type, int protocol, int *ends))
+VT_IO_DEFINE(socketpair, socketpair, FILE_IO_METADATA, int, (int domain, int type, int protocol, int *ends), (domain, type, protocol, ends))
 {
     VT_IO_BEGIN(socketpair, int, (int, int, int, int *), (domain, type, protocol, ends))
     vt_enter(region);
@@ -79,7 +79,7 @@ static uint64_t bytes_done(const struct mmsghdr *m, int n)
 }
 
 #define VT_IO_MMSG(symbol, params, args, mode)                                                                     \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params)                                                             \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                       \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, VT_IO_UNKNOWN);               \

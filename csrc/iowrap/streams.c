@@ -24,7 +24,7 @@ static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char
 
 /* path: NULL where /proc knows it. flags: of open(2), read from mode only where the call succeeded. */
 #define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                      \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params)                                                  \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                            \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, FILE *, params, args)                                                                  \
         vt_enter(region);                                                                                          \
@@ -42,7 +42,7 @@ VT_IO_FOPEN(tmpfile64, tmpfile64, (void), (), NULL, O_RDWR | O_CREAT | O_EXCL)
 VT_IO_ALIAS(_IO_fopen, fopen)
 VT_IO_ALIAS(_IO_popen, popen)
 
-VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode))
+VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode), (fd, mode))
 {
     VT_IO_BEGIN(fdopen, FILE *, (int, const char *), (fd, mode))
     vt_enter(region);
@@ -57,7 +57,8 @@ VT_IO_ALIAS(_IO_fdopen, fdopen)
 
 /* The stream's old descriptor is closed in any case. Without a path only the mode changes. */
 #define VT_IO_FREOPEN(symbol)                                                                                      \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f))          \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f),          \
+                 (path, mode, f))                                                                                  \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, FILE *, (const char *, const char *, FILE *), (path, mode, f))                         \
         vt_enter(region);                                                                                          \
@@ -71,7 +72,7 @@ VT_IO_FREOPEN(freopen)
 VT_IO_FREOPEN(freopen64)
 
 #define VT_IO_FCLOSE(symbol)                                                                                       \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f))                                                \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f), (f))                                           \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
         vt_enter(region);                                                                                          \
@@ -92,7 +93,7 @@ VT_IO_ALIAS(_IO_fclose, fclose)
 
 /* Reads one; the end of the file is no failure. */
 #define VT_IO_GETC(symbol, shown, params, args, f)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                          \
@@ -110,7 +111,7 @@ VT_IO_GETC(getchar_unlocked, getchar_unlocked, (void), (), stdin)
 VT_IO_ALIAS(_IO_getc, getc)
 
 #define VT_IO_PUTC(symbol, shown, params, args, f)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, 1);                         \
@@ -131,7 +132,7 @@ VT_IO_CALL(ungetc, ungetc, FILE_IO_METADATA, int, (int c, FILE *f), (c, f), r ==
 VT_IO_ALIAS(_IO_ungetc, ungetc)
 
 /* What getc_unlocked and putc_unlocked leave to libc when compiled into the program: a buffer is read, or written out. */
-VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f))
+VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f), (f))
 {
     VT_IO_BEGIN(__uflow, int, (FILE *), (f))
     struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);
@@ -140,7 +141,7 @@ VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f))
     return r;
 }
 
-VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c))
+VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
 {
     VT_IO_BEGIN(__overflow, int, (FILE *, int), (f, c))
     const uint64_t held = (uint64_t)(f->_IO_write_ptr - f->_IO_write_base);
@@ -155,7 +156,7 @@ VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c))
 
 /* Bytes behind a zero byte in the line are not counted: libc does not tell how many it read. */
 #define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params)                                                           \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params, args)                                                     \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                       \
@@ -173,7 +174,7 @@ VT_IO_ALIAS(_IO_fgets, fgets)
 
 /* The newline that gets drops was read. */
 #define VT_IO_GETS(symbol, params, args)                                                                           \
-    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params)                                                            \
+    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params, args)                                                      \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);          \
@@ -187,7 +188,7 @@ VT_IO_GETS(__gets_chk, (char *to, size_t size), (to, size))
 VT_IO_ALIAS(_IO_gets, gets)
 
 #define VT_IO_GETLINE(symbol, shown, params, args)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);              \
@@ -201,7 +202,7 @@ VT_IO_GETLINE(getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (l
 VT_IO_GETLINE(__getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
 
 #define VT_IO_FPUTS(symbol, shown, params, args, f, more)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         const uint64_t n = strlen(s) + more;                                                                       \
@@ -221,7 +222,7 @@ VT_IO_ALIAS(_IO_puts, puts)
 
 /* Whole items count, as in what the call returns. */
 #define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                     \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params)                                                           \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params, args)                                                     \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, size_t, params, args)                                                                  \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, size * n);                 \
@@ -246,7 +247,7 @@ VT_IO_ALIAS(_IO_fwrite, fwrite)
 /* ---- Flushing: all streams where there is none ---- */
 
 #define VT_IO_FFLUSH(symbol)                                                                                       \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f))                                                         \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f), (f))                                                    \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
         struct vt_io_transfer t = vt_io_transfer(region, f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN);     \
@@ -269,7 +270,7 @@ static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool f
 }
 
 #define VT_IO_FSEEK(symbol, params, args, offset, whence)                                                          \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params)                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         vt_enter(region);                                                                                          \
@@ -284,7 +285,7 @@ VT_IO_FSEEK(fseeko64, (FILE * f, off64_t to, int whence), (f, to, whence), to, w
 VT_IO_FSEEK(fsetpos, (FILE * f, const fpos_t *p), (f, p), p->__pos, SEEK_SET)
 VT_IO_FSEEK(fsetpos64, (FILE * f, const fpos64_t *p), (f, p), p->__pos, SEEK_SET)
 
-VT_IO_DEFINE(rewind, rewind, FILE_IO_METADATA, void, (FILE * f))
+VT_IO_DEFINE(rewind, rewind, FILE_IO_METADATA, void, (FILE * f), (f))
 {
     VT_IO_BEGIN(rewind, void, (FILE *), (f))
     vt_enter(region);
@@ -311,7 +312,7 @@ static void leave_flockfile(uint32_t region, uint32_t handle, uint32_t kind)
 
 /* The handle is looked up before: another thread may close what funlockfile gives back. */
 #define VT_IO_FLOCKFILE(symbol, kind)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f))                                               \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f), (f))                                          \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, void, (FILE *), (f))                                                                   \
         vt_enter(region);                                                                                          \
@@ -325,7 +326,7 @@ VT_IO_FLOCKFILE(funlockfile, RELEASE)
 VT_IO_ALIAS(_IO_flockfile, flockfile)
 VT_IO_ALIAS(_IO_funlockfile, funlockfile)
 
-VT_IO_DEFINE(ftrylockfile, ftrylockfile, FILE_IO_METADATA, int, (FILE * f))
+VT_IO_DEFINE(ftrylockfile, ftrylockfile, FILE_IO_METADATA, int, (FILE * f), (f))
 {
     VT_IO_BEGIN(ftrylockfile, int, (FILE *), (f))
     vt_enter(region);

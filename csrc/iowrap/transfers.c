@@ -56,12 +56,12 @@ static void end_copy(const struct vt_io_transfer *read, const struct vt_io_trans
     const int error = r < 0 ? errno : 0;
     const uint64_t done = r > 0 ? (uint64_t)r : 0;
     if (read->handle) vt_write_3(VT_HEAD(VT_K_IO_COMPLETE, 2, read->handle), done, read->match);
-    if (error) vt_io_transfer_failed(write, done, error);
+    if (error) vt_io_transfer_failed(*write, done, error);
     else vt_io_transferred(write, done, false);
 }
 
 #define VT_IO_COPY(symbol, params, args, from, to, bytes)                                                          \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params)                                                         \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params, args)                                                   \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
         struct vt_io_transfer read, write;                                                                         \
@@ -85,7 +85,7 @@ VT_IO_TRANSFER(vmsplice, vmsplice, (int fd, const struct iovec *iov, size_t n, u
 
 /* A call that writes out what was written; bytes are not known. */
 #define VT_IO_SYNC(symbol, params, args)                                                                           \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params)                                                             \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                       \
     {                                                                                                              \
         VT_IO_BEGIN(symbol, int, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_FLUSH, VT_IO_UNKNOWN);                \

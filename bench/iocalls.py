@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls of I/O against a preloaded wrapper that only reads the clock twice, and what they cost while off.
+
+The floor of all calls is that wrapper around fputc, the shortest one: around a longer call, and around locks, the
+processor hides part of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measure import HERE, Row, against_floor, at_most, build, run
+
+from vtrace.paths import LIB
+
+CALLS = 2_000
+PASSES = 300
+KINDS = ("fputc", "fprintf", "read", "pread")
+TEXTS = ("fputc with its byte", "fprintf with its bytes", "read with its bytes", "pread with bytes and position")
+SHIM = str(LIB / "libvtrace-io.so")
+
+
+def prepare(work: Path) -> None:
+    """Builds the program and the floor's wrapper."""
+    build("cc", "-O2", HERE / "iocalls.c", "-o", "iocalls", "-pthread", cwd=work)
+    flags = ("-O2", "-shared", "-fPIC", "-ftls-model=initial-exec")
+    build("cc", *flags, HERE / "floor_io.c", "-o", "floor_io.so", cwd=work)
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Differences to the untraced program, as pairs of floor and vtrace from the same repetition."""
+    pairs: dict[tuple[str, int], list[tuple[float, float]]] = {(kind, n): [] for n in (1, 2) for kind in KINDS}
+    off: dict[str, list[float]] = {kind: [] for kind in KINDS[:2]}
+    on = {"VT_IOTRACE": "yes", "VT_BUFFER_SIZE": "8M", "VT_THREAD_BUFFER_SIZE": "8M", "VT_MAX_FLUSHES": "0"}
+    for _ in range(repetitions):
+        floor = 0.0
+        for threads in (1, 2):
+            words = ("./iocalls", threads, CALLS, PASSES)
+            plain = run(*words, cwd=work)
+            if threads == 1:
+                floor = run(*words, cwd=work, LD_PRELOAD=str(work / "floor_io.so"))[0] - plain[0]
+                without = run(*words, cwd=work, LD_PRELOAD=SHIM)
+                for kind, o, p in zip(off, without, plain, strict=False):
+                    off[kind].append(o - p)
+            traced = run(*words, cwd=work, LD_PRELOAD=SHIM, **on)
+            for kind, t, p in zip(KINDS, traced, plain, strict=True):
+                pairs[kind, threads].append((floor, t - p))
+    return [
+        *(
+            against_floor(text + (", 2 threads" if n == 2 else ""), pairs[kind, n], 2.0, "ns a call")
+            for n in (1, 2)
+            for kind, text in zip(KINDS, TEXTS, strict=True)
+        ),
+        *(at_most(f"{kind} while VT_IOTRACE=no", "ns a call", values, 2) for kind, values in off.items()),
+    ]
