@@ -28,7 +28,7 @@ EXCLUDED = {
     # Wait for minutes for a name server of Open MPI 4.1's run-time system.
     "openmpi": ("spawn", "dynproc", "util_pool", "environ"),
 }
-LONG = ("test_datatype", "dtlib", "test_pack", "test_io", "util_pool", "spawn")
+LONG = ("test_datatype", "dtlib", "test_pack", "test_io", "util_pool")
 """Half of the time, nearly all of it in MPI_Type_get_envelope and other local calls."""
 
 ENVIRONMENT = {
