@@ -18,7 +18,8 @@ struct vt_mpi_path {
 
 struct vt_mpi_file {
     struct vt_mpi_object object;
-    uint32_t id, comm;
+    uint32_t id;
+    uint32_t comm; /* 0: no further file may have its definition */
     _Atomic(uint64_t) split; /* matching id of the split collective operation under way, 0: none */
     struct vt_mpi_path *path;
     struct vt_mpi_file *next_closed;
@@ -96,7 +97,23 @@ static struct vt_mpi_path *vt_path(const char *path)
 
 /* ---- Handles ---- */
 
-static int vt_file_define(const struct vt_mpi_file *f, const char *path)
+/* OTF2's numbers (OTF2_IoAccessMode, OTF2_IoCreationFlag, OTF2_IoStatusFlag). */
+struct vt_mpi_modes {
+    uint32_t access, creation, status;
+};
+
+static struct vt_mpi_modes vt_modes(int amode)
+{
+    return (struct vt_mpi_modes){
+        .access = amode & MPI_MODE_RDWR ? 2 : amode & MPI_MODE_WRONLY ? 1 : 0,
+        .creation = (amode & MPI_MODE_CREATE ? 1u : 0) | (amode & MPI_MODE_EXCL ? 1u << 3 : 0)
+                  | (amode & MPI_MODE_SEQUENTIAL ? 1u << 9 : 0) | (amode & MPI_MODE_UNIQUE_OPEN ? 1u << 10 : 0),
+        .status = (amode & MPI_MODE_APPEND ? 1u << 1 : 0) | (amode & MPI_MODE_DELETE_ON_CLOSE ? 1u << 8 : 0),
+    };
+}
+
+/* before: how a file was opened while recording was off: in the trace it is open from the beginning; else NULL. */
+static int vt_file_define(const struct vt_mpi_file *f, const char *path, const struct vt_mpi_modes *before)
 {
     uint8_t bytes[VT_PATH_MAX + 64];
     struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
@@ -108,11 +125,16 @@ static int vt_file_define(const struct vt_mpi_file *f, const char *path)
     if (f->path->id) vt_mp_uint(&m, f->path->id);
     else vt_mp_nil(&m);
     vt_mp_uint(&m, VT_IO_MPI);
-    vt_mp_uint(&m, 0);
+    vt_mp_uint(&m, before ? 1 : 0); /* OTF2_IO_HANDLE_FLAG_PRE_CREATED */
     vt_mp_uint(&m, f->comm);
     vt_mp_nil(&m);
-    vt_mp_nil(&m);
-    vt_mp_nil(&m);
+    if (before) {
+        vt_mp_uint(&m, before->access);
+        vt_mp_uint(&m, before->status);
+    } else {
+        vt_mp_nil(&m);
+        vt_mp_nil(&m);
+    }
     return vt_define(bytes, (size_t)(m.at - bytes));
 }
 
@@ -123,12 +145,12 @@ static void vt_file_keep(struct vt_mpi_file *f)
 }
 
 /* Under the lock; NULL when no handle can be defined any more. */
-static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm)
+static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm, const struct vt_mpi_modes *before)
 {
     struct vt_mpi_path *p = vt_path(path);
     if (!p) return NULL;
     for (struct vt_mpi_file **link = &p->closed; *link; link = &(*link)->next_closed)
-        if ((*link)->comm == comm) {
+        if ((*link)->comm == comm && !before) {
             struct vt_mpi_file *f = *link;
             *link = f->next_closed;
             return f;
@@ -140,9 +162,10 @@ static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm)
     f->path = p;
     f->comm = comm;
     f->id = (uint32_t)vt_new_id(VT_ID_IO_HANDLE);
-    if (f->id && vt_file_define(f, path)) return f;
+    const int defined = f->id && vt_file_define(f, path, before);
+    if (before || !defined) f->comm = 0;
+    if (defined) return f;
     vt_warn("more I/O handles than can be defined: operations on the others are not recorded");
-    f->comm = 0; /* none has this one: not found again */
     vt_file_keep(f);
     return NULL;
 }
@@ -150,17 +173,6 @@ static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm)
 static struct vt_mpi_file *vt_file(MPI_File fh)
 {
     return (struct vt_mpi_file *)vt_mpi_object_find(&vt_files, VT_HANDLE(fh));
-}
-
-/* OTF2's numbers (OTF2_IoAccessMode, OTF2_IoCreationFlag, OTF2_IoStatusFlag). */
-static void vt_put_create(uint64_t *words, uint32_t id, int amode)
-{
-    const uint32_t access = amode & MPI_MODE_RDWR ? 2 : amode & MPI_MODE_WRONLY ? 1 : 0;
-    const uint32_t creation = (amode & MPI_MODE_CREATE ? 1u : 0) | (amode & MPI_MODE_EXCL ? 1u << 3 : 0)
-                            | (amode & MPI_MODE_SEQUENTIAL ? 1u << 9 : 0) | (amode & MPI_MODE_UNIQUE_OPEN ? 1u << 10 : 0);
-    words[0] = VT_HEAD(VT_K_IO_CREATE, 2, id);
-    words[1] = vt_mpi_pair(access, creation);
-    words[2] = (amode & MPI_MODE_APPEND ? 1u << 1 : 0) | (amode & MPI_MODE_DELETE_ON_CLOSE ? 1u << 8 : 0);
 }
 
 void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result)
@@ -173,11 +185,18 @@ void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int am
         vt_mpi_objects_lock(&vt_files);
         struct vt_mpi_object *stale = vt_mpi_object_unlink(&vt_files, VT_HANDLE(*fh));
         if (stale) vt_file_keep((struct vt_mpi_file *)stale); /* closed behind our back */
-        struct vt_mpi_file *f = vt_file_new(path, c->id);
+        const struct vt_mpi_modes modes = vt_modes(amode);
+        const bool off = atomic_load(&vt_mpi_off);
+        struct vt_mpi_file *f = vt_file_new(path, c->id, off ? &modes : NULL);
         if (f) {
             atomic_store(&f->split, 0);
             vt_mpi_object_link(&vt_files, &f->object, VT_HANDLE(*fh));
-            vt_put_create(vt_mpi_add(&batch, 3), f->id, amode);
+        }
+        if (f && !off) {
+            uint64_t *words = vt_mpi_add(&batch, 3);
+            words[0] = VT_HEAD(VT_K_IO_CREATE, 2, f->id);
+            words[1] = vt_mpi_pair(modes.access, modes.creation);
+            words[2] = modes.status;
         }
         vt_mpi_objects_unlock(&vt_files);
     }
@@ -202,6 +221,7 @@ void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_Fil
     struct vt_mpi_batch batch = {.n = 0};
     if (f) {
         if (result == MPI_SUCCESS) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, f->id);
+        if (atomic_load(&vt_mpi_off)) f->comm = 0; /* it stays open in the trace */
         vt_mpi_objects_lock(&vt_files);
         if (result == MPI_SUCCESS) vt_file_keep(f);
         else vt_mpi_object_link(&vt_files, &f->object, VT_HANDLE(*fh));
@@ -284,13 +304,14 @@ void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum
                         uint64_t bytes, MPI_Offset offset)
 {
     struct vt_mpi_file *f = io->file = vt_file(fh);
-    if (!f) {
+    if (!f && fh != MPI_FILE_NULL) vt_warn("operations on files that were opened out of sight are not recorded");
+    if (!f || !(io->id = vt_mpi_new_request())) { /* 0: recording is off */
+        io->file = NULL;
         vt_enter(region);
         return;
     }
     const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region), begin = VT_HEAD(VT_K_IO_BEGIN, 3, f->id);
     const uint32_t attribute = offset >= 0 ? vt_offset() : 0;
-    io->id = vt_mpi_new_request();
     if (!attribute) {
         vt_write_5(enter, begin, vt_mpi_pair(mode, flags), bytes, io->id);
         return;

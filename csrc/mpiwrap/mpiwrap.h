@@ -477,6 +477,7 @@ struct vt_mpi_win {
     _Atomic(uint32_t) id; /* 0: freed */
     uint32_t comm, rank, size;
     uint32_t access, exposure; /* groups of the open epochs */
+    bool made;                 /* with an RMA_WIN_CREATE record, so that its end gets one too */
     enum vt_mpi_op end;        /* what freeing it is */
     _Atomic(struct vt_rma_thread *) threads;
     struct vt_mpi_win *next_spare;

@@ -91,7 +91,10 @@ static struct vt_rma_known *vt_rma_know(MPI_Win win)
                   && atomic_load_explicit(&known->win->id, memory_order_relaxed) == known->id))
         return known;
     struct vt_mpi_win *w = vt_mpi_win(win);
-    if (!w) return NULL;
+    if (!w) {
+        if (win != MPI_WIN_NULL) vt_warn("operations on windows that were made out of sight are not recorded");
+        return NULL;
+    }
     struct vt_rma_thread *t = atomic_load_explicit(&w->threads, memory_order_acquire);
     while (t && t->owner != vt_rma_known) t = t->next;
     if (!t) t = vt_rma_thread_add(w);
@@ -128,6 +131,7 @@ static void vt_rma_start(struct vt_mpi_rma *op, MPI_Win win, int peer, enum vt_r
 {
     op->issued = NULL;
     if (peer < 0) return; /* MPI_PROC_NULL, or a mistake that MPI shall report */
+    if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return; /* completion must not speak of it */
     const struct vt_rma_known *known = vt_rma_know(win);
     if (!known || (uint32_t)peer >= known->thread->size) return;
     struct vt_rma_thread *t = known->thread;

@@ -88,6 +88,7 @@ void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t 
             if (stale) vt_win_keep((struct vt_mpi_win *)stale); /* freed behind our back */
             w->end = allocates ? VT_OP_DESTROY_HANDLE_AND_DEALLOCATE : VT_OP_DESTROY_HANDLE;
             vt_mpi_object_link(&vt_mpi_wins, &w->object, VT_HANDLE(*made));
+            w->made = !atomic_load(&vt_mpi_off);
             *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_CREATE, 0, id);
         } else vt_win_keep(w);
         vt_mpi_objects_unlock(&vt_mpi_wins);
@@ -117,7 +118,7 @@ void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *w
         const uint32_t id = w->id;
         if (result == MPI_SUCCESS) {
             vt_mpi_rma_sync(&batch, w, VT_ALL_TARGETS, true, true);
-            *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_DESTROY, 0, id);
+            if (w->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_DESTROY, 0, id);
         }
         vt_rma_coll_end(&batch, id, w->end, VT_SYNC_PROCESS | VT_SYNC_MEMORY);
         vt_mpi_objects_lock(&vt_mpi_wins);

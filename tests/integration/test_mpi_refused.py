@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-sided communication and MPI-IO where calls fail, and with large counts."""
+"""One-sided communication and MPI-IO where calls fail, with large counts, and while recording is off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.check import check
 from support.mpis import Mpi
-from support.onesided import one_sided, transfers
+from support.onesided import one_sided, transfers, with_calls
 from support.run import unify
 
 COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
@@ -20,7 +20,7 @@ def test_what_fails_fails_as_without_vtrace_and_ends_in_the_trace(mpi: Mpi, tmp_
     (tmp_path / "written").unlink()
     traced = mpi.run(mpi.build("mpi_refused.c"), tmp_path, ranks=2, env=COMPONENTS)
     assert traced.stdout == untraced.stdout
-    assert Counter(line.split()[1] for line in traced.stdout.splitlines()) == {"fails": 17, "works": 6}
+    assert Counter(line.split()[1] for line in traced.stdout.splitlines()) == {"fails": 16, "works": 6}
     unify(tmp_path, "mpi_refused")
     trace = check(tmp_path / "mpi_refused.trace")
     for rank in range(2):
@@ -66,3 +66,42 @@ def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
         assert [(t.call, t.asked, t.done, t.more) for t in transfers(trace, process)] == [
             (f"MPI_File_{name}_c", 24, 24, {"Offset": 32 * rank}) for name in ("write_at_all", "iread_at")
         ]
+
+
+def test_across_pcontrol(mpi: Mpi, tmp_path: Path) -> None:
+    """What began while recording was off has no completion; a window or file of then is known, without its making."""
+    mpi.run(mpi.build("mpi_pcontrol_io.c"), tmp_path, ranks=2, env=COMPONENTS)
+    unify(tmp_path, "mpi_pcontrol_io")
+    trace = check(tmp_path / "mpi_pcontrol_io.trace", complete=False)
+    local, remote = "NonBlocking", "Remote"
+    for rank in range(2):
+        found = one_sided(trace, trace.locations[rank].process)
+        ends = [(o.call, [(k.removeprefix("RmaOpComplete"), c) for k, c, _ in o.ends]) for o in found]
+        assert ends == [
+            ("MPI_Rput", [(remote, "MPI_Win_unlock_all")]),
+            ("MPI_Put", [(local, "MPI_Win_unlock_all"), (remote, "MPI_Win_unlock_all")]),
+            ("MPI_Put", [(local, "MPI_Win_fence"), (remote, "MPI_Win_fence")]),
+        ]
+        assert trace.kinds(rank)["RmaWinCreate"] == 1
+        assert not trace.kinds(rank)["RmaWinDestroy"]
+        events = [
+            (call.removeprefix("MPI_"), e.kind, (trace.handles[e.attrs["handle"]].file or "").rpartition("/")[2])
+            for e, call in with_calls(trace, rank)
+            if e.kind.startswith("Io")
+        ]
+        writes = [("File_write_at", f"IoOperation{kind}", "hidden") for kind in ("Begin", "Complete")]
+        assert events == [
+            ("File_open", "IoCreateHandle", "seen"),
+            ("File_iwrite_at", "IoOperationBegin", "seen"),
+            ("File_iwrite_at", "IoOperationIssued", "seen"),
+            *writes,
+            ("File_close", "IoDestroyHandle", "hidden"),
+            ("File_open", "IoCreateHandle", "hidden"),
+            *writes,
+            ("File_close", "IoDestroyHandle", "hidden"),
+            ("File_open", "IoCreateHandle", "seen"),
+            ("File_close", "IoDestroyHandle", "seen"),
+        ]
+    before = [handle for handle in trace.handles.values() if handle.state]
+    assert [(h.flags, h.state) for h in before] == [("PRE_CREATED", ("READ_WRITE", "NONE"))] * 2
+    assert len(trace.handles) == 8

@@ -30,7 +30,6 @@ static void one_sided(void)
     say("Rput", MPI_Rput(&x, -1, MPI_LONG, 0, 0, 1, MPI_LONG, win, &request));
     say("Rget", MPI_Rget(&x, -1, MPI_LONG, 0, 0, 1, MPI_LONG, win, &request));
     say("Put", MPI_Put(&x, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
-    say("Win_flush", MPI_Win_flush(99, win));
     MPI_Win_unlock(0, win);
     say("Put", MPI_Put(&x, 1, MPI_LONG, 0, 0, 1, MPI_LONG, none));
     say("Win_free", MPI_Win_free(&none));
