@@ -144,3 +144,22 @@ def test_preloaded(mpi: Mpi, tmp_path: Path, binding: str) -> None:
 def test_preloaded_before_a_linked_one(mpi: Mpi, tmp_path: Path, binding: str) -> None:
     library = vtrace(tmp_path, "shim", "build", "--mpicc", mpi.mpicc).stdout.strip()
     assert_exact(recorded(mpi, compiled(mpi, f"-D{binding}"), tmp_path, ["env", f"LD_PRELOAD={library}"]), binding)
+
+
+@pytest.mark.parametrize("binding", ["MPI", "F08"])
+def test_spawn(build: Builder, tmp_path: Path, binding: str) -> None:
+    """Children are processes of the same run, with the arguments that their parent gave them."""
+    mpi = mpis.find("openmpi", build)  # Debian's MPICH starts no processes
+    flags = ("-O1", f"-D{binding}")
+    program = build("mpi_fortran_spawn.F90", compiler=need("mpifort.openmpi"), flags=flags)
+    done = run(program, tmp_path, launch=[*mpi.launch, "-n", "1"], env=mpi.env)
+    assert done.stdout == "good\n"
+    assert "no part of this run" not in done.stderr
+    unify(tmp_path, program.name)
+    trace = check(tmp_path / f"{program.name}.trace")
+    assert len(trace.locations) == 4
+    sent = [(e.attrs["receiver"], e.attrs["msg_tag"]) for e in trace.of(0) if e.kind == "MpiSend"]
+    assert len(sent) == 3
+    assert [trace.kinds(i)["MpiRecv"] for i in range(4)] == [0, 1, 1, 1]
+    calls = trace.calls(0)
+    assert (calls["MPI_Comm_spawn"], calls["MPI_Comm_spawn_multiple"], calls["MPI_Comm_disconnect"]) == (1, 1, 2)

@@ -139,8 +139,10 @@ def _shim(compiler: list[str], options: Options, language: Language, line: Line)
 
     mpi = _find(compiler, line.words)
     brought = _flags(mpi, language)[1] if _brings_mpi(compiler, options, line) else ()
+    # caf puts the library that calls MPI behind all others, where the linker would not look for a shim any more.
+    wanted = ["-Xlinker", "-u", "-Xlinker", "MPI_Init"] if toolchain.is_coarray_compiler(compiler) else []
     # The shim calls dlsym, which the C library holds only from glibc 2.34 on.
-    return [*toolchain.by_name(str(shim_archive(mpi))), "-ldl", *toolchain.if_needed(mpi.fortran), *brought]
+    return [*wanted, *toolchain.by_name(str(shim_archive(mpi))), "-ldl", *toolchain.if_needed(mpi.fortran), *brought]
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:

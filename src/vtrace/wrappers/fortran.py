@@ -170,6 +170,6 @@ def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Tem
         f'#define VT_BINDING "{binding.name}"',
         f'#define VT_BINDING_LIBRARY "{binding.library.name}"',
         f"#define VT_WAITANY vt_twin_{next(e.symbol for e in found if e.function.name == 'MPI_Waitany')}",
-        '#include "fortran.c"',
+        '#include "fortran.c"\n#include "fortran_spawn.c"',
     ]
     return "\n\n".join([head.rstrip(), "\n".join(defines), *(wrapper(entry, templates) for entry in found)]) + "\n"

@@ -127,6 +127,8 @@ def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # no
     """The word of the command that is a compiler of MPI, as the C compiler of the same MPI; None without one."""
     for word in compiler:
         directory, name = os.path.split(word)
+        if is_coarray_compiler([word]):
+            return mpi_compiler(_wrapped_by(word), args)
         if not word.startswith("-") and "=" not in word and "mpi" in name:
             for other, c in _MPICC_OF.items():
                 name = name.replace(other, c)
@@ -134,6 +136,20 @@ def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # no
                 name += "_abi"
             return os.path.join(directory, name)
     return None
+
+
+def is_coarray_compiler(compiler: list[str]) -> bool:
+    """Whether the command is OpenCoarrays' caf (caf.openmpi), which calls the Fortran compiler of an MPI."""
+    return any(os.path.basename(word).partition(".")[0] == "caf" for word in compiler)
+
+
+def _wrapped_by(caf: str) -> list[str]:
+    """The compiler behind caf, which answers "caf wraps /usr/bin/mpif90"."""
+    try:
+        done = subprocess.run([caf, "--wraps"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise VtraceError(f"{caf}: cannot be run: {error.strerror}", "check that it is executable") from None
+    return done.stdout.split()[-1:]
 
 
 def mpicc_of_library(args: list[str]) -> str | None:

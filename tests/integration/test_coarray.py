@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Coarray programs of gfortran with OpenCoarrays: images are ranks, and what the library does in MPI is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.mpis import Mpi
+from support.run import run, unify
+from support.tools import PROGRAMS, call, need
+from support.wrap import wrap
+
+IMAGES = 3
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
+    """The installations that have OpenCoarrays."""
+    return mpis.find(request.param, build)
+
+
+def result(mpi: Mpi, program: Path) -> str:
+    """What a program prints, without what libraries do."""
+    done = run(program, program.parent, launch=[*mpi.launch, "-n", str(IMAGES)], env=mpi.env)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("total")]
+    return line
+
+
+@pytest.mark.parametrize("way", ["caf", "library"])
+def test_coarray(mpi: Mpi, tmp_path: Path, way: str) -> None:
+    """By OpenCoarrays' compiler command, in two steps; and by MPI's, with the library as the user names it."""
+    source, caf = PROGRAMS / "coarray.f90", need(f"caf.{mpi.name}")
+    call([caf, source, "-o", "plain"], tmp_path)
+    if way == "caf":
+        wrap(tmp_path, "-vt:fc", caf, "-c", source, "-o", "coarray.o", wrapper="vtrace-fc")
+        wrap(tmp_path, "-vt:fc", caf, "coarray.o", "-o", "coarray", wrapper="vtrace-fc")
+    else:
+        (library,) = Path("/usr/lib").glob(f"*/open-coarrays/{mpi.name}/lib/libcaf_{mpi.name}.so")
+        flags = ("-fcoarray=lib", source, f"-L{library.parent}", f"-lcaf_{mpi.name}", "-o", "coarray")
+        wrap(tmp_path, "-vt:fc", need(f"mpifort.{mpi.name}"), *flags, wrapper="vtrace-fc")
+    assert result(mpi, tmp_path / "coarray") == result(mpi, tmp_path / "plain")
+    unify(tmp_path, "coarray")
+    # At its end each image sends messages that the others never receive.
+    trace = check(tmp_path / "coarray.trace", complete=False)
+    assert len(trace.locations) == IMAGES
+    for rank in range(IMAGES):
+        calls = trace.calls(rank)
+        assert (calls["coarray"], calls["MPI_Init_thread"], calls["MPI_Finalize"]) == (1, 1, 1)
+        assert calls["MPI_Get"] == trace.kinds(rank)["RmaGet"] == (IMAGES - 1 if rank == 0 else 0)
+        assert calls["MPI_Allreduce"] == 1
+    gets = [e.attrs for e in trace.of(0) if e.kind == "RmaGet"]
+    assert [(get["remote"], get["bytes"]) for get in gets] == [(i, 4) for i in range(1, IMAGES)]
