@@ -4,12 +4,7 @@
 
 /* ---- Bytes ---- */
 
-#define VT_TYPES 128u
-static struct {
-    uint64_t handle, size;
-} vt_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
-
-static unsigned vt_type_place(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 57); }
+struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
 
 void vt_mpi_learn_types(void)
 {
@@ -23,18 +18,18 @@ void vt_mpi_learn_types(void)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         int size = 0;
         if (types[i] == MPI_DATATYPE_NULL || PMPI_Type_size(types[i], &size) != MPI_SUCCESS || size < 0) continue;
-        unsigned place = vt_type_place(VT_HANDLE(types[i]));
-        while (vt_types[place].handle) place = (place + 1) % VT_TYPES;
-        vt_types[place].size = (uint64_t)size;
-        vt_types[place].handle = VT_HANDLE(types[i]);
+        unsigned place = vt_mpi_type_place(VT_HANDLE(types[i]));
+        while (vt_mpi_types[place].handle) place = (place + 1) % VT_TYPES;
+        vt_mpi_types[place].size = (uint64_t)size;
+        vt_mpi_types[place].handle = VT_HANDLE(types[i]);
     }
 }
 
 uint64_t vt_mpi_type_size(MPI_Datatype type)
 {
     const uint64_t handle = VT_HANDLE(type);
-    for (unsigned place = vt_type_place(handle); vt_types[place].handle; place = (place + 1) % VT_TYPES)
-        if (vt_types[place].handle == handle) return vt_types[place].size;
+    for (unsigned place = vt_mpi_type_place(handle); vt_mpi_types[place].handle; place = (place + 1) % VT_TYPES)
+        if (vt_mpi_types[place].handle == handle) return vt_mpi_types[place].size;
     if (type == MPI_DATATYPE_NULL) return 0;
 #ifdef VT_HAVE_MPI_Type_size_x
     MPI_Count size = 0;
@@ -46,8 +41,14 @@ uint64_t vt_mpi_type_size(MPI_Datatype type)
     return size > 0 ? (uint64_t)size : 0;
 }
 
+/* The bytes that a status tells of: from its own fields where their meaning is known, for that is cheaper than a call. */
 uint64_t vt_mpi_received(const MPI_Status *status)
 {
+#if defined MPICH_NUMVERSION
+    return (uint32_t)status->count_lo | (uint64_t)((uint32_t)status->count_hi_and_cancelled >> 1) << 32;
+#elif defined OMPI_MAJOR_VERSION
+    return status->_ucount;
+#else
     int few = 0;
     if (PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &few) == MPI_SUCCESS && few >= 0) return (uint64_t)few;
 #ifdef VT_HAVE_MPI_Get_elements_x
@@ -55,6 +56,7 @@ uint64_t vt_mpi_received(const MPI_Status *status)
     if (PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &many) == MPI_SUCCESS && many > 0) return (uint64_t)many;
 #endif
     return 0;
+#endif
 }
 
 /* ---- Blocking ---- */
