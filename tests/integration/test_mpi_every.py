@@ -17,6 +17,7 @@ from support.readback import Trace
 from support.run import unify
 from vtrace.wrappers import header
 from vtrace.wrappers.generate import NOT_WRAPPED
+from vtrace.wrappers.groups import group
 from vtrace.wrappers.mpi import find_mpi
 
 SOURCE = "mpi_every.c"
@@ -64,9 +65,6 @@ class Called:
     trace: Trace
 
 
-SPAWN = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple"}
-
-
 def read_counts(path: Path) -> tuple[Counter[str], set[str]]:
     """How often each function was called, and those that returned an error at least once."""
     lines = [line.split() for line in path.read_text().splitlines()]
@@ -81,7 +79,7 @@ def called(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Called:
     functions = header.functions(found.preprocessed, found.library)
     place = tmp_path_factory.mktemp("every")
     hidden = header.hidden(found.preprocessed)
-    unknown = everycall.write(functions, hidden, LEFT_OUT[mpi.name] | SPAWN, place)
+    unknown = everycall.write(functions, hidden, LEFT_OUT[mpi.name], place)
     program = mpi.build(SOURCE, flags=("-O1", "-w", f"-I{place}"))
     mpi.run(program, place, ranks=2, env=ENVIRONMENT.get(mpi.name))
     counts, failed = zip(*(read_counts(place / f"calls.{rank}") for rank in (0, 1)), strict=True)
@@ -90,26 +88,41 @@ def called(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Called:
     return Called({function.name for function in functions}, unknown, program, counts, failed[0] | failed[1], trace)
 
 
-def is_recorded(name: str) -> bool:
+def recorded(called: Called, trace: Trace, rank: int) -> Counter[str]:
+    """Calls of MPI functions by the program; some libraries call a function of MPI themselves."""
+    found: Counter[str] = Counter()
+    for (caller, name), calls in trace.edges(rank).items():
+        if name in called.functions and not (caller or "").startswith("MPI_"):
+            found[name] += calls
+    return found
+
+
+def is_wrapped(name: str) -> bool:
     return not any(fnmatch.fnmatchcase(name, pattern) for pattern in NOT_WRAPPED)
 
 
 def test_each_function_as_often_as_called(called: Called) -> None:
     for rank, counts in enumerate(called.counts):
-        # Some libraries call a function of MPI themselves.
-        edges = called.trace.edges(rank).items()
-        found: Counter[str] = Counter()
-        for (caller, name), calls in edges:
-            if name in called.functions and not (caller or "").startswith("MPI_"):
-                found[name] += calls
-        assert found == {name: n for name, n in counts.items() if is_recorded(name)}
+        expected = {name: n for name, n in counts.items() if is_wrapped(name) and group(name).default}
+        assert recorded(called, called.trace, rank) == expected
+
+
+def test_all_groups(called: Called, mpi: Mpi, tmp_path: Path) -> None:
+    """Also those functions that are off by default."""
+    mpi.run(called.program, tmp_path, ranks=2, env={**ENVIRONMENT.get(mpi.name, {}), "VT_MPI_GROUPS": "all"})
+    unify(tmp_path, "mpi_every")
+    trace = check(tmp_path / "mpi_every.trace")
+    for rank in (0, 1):
+        counts, _ = read_counts(tmp_path / f"calls.{rank}")
+        assert recorded(called, trace, rank) == {name: n for name, n in counts.items() if is_wrapped(name)}
+        assert counts["MPI_Wtime"] == 1
 
 
 def test_nothing_is_left_out(called: Called, mpi: Mpi) -> None:
     by_main = {"MPI_Init_thread", "MPI_Abort"}
     without_events = {name for name in called.functions if name.startswith("MPI_T_event_")}
     made = called.counts[0].keys() | called.counts[1].keys()
-    missing = called.functions - made - by_main - without_events - LEFT_OUT[mpi.name] - SPAWN
+    missing = called.functions - made - by_main - without_events - LEFT_OUT[mpi.name]
     missing -= {name for name in missing if name.startswith("MPI_T_")}
     assert missing == called.unknown
     assert all(any(fnmatch.fnmatchcase(name, pattern) for pattern in EXTENSIONS) for name in called.unknown)
