@@ -2,7 +2,6 @@
 /* Attaching to the runtime, regions, and the calls that begin and end MPI. */
 #include "mpiwrap.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
@@ -21,19 +20,6 @@ __attribute__((section(".note.vtrace"), used, aligned(4))) static const struct {
     char text[(sizeof(VT_NOTE_TEXT) + 3) / 4 * 4];
 } vt_mpi_note = {sizeof("vtrace"), sizeof(VT_NOTE_TEXT), VT_SHIM_MPI, "vtrace", VT_NOTE_TEXT};
 
-static int vt_own_init(int *argc, char ***argv);
-
-/* Another tool's MPI_Init before ours would leave us without Init and with half of the calls. */
-static bool vt_mpi_in_front(void)
-{
-    void *front = dlsym(RTLD_DEFAULT, "MPI_Init");
-    if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
-    Dl_info found = {0};
-    const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
-    vt_warn("MPI calls are not recorded: the MPI_Init of %s stands in front of vtrace's", object);
-    return false;
-}
-
 static void vt_mpi_attach(void)
 {
     int expected = VT_MPI_NEW;
@@ -41,6 +27,7 @@ static void vt_mpi_attach(void)
     const int saved = errno;
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION};
+    vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
@@ -81,7 +68,7 @@ static int vt_own_init(int *argc, char ***argv)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);
-    const int result = PMPI_Init(argc, argv);
+    const int result = VT_MPI_NEXT(MPI_Init)(argc, argv);
     if (result == MPI_SUCCESS) vt_mpi_begun();
     if (region) vt_leave(region);
     return result;
@@ -93,7 +80,7 @@ VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init_thread);
     if (region) vt_enter(region);
-    const int result = PMPI_Init_thread(argc, argv, required, provided);
+    const int result = VT_MPI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
     if (result == MPI_SUCCESS) vt_mpi_begun();
     if (region) vt_leave(region);
     return result;
@@ -111,7 +98,7 @@ VT_WRAPPER int MPI_Finalize(void)
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Finalize);
     if (region) vt_enter(region);
     vt_mpi_ends();
-    const int result = PMPI_Finalize();
+    const int result = VT_MPI_NEXT(MPI_Finalize)();
     if (region) vt_leave(region);
     return result;
 }
@@ -129,11 +116,11 @@ void vt_mpi_control(int level, bool after)
 /* What follows level is for the tool that takes it, and the MPI library takes nothing. */
 VT_WRAPPER int MPI_Pcontrol(const int level, ...)
 {
-    if (!vt_mpi_track(VT_F_MPI_Pcontrol)) return PMPI_Pcontrol(level);
+    if (!vt_mpi_track(VT_F_MPI_Pcontrol)) return VT_MPI_NEXT(MPI_Pcontrol)(level);
     vt_mpi_control(level, false);
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Pcontrol);
     if (region) vt_enter(region);
-    const int result = PMPI_Pcontrol(level);
+    const int result = VT_MPI_NEXT(MPI_Pcontrol)(level);
     if (region) vt_leave(region);
     vt_mpi_control(level, true);
     return result;

@@ -36,6 +36,13 @@ void vt_mpi_begun(void);
 void vt_mpi_ends(void);
 void vt_mpi_control(int level, bool after);
 
+/* tools.c: by function the definition of a tool behind us; NULL where there is no such tool, or none for a function */
+extern void *const *vt_mpi_nexts;
+
+#define VT_MPI_NEXT(name)                                                                                             \
+    (VT_LIKELY(!vt_mpi_nexts) || !vt_mpi_nexts[VT_F_##name] ? P##name                                                 \
+                                                            : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
+
 /* groups.c: VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
 bool vt_mpi_group_is_on(unsigned group);

@@ -11,8 +11,8 @@ A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin
 Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent" that of MPI_Bcast_init.
 In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
 passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
-$CALL the call of the PMPI_ twin, $IN_COMM and $OUT_COMM the first communicator that goes in or comes out, and $name the
-parameter that the standard calls so.
+$CALL the call of the PMPI_ twin or of another tool, $IN_COMM and $OUT_COMM the first communicator that goes in or comes
+out, and $name the parameter that the standard calls so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
 HAND_WRITTEN = (
-    "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects", "rma",
+    "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects", "rma",
     "window", "file",
 )  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
@@ -133,7 +133,9 @@ def wrapper(function: Function, templates: Templates) -> str:
     """The definition of one wrapper in C."""
     arguments = ", ".join(argument.name for argument in function.arguments)
     parameters = ", ".join(argument.text for argument in function.arguments) or "void"
-    call = f"P{function.name}({arguments})"
+    # Some functions that convert handles have a macro for a twin.
+    next_ = f"P{function.name}" if groups.group(function.name).name == "convert" else f"VT_MPI_NEXT({function.name})"
+    call = f"{next_}({arguments})"
     stop = f"{{\n        {call};\n        return;\n    }}" if function.result == "void" else f"return {call};"
     begin = f"const uint32_t vt_region = vt_mpi_begin(VT_F_{function.name});\n    if (!vt_region) {stop}"
     holes = {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Other tools that wrap MPI functions: one in front of us has our calls, one behind us gets its own as without us. */
+#include "mpiwrap.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+void *const *vt_mpi_nexts;
+
+static int vt_own_init(int *argc, char ***argv);
+
+/* Another tool's MPI_Init before ours would leave us without Init and with half of the calls. */
+static bool vt_mpi_in_front(void)
+{
+    void *front = dlsym(RTLD_DEFAULT, "MPI_Init");
+    if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
+    Dl_info found = {0};
+    const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
+    vt_warn("MPI calls are not recorded: the MPI_Init of %s stands in front of vtrace's", object);
+    return false;
+}
+
+struct vt_code {
+    uintptr_t address, start, end;
+};
+
+static int vt_code_at(struct dl_phdr_info *info, size_t size, void *wanted)
+{
+    struct vt_code *code = wanted;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, bytes = info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type != PT_LOAD || code->address - start >= bytes) continue;
+        code->start = start;
+        code->end = start + bytes;
+        return 1;
+    }
+    return 0;
+}
+
+/* Fills vt_mpi_nexts where a function's next definition is not MPI's own, whose names are two for one piece of code. */
+static void vt_mpi_find_tools(void)
+{
+    struct vt_code library = {.address = (uintptr_t)PMPI_Init};
+    void **nexts = NULL;
+    if (!dl_iterate_phdr(vt_code_at, &library)) return;
+    for (unsigned i = 0; i < VT_FUNCTIONS; i++) {
+        void *next = dlsym(RTLD_NEXT, vt_mpi_functions[i].name);
+        if (!next || ((uintptr_t)next >= library.start && (uintptr_t)next < library.end)) continue;
+        if (!nexts) nexts = vt_pages(VT_FUNCTIONS * sizeof *nexts);
+        if (!nexts) return;
+        nexts[i] = next;
+    }
+    vt_mpi_nexts = nexts;
+}
