@@ -68,7 +68,7 @@ def test_abi_library(tmp_path: Path) -> None:
     assert_traced(tmp_path, "p")
 
 
-def test_static_library(mpi: Mpi, tmp_path: Path) -> None:
+def test_static_library(tmp_path: Path) -> None:
     """An MPI that is only there as an archive: the program runs as without vtrace, and a line says so."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "mpi.c").write_text(

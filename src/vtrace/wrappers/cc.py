@@ -112,7 +112,7 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
             args = line.words
         found = mpi_position(args)
         at = len(args) if found is None else found
-        shim = _shim(compiler, options, language, line)
+        shim = _shim_or_none(compiler, options, language, line)
     if line.sanitized and not line.shared:
         nothing = "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions"
         _say(language, f"{line.sanitized}: {nothing}")
@@ -132,6 +132,17 @@ def _brings_mpi(compiler: list[str], options: Options, line: Line) -> bool:
     """-vt:mpi with a compiler that knows no MPI: the flags of MPI's own compiler are added."""
     named = options.mode in ("mpi", "hyb") and toolchain.mpi_compiler(compiler) is None
     return named and mpi_position(line.words) is None
+
+
+def _shim_or_none(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
+    """Nothing for an MPI that is linked statically: the linker decides there whose functions are called."""
+    from vtrace.wrappers.mpi import StaticMpi
+
+    try:
+        return _shim(compiler, options, language, line)
+    except StaticMpi as error:
+        _say(language, f"{error}: MPI calls will not be recorded")
+        return []
 
 
 def _shim(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:

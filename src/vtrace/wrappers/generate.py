@@ -32,8 +32,8 @@ BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/life.c."""
 
 HAND_WRITTEN = (
-    "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects", "rma",
-    "window", "file",
+    "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
+    "rma", "window", "file",
 )  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
 

@@ -31,6 +31,10 @@ _FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
 """Libraries of Fortran bindings: MPICH and its relatives have one for all, Open MPI one for each."""
 
 
+class StaticMpi(VtraceError):
+    """An MPI that is there as an archive only."""
+
+
 @dataclass(frozen=True)
 class Mpi:
     """One MPI installation. fortran: the libraries of its Fortran bindings. preprocessed: its mpi.h after the
@@ -80,7 +84,8 @@ def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None)
     """The MPI whose library stands on a link line: that of mpicc, else of the first mpicc in PATH, whatever its name
     (mpicc.mpich), that links the same library. Without a shared library on the line this is find_mpi.
 
-    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own.
+    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own;
+    StaticMpi where the library is an archive.
     """
     library = _find_library(tuple(compiler), tuple(words))
     if library is None:
@@ -169,7 +174,9 @@ def _find_header(include_flags: tuple[str, ...]) -> Path:
 
 
 def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
-    """The shared library that defines MPI_Init: the first one on the link line that holds the name."""
+    """The shared library that defines MPI_Init: the first one on the link line that holds the name. Raises StaticMpi
+    where that is an archive.
+    """
     directories: list[Path] = []
     libraries: list[str] = []
     words = iter(flags)
@@ -177,22 +184,29 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
         word += next(words, "") if word in ("-L", "-l") else ""
         if word.startswith("-L"):
             directories.append(Path(word[2:]))
-        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and ".so" in word)):
+        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and _is_library(word))):
             libraries.append(word)
     for library in libraries:
         for path in _behind_script(_locate(library, directories, compiler)):
+            if path.suffix == ".a" and path.is_file() and b"MPI_Init\0" in path.read_bytes():
+                raise StaticMpi(f"{path} is a static MPI library", "vtrace needs a shared one")
             if path.is_file() and _holds(path, b"MPI_Init\0"):
                 return path.resolve()
     return None
 
 
+def _is_library(word: str) -> bool:
+    return ".so" in word or word.endswith(".a")
+
+
 def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) -> Path:
-    """The file of a library that stands on a link line as -lNAME, -l:FILE or its path."""
+    """The file of a library that stands on a link line as -lNAME, -l:FILE or its path, found as the linker finds it."""
     if not library.startswith("-l"):
         return Path(library)
-    name = library[3:] if library.startswith("-l:") else f"lib{library[2:]}.so"
-    found = next((place / name for place in directories if (place / name).exists()), None)
-    return found or Path(_run([*compiler, f"-print-file-name={name}"]).stdout.strip())
+    names = [library[3:]] if library.startswith("-l:") else [f"lib{library[2:]}.so", f"lib{library[2:]}.a"]
+    found = next((place / name for place in directories for name in names if (place / name).exists()), None)
+    standard = (Path(_run([*compiler, f"-print-file-name={name}"]).stdout.strip()) for name in names)
+    return found or next((path for path in standard if path.is_absolute()), Path(names[0]))
 
 
 def _behind_script(path: Path) -> list[Path]:
