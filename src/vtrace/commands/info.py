@@ -179,7 +179,8 @@ def _local_text(found: dict[str, Any]) -> str:
         ("problems", "; ".join(found["problems"])),
     ]
     lines = _aligned([(key, value) for key, value in pairs if value])
-    return "\n".join([f"{plain(found['prefix'])}: local files, not unified yet", *lines, f"next: {plain(found['next'])}"])
+    first, last = f"{plain(found['prefix'])}: local files, not unified yet", f"next: {plain(found['next'])}"
+    return "\n".join([first, *lines, last])
 
 
 def _heading(text: str) -> str:
