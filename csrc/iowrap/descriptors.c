@@ -13,7 +13,8 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 {
     struct vt_io_batch batch = {0};
     const int error = fd < 0 ? errno : 0;
-    if (fd >= 0) vt_io_opened(&batch, fd, directory, path, flags);
+    const bool nameless = (flags & O_TMPFILE) == O_TMPFILE; /* path is its directory */
+    if (fd >= 0) vt_io_opened(&batch, fd, directory, nameless ? NULL : path, flags);
     vt_io_finish(&batch, region, error);
 }
 
@@ -211,8 +212,9 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
         return;
     }
     if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW) {
-        const short type = r < 0 && errno == EFAULT ? F_UNLCK : ((const struct flock *)argument)->l_type;
         const bool tries = command == F_SETLK || command == F_OFD_SETLK;
+        const bool refused = r < 0 && errno != EAGAIN && errno != EACCES; /* its lock may be no memory that can be read */
+        const short type = refused ? F_UNLCK : ((const struct flock *)argument)->l_type;
         leave_lock(region, fd, type == F_UNLCK ? VT_K_IO_RELEASE_LOCK : tries ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK,
                    type == F_RDLCK ? SHARED : EXCLUSIVE, r);
         return;

@@ -55,7 +55,7 @@ int vt_io_mode_flags(const char *mode)
 /* ---- Memory for paths: neither the stack, which may be a signal handler's small one, nor malloc ---- */
 
 struct scratch {
-    _Atomic(int) taken;
+    _Atomic(uint32_t) owner; /* process; another one's is a copy that a fork made */
     char path[2 * PATH_MAX + 2]; /* a directory and what lies in it */
     uint8_t definition[2 * PATH_MAX + 128];
 };
@@ -64,9 +64,12 @@ struct scratch {
 static struct scratch *take_scratch(void)
 {
     static struct scratch all[8];
+    const uint32_t me = (uint32_t)VT_SYS0(getpid);
     for (int i = 0; i < 1000; i++) {
-        for (struct scratch *s = all; s < all + sizeof all / sizeof *all; s++)
-            if (!atomic_exchange(&s->taken, 1)) return s;
+        for (struct scratch *s = all; s < all + sizeof all / sizeof *all; s++) {
+            uint32_t owner = atomic_load(&s->owner);
+            if (owner != me && atomic_compare_exchange_strong(&s->owner, &owner, me)) return s;
+        }
         VT_SYS0(sched_yield);
     }
     vt_warn("too many files are opened at once: some are recorded without a name");
@@ -75,7 +78,7 @@ static struct scratch *take_scratch(void)
 
 static void give_scratch(struct scratch *s)
 {
-    if (s) atomic_store(&s->taken, 0);
+    if (s) atomic_store(&s->owner, 0);
 }
 
 /* ---- Files ---- */
