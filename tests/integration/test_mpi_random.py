@@ -183,7 +183,7 @@ def check_comms(trace: Trace, logs: list[Log], ranks: int, threads: int) -> None
     found = {
         comm.name: tuple(process[member] for member in comm.members)
         for comm in trace.comms.values()
-        if comm.name.startswith("c") and comm.members is not None
+        if comm.name[1:].isdigit() and comm.members is not None
     }
     alone = {comm.name for comm in trace.comms.values() if comm.members is None}
     assert found == {name: members for name, members in made.items() if name not in alone}

@@ -23,7 +23,7 @@ struct comm {
 
 struct request {
     MPI_Request handle;
-    char kind; /* s: send, r: receive, c: collective */
+    char kind; /* s: send, r: receive, p: both, c: collective, x: to be cancelled */
     int id, persistent, partitioned, active, peer, tag;
     const struct comm *comm;
     char about[80]; /* what the archive says of it at its end */
@@ -198,6 +198,24 @@ static void copy(struct agent *a, const struct comm *parent, int how)
     name_comm(a, c);
 }
 
+/* Two parts that lie side by side, joined by an inter-communicator and put together again. */
+static void merge(struct agent *a, const struct comm *parent)
+{
+    const struct comm from = *parent;
+    MPI_Comm part, between;
+    if (from.n < 2) return;
+    const int cut = 1 + (int)draw(&a->plan, (unsigned)from.n - 1);
+    struct comm *c = add_comm(a, from.n, from.members);
+    if (from.me < 0) return;
+    const int high = from.me >= cut;
+    CALL(MPI_Comm_split, from.handle, high, from.me, &part);
+    CALL(MPI_Intercomm_create, part, 0, from.handle, high ? 0 : cut, a->base + 5003, &between);
+    CALL(MPI_Intercomm_merge, between, high, &c->handle);
+    CALL(MPI_Comm_free, &between);
+    CALL(MPI_Comm_free, &part);
+    name_comm(a, c);
+}
+
 static void free_comm(struct agent *a, int which)
 {
     struct comm *c = &a->comms[which];
@@ -210,12 +228,13 @@ static void free_comm(struct agent *a, int which)
 
 static void change_comms(struct agent *a)
 {
-    const int which = (int)draw(&a->plan, (unsigned)a->n_comms), what = (int)draw(&a->plan, 8);
-    if (a->n_comms + 2 > COMMS || (what >= 6 && which)) {
+    const int which = (int)draw(&a->plan, (unsigned)a->n_comms), what = (int)draw(&a->plan, 11);
+    if (a->n_comms + 2 > COMMS || (what >= 8 && which)) {
         if (which) free_comm(a, which);
     } else if (what == 0) split(a, &a->comms[which]);
     else if (what == 1) create(a, &a->comms[which], 1);
     else if (what == 2) create(a, &a->comms[which], 0);
+    else if (what == 3) merge(a, &a->comms[which]);
     else copy(a, &a->comms[which], what % 4);
 }
 
@@ -240,10 +259,11 @@ static void *work(void *argument)
     }
     for (int i = 0; i < a->steps; i++) {
         const struct comm *c = &a->comms[draw(&a->plan, (unsigned)a->n_comms)];
-        const unsigned what = draw(&a->plan, 10);
+        const unsigned what = draw(&a->plan, 11);
         if (what < 2) change_comms(a);
         else if (what < 6 && a->number && draw(&a->plan, 2)) exchange(a, &agents[0].comms[0], 0);
         else if (what < 6) exchange(a, c, draw(&a->plan, 3) == 0);
+        else if (what == 6) shift(a, c);
         else collect(a, c);
     }
     fclose(a->log);

@@ -36,6 +36,8 @@ static void partition(struct message *m)
     } else if (m->receive == RECEIVE_PARTITIONED) m->receive = RECEIVE_IRECV;
 }
 
+static void complete(struct agent *a);
+
 static struct request *add_request(struct agent *a, char kind, const struct comm *c, int persistent)
 {
     must(a->n_requests < REQUESTS, "too many requests");
@@ -154,6 +156,34 @@ static void wait_receive(struct agent *a, const struct comm *c, const struct mes
     note(a, "irequest %d", r->id);
 }
 
+/* Each member to one neighbour from another, in one call. */
+static void shift(struct agent *a, const struct comm *c)
+{
+    const unsigned how = draw(&a->plan, PARTITIONED ? 4 : 2);
+    const int by = (int)draw(&a->plan, (unsigned)c->n), count = (int)draw(&a->plan, 60), tag = a->base + 5002;
+    const int bytes = count * type_bytes[1], to = (c->me + by) % c->n, from = (c->me - by + c->n) % c->n;
+    double in[WORDS], out[WORDS] = {0};
+    MPI_Status status;
+    if (c->me < 0) return;
+    if (how == 0) CALL(MPI_Sendrecv, out, count, MPI_INT, to, tag, in, count, MPI_INT, from, tag, c->handle, &status);
+    else if (how == 1) CALL(MPI_Sendrecv_replace, out, count, MPI_INT, to, tag, from, tag, c->handle, &status);
+    if (how < 2) {
+        note(a, "send c%d %d %d %d", c->id, to, tag, bytes);
+        note(a, "receive c%d %d %d %d", c->id, from, tag, bytes);
+        return;
+    }
+#if PARTITIONED
+    struct request *r = add_request(a, 'p', c, 0);
+    double *m = r->memory, *n = m + WORDS;
+    if (how == 2) CALL(MPI_Isendrecv, m, count, MPI_INT, to, tag, n, count, MPI_INT, from, tag, c->handle, &r->handle);
+    else CALL(MPI_Isendrecv_replace, m, count, MPI_INT, to, tag, from, tag, c->handle, &r->handle);
+    note(a, "isend %d c%d %d %d %d", r->id, c->id, to, tag, bytes);
+    note(a, "irequest %d", a->ids_of_requests++);
+    snprintf(r->about, sizeof r->about, "c%d %d %d %d", c->id, from, tag, bytes);
+    complete(a);
+#endif
+}
+
 static void cancel_one(struct agent *a, const struct comm *c)
 {
     struct request *r = add_request(a, 'x', c, 0);
@@ -169,7 +199,8 @@ static void ended(struct agent *a, struct request *r, const MPI_Status *status)
     static const char *const words[] = {['s'] = "sent", ['r'] = "received", ['c'] = "collected", ['x'] = "cancelled"};
     if (!r->active) return;
     if (status && r->kind == 'r' && !r->partitioned) check_status(status, r->peer, r->tag);
-    note(a, "%s %d %s", words[(int)r->kind], r->id, r->about);
+    if (r->kind == 'p') note(a, "sent %d\nreceived %d %s", r->id, r->id + 1, r->about);
+    else note(a, "%s %d %s", words[(int)r->kind], r->id, r->about);
     r->active = 0;
 }
 
