@@ -15,6 +15,7 @@ from support.iocalls import io_calls
 from support.readback import Trace
 from support.run import run, unify, vtrace
 from support.tools import need
+from vtrace import paths
 
 IO = {"VT_IOTRACE": "yes"}
 
@@ -78,6 +79,32 @@ def test_handler(build: Builder, tmp_path: Path) -> None:
     assert handled // 2 < calls["pread"] <= handled
     assert handled - calls["pread"] <= lost
     assert trace.calls()["read"] == 20
+
+
+def test_before_and_after_main(build: Builder, tmp_path: Path) -> None:
+    """The first call comes before the shim's constructor, the last when recording may have ended."""
+    library = build("io_early.c", flags=("-shared", "-fPIC", "-O1"), output="libearly.so", plain=True)
+    flags = ("-O1", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{library.parent}")
+    program = build("quiet.c", flags=flags, output="early", plain=True)
+    libraries = ":".join(str(paths.LIB / name) for name in ("libvtrace.so.1", "libvtrace-io.so"))
+    run(program, tmp_path, env=IO, launch=["env", f"LD_PRELOAD={libraries}"])
+    assert (tmp_path / "early").read_text() + (tmp_path / "late").read_text() == "earlylater"
+    unify(tmp_path, "early")
+    lines = io_calls(check(tmp_path / "early.trace"))
+    assert lines[:3] == ["open +early", "write w:early:5:5", "close -early"]
+
+
+@pytest.mark.full
+def test_below_mpi_io(build: Builder, tmp_path: Path) -> None:
+    """The MPI library's own calls show under those of MPI-IO."""
+    program = build("mpi_io.c", compiler="mpicc", flags=("-w", "-O1"), mode="mpi")
+    run(program, tmp_path, ranks=2, env={**IO, "VT_MAX_FLUSHES": "0"})
+    unify(tmp_path, "mpi_io")
+    trace = check(tmp_path / "mpi_io.trace")
+    assert {handle.paradigm for handle in trace.handles.values()} == {"POSIX", "ISOC", "MPI-IO"}
+    below = {callee for caller, callee in trace.edges() if caller and caller.startswith("MPI_File_")}
+    assert below & {"open", "open64"}
+    assert below & {"pwrite", "pwrite64", "write"}
 
 
 @pytest.mark.full
