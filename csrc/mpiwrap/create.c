@@ -197,3 +197,28 @@ void vt_mpi_name(MPI_Comm comm, const char *name)
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
     if (c) vt_mpi_comm_define_name(c, name);
 }
+
+static char *vt_put_number(char *at, unsigned n)
+{
+    if (n > 9) at = vt_put_number(at, n / 10);
+    *at = (char)('0' + n % 10);
+    return at + 1;
+}
+
+/* What a grid is called until the program names it: its extents, and which of them are periodic (4p x 2). */
+void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
+{
+    char name[256] = "MPI_Cart_create ", *at = name + strlen(name);
+    const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm_find(comm);
+    if (!c) return;
+    for (int i = 0; i < n && at < name + sizeof name - 20; i++) {
+        if (i) {
+            memcpy(at, " x ", 3);
+            at += 3;
+        }
+        at = vt_put_number(at, (unsigned)extents[i]);
+        if (periodic[i]) *at++ = 'p';
+    }
+    *at = 0;
+    vt_mpi_comm_define_name(c, name);
+}

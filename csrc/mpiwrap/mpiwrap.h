@@ -197,6 +197,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
 void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result);
 void vt_mpi_name(MPI_Comm comm, const char *name);
+void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic);
 
 /* ---- world.c: which processes belong together ---- */
 

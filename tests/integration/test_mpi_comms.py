@@ -50,6 +50,7 @@ def test_name_and_parent(trace: Trace) -> None:
     world, twin = (next(c for c in trace.comms.values() if c.name == name) for name in ("MPI_COMM_WORLD", "twin"))
     assert twin.parent == world.id
     assert any(c.parent == twin.id and c.members == (0, 1, 2) for c in trace.comms.values())
+    assert [c.members for c in trace.comms.values() if c.name == "MPI_Cart_create 2p x 2"] == [(0, 1, 2, 3)]
 
 
 def test_peers_in_an_inter_communicator(trace: Trace) -> None:

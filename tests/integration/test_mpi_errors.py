@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from support.check import check
 from support.mpis import Mpi
-from support.run import names, unify
+from support.run import names, run, unify
 
 
 def told(said: str, mpi: Mpi) -> list[str]:
@@ -73,3 +75,20 @@ def test_own_init_makes_the_shim_passive(mpi: Mpi, tmp_path: Path) -> None:
     assert done.stdout == "seen 2\n"
     assert "MPI calls are not recorded: the MPI_Init of" in done.stderr
     assert names(tmp_path)
+
+
+@pytest.mark.parametrize("way", [(), ("without",)])
+def test_without_finalize(mpi: Mpi, way: tuple[str, ...], tmp_path: Path) -> None:
+    """MPI_Abort, and ends without MPI_Finalize: all that happened before is there."""
+    launch = [*mpi.launch, "-n", "2"]
+    done = run(mpi.build("mpi_aborts.c"), tmp_path, *way, launch=launch, env=mpi.env, code=None)
+    assert way or done.returncode
+    unify(tmp_path, "mpi_aborts")
+    trace = check(tmp_path / "mpi_aborts.trace", complete=False)
+    for rank in (0, 1):
+        assert [e.attrs["msg_tag"] for e in trace.of(rank) if e.kind in ("MpiSend", "MpiRecv")] == [
+            tag for tag in range(10) for _ in (0, 1)
+        ]
+        calls = trace.calls(rank)
+        expected = (0, 0, 0) if way else (1, 1 - rank, rank)
+        assert (calls["MPI_Barrier"], calls["MPI_Recv"], calls["MPI_Abort"]) == expected

@@ -33,8 +33,16 @@ VT_COMM_CREATE
 //// MPI_Comm_create_group : create_with_tag
 VT_COMM_CREATE_GROUP
 
-//// MPI_Cart_create : create
-VT_COMM_CART
+//// MPI_Cart_create
+$FUNCTION
+{
+    $TRACK
+    const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $comm_old, VT_COMM_CART);
+    $RESULT vt_result = $CALL;
+    vt_mpi_create_end(vt_region, vt_creation, 0, vt_result, $comm_cart);
+    if (vt_result == MPI_SUCCESS) vt_mpi_name_grid(*$comm_cart, $ndims, $dims, $periods);
+    return vt_result;
+}
 
 //// MPI_Cart_sub : create
 VT_COMM_CART_SUB

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What mpiwrap/life.c does not define by hand. */
+
+//// MPI_Abort
+$FUNCTION
+{
+    $BEGIN
+    vt_enter(vt_region);
+    vt_complete();
+    $RESULT vt_result = $CALL;
+    vt_leave(vt_region);
+    return vt_result;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ranks exchange messages; then one calls MPI_Abort, or with an argument both end without MPI_Finalize. */
+#include <mpi.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    int rank, in;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 10; i++)
+        MPI_Sendrecv(&i, 1, MPI_INT, 1 - rank, i, &in, 1, MPI_INT, 1 - rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (argc > 1) _Exit(0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(&in, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    return 0;
+}
