@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the wrappers of Fortran entry points share, compiled with those of one binding as a unit. Before it stand
-   VT_BINDING, the binding's name, VT_BINDING_LIBRARY, the file name of the library that it is in, and VT_WAITANY, the
+   VT_BINDING, the binding's name, VT_BINDING_LIBRARY, the name of the library that it is in, and VT_WAITANY, the
    variable for the twin of its MPI_Waitany.
 
    A wrapper passes the program's own pointers on; for the templates, which are written for C, it converts what they

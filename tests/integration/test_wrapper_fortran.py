@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +16,8 @@ from support.build import Builder
 from support.check import check
 from support.mpis import Mpi
 from support.readback import Trace
-from support.run import run, unify
-from support.tools import BIN, need
+from support.run import run, unify, vtrace
+from support.tools import BIN, call, need
 from support.wrap import wrap
 
 FIXED = """\
@@ -141,6 +143,29 @@ def test_a_compiler_that_knows_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     wrap(tmp_path, "-vt:f90", need("gfortran"), "-vt:mpi", "hello.f", "-o", "hello", wrapper="vtrace-fc", PATH=path)
     assert mpi_calls(recorded(mpi, tmp_path / "hello")) == HELLO
+
+
+def test_libraries_on_the_line(mpi: Mpi, tmp_path: Path) -> None:
+    """As a build system puts them there that does without the compiler commands of MPI."""
+    (tmp_path / "hello.f").write_text(FIXED)
+    words = shlex.split(call([need(f"mpifort.{mpi.name}"), "-show"], tmp_path).stdout)[1:]
+    flags = [word for word in words if word.startswith(("-I", "-L", "-l"))]
+    wrap(tmp_path, "-vt:f90", need("gfortran"), "hello.f", "-o", "hello", *flags, wrapper="vtrace-fc")
+    assert mpi_calls(recorded(mpi, tmp_path / "hello")) == HELLO
+
+
+def test_a_library_that_python_loads(mpi: Mpi, tmp_path: Path) -> None:
+    """Nothing of the Fortran binding is there when the shim is preloaded, and it stays where only its user sees it."""
+    (tmp_path / "hello.f").write_text(FIXED.replace("program", "subroutine", 1))
+    call([need(f"mpif77.{mpi.name}"), "-shared", "-fPIC", "hello.f", "-o", "libhello.so"], tmp_path)
+    shim = vtrace(tmp_path, "shim", "build", "--mpicc", mpi.mpicc).stdout.strip()
+    load = "import ctypes; ctypes.CDLL('./libhello.so').hello_()"
+    done = call(
+        ["env", f"LD_PRELOAD={shim}", sys.executable, "-c", load], tmp_path, {**mpi.env, "VT_FILE_PREFIX": "hello"}
+    )
+    assert "finds no" not in done.stderr
+    unify(tmp_path, "hello")
+    assert mpi_calls(check(tmp_path / "hello.trace")) == HELLO
 
 
 def test_an_mpi_without_fortran(build: Builder, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from string import Template
 
 from vtrace.wrappers.fortran_locals import Entry, locals_of, pairs
 from vtrace.wrappers.generate import Templates
-from vtrace.wrappers.header import Function, Meaning, exported_symbols
+from vtrace.wrappers.header import Function, Meaning, exported_symbols, soname
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Tem
     """The source of a binding's unit. head: what begins the source of the shim, up to its header."""
     defines = [
         f'#define VT_BINDING "{binding.name}"',
-        f'#define VT_BINDING_LIBRARY "{binding.library.name}"',
+        f'#define VT_BINDING_LIBRARY "{soname(binding.library)}"',
         f"#define VT_WAITANY vt_twin_{next(e.symbol for e in found if e.function.name == 'MPI_Waitany')}",
         '#include "fortran.c"\n#include "fortran_spawn.c"',
     ]

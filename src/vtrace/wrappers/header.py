@@ -130,6 +130,17 @@ def exported_symbols(library: Path) -> set[str]:
         return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF" and "mpi" in s.name.lower()}
 
 
+def soname(library: Path) -> str:
+    """The name by which programs ask for a shared library; its file's where it bears none."""
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+
+    with library.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".dynamic")
+        tags = list(section.iter_tags("DT_SONAME")) if isinstance(section, DynamicSection) else []
+        return str(vars(tags[0])["soname"]) if tags else library.name
+
+
 @functools.cache
 def standard() -> dict[str, tuple[Meaning, ...]]:
     """name -> meanings of the C parameters, of all functions of the MPI standard, large-count ones included."""

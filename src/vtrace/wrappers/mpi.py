@@ -185,7 +185,10 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
         if word.startswith("-L"):
             directories.append(Path(word[2:]))
         elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and _is_library(word))):
-            libraries.append(word)
+            # A Fortran binding has the names of C functions, too: those that it calls.
+            name = os.path.basename(word).removeprefix("-l:").partition(".")[0]
+            if name.replace("-l", "lib", 1) not in _FORTRAN:
+                libraries.append(word)
     for library in libraries:
         for path in _behind_script(_locate(library, directories, compiler)):
             if path.suffix == ".a" and path.is_file() and b"MPI_Init\0" in path.read_bytes():
