@@ -30,7 +30,7 @@ class Process:
         )
 
     def members(self, number: int, side: int, ranks: list[int], first: int = 0) -> None:
-        piece = Members(first, WORLD, np.array(ranks, "<u4").tobytes())
+        piece = Members(first, self.world, np.array([rank % 2**32 for rank in ranks], "<u4").tobytes())
         self.definitions.members.setdefault((number, side), []).append(piece)
 
 
@@ -162,3 +162,77 @@ def test_impossible_size() -> None:
     processes[0].comm(3, "SPLIT", 1, 2**32 - 1, 0)
     with pytest.raises(FormatError, match="4294967295"):
         merge(processes, [0])
+
+
+def test_duplicates_have_the_members_of_what_they_double() -> None:
+    """They write none, whatever else has their hash."""
+    processes = world(3)
+    for rank, process in enumerate(processes[:2]):
+        process.comm(3, "CREATE", 1, 2, 1 - rank, hash=5)
+        process.comm(4, "DUP", 3, 2, 1 - rank, hash=5)
+        process.comm(5, "DUP", 4, 2, 1 - rank, hash=5)
+    processes[1].members(3, 0, [1, 0])
+    found = merge(processes, [0, 1, 2])
+    assert [members(found, i) for i in (2, 3, 4)] == [[1, 0]] * 3
+    assert len({comm.group for comm in found.comms[2:]}) == 1
+    assert found.incomplete == []
+
+
+def test_lists_are_known_by_their_hash() -> None:
+    """A list that was written for one communicator serves for the others, also where a member is missing."""
+    processes = world(3)
+    for rank in (0, 1):
+        processes[rank].comm(3, "CREATE", 1, 3, rank, hash=5)
+        processes[rank].comm(4, "SPLIT", 1, 3, rank, hash=5)
+    processes[0].members(3, 0, [0, 1, 2])
+    found = merge(processes, [0, 1, 2])
+    assert members(found, 2) == members(found, 3) == [0, 1, 2]
+    assert found.incomplete == []
+
+
+def two_worlds() -> tuple[list[Process], list[Process]]:
+    """Ranks 0 and 1 of one world, and 2 to 4 of another."""
+    parents = world(2)
+    children = [Process(rank, 2 + rank, world=99) for rank in range(3)]
+    for rank, process in enumerate(children):
+        process.comm(1, "WORLD", None, 3, rank, hash=1)
+    return parents, children
+
+
+def across(sides: tuple[list[Process], list[Process]], number: int, kind: str, **identity: int) -> None:
+    """Of which each side's rank 0 has written its own members, and of the others that they are foreign."""
+    for own, others in (sides, sides[::-1]):
+        for rank, process in enumerate(own):
+            process.comm(number, kind, None, len(own), rank, remote=len(others), **identity)
+        own[0].members(number, 0, list(range(len(own))))
+        own[0].members(number, 1, [-1] * len(others))
+
+
+def test_spawned_world() -> None:
+    sides = parents, children = two_worlds()
+    across(sides, 5, "SPAWN", tag=77, hash=77)
+    for side, own in enumerate(sides):
+        for rank, process in enumerate(own):
+            process.comm(6, "INTER_MERGE", 5, 5, 2 * side + rank, hash=77)
+    found = merge([*parents, *children], [0, 1, 2, 3, 4])
+    spawned, merged = (next(i for i, c in enumerate(found.comms) if c.name.startswith(name))
+                       for name in ("MPI_Comm_spawn", "MPI_Intercomm_merge"))  # fmt: skip
+    assert members(found, spawned) == members(found, merged) == [0, 1, 2, 3, 4]
+    assert found.comms[spawned].flags == 0, "the children have no event of its making"
+    assert found.comms[merged].parent == spawned
+    assert [int(table[5]) for table in found.peer_offsets] == [2, 2, 0, 0, 0]
+    assert [comm.name for comm in found.comms].count("MPI_COMM_WORLD") == 2
+    assert found.incomplete == []
+
+
+def test_connections_between_worlds() -> None:
+    """Accepted at even times, connected at odd ones: the first belongs to the first, whatever else happens between."""
+    parents, children = two_worlds()
+    for number, accepted, connected in ((5, 100, 203), (6, 200, 205)):
+        for own, remote, time in ((parents, 3, accepted), (children, 2, connected)):
+            for rank, process in enumerate(own):
+                process.comm(number, "CONNECT", None, len(own), rank, remote=remote, tag=77, hash=77, serial=time)
+    found = merge([*parents, *children], [0, 1, 2, 3, 4])
+    assert len({int(table[5]) for table in found.ids}) == len({int(table[6]) for table in found.ids}) == 1
+    both = [i for i, comm in enumerate(found.comms) if comm.name == "MPI_Comm_accept"]
+    assert [members(found, i) for i in both] == [[0, 1, 2, 3, 4]] * 2

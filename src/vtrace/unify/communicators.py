@@ -13,6 +13,7 @@ import numpy.typing as npt
 from vtrace.errors import FormatError
 from vtrace.io.archive import Comm, Group
 from vtrace.io.records import COMM_KINDS
+from vtrace.unify.definitions import Comm as Known
 from vtrace.unify.definitions import ProcessDefinitions
 
 Ids = npt.NDArray[np.uint32]
@@ -91,7 +92,7 @@ def merge(processes: Sequence[Member], masters: Sequence[int]) -> Communicators:
     indices = {(p.world, p.rank): p.index for p in processes if p.index is not None}
     lists = _lists(processes)
     for comm in merged:
-        _collect(comm, merged, lists.get(comm.hash, []), indices)
+        _collect(comm, merged, lists.get(_set(comm), []), indices)
     result.groups.append(Group("COMM_LOCATIONS", _MPI, "", np.array(masters, np.uint64)))
     _define(merged, result)
     for process, own in zip(processes, ids, strict=True):
@@ -157,14 +158,19 @@ Writer = tuple[Member, int]
 """A process, and its number of a communicator whose members it has written."""
 
 
-def _lists(processes: Sequence[Member]) -> dict[int, list[Writer]]:
-    """By hash of the members who has written them: equal lists are written once."""
-    found: dict[int, list[Writer]] = {}
+def _set(comm: _Merged | Known) -> tuple[int, int, int]:
+    """What communicators of the same members have in common."""
+    return comm.hash, min(comm.size, comm.remote), max(comm.size, comm.remote)
+
+
+def _lists(processes: Sequence[Member]) -> dict[tuple[int, int, int], list[Writer]]:
+    """Who has written the members of which communicators: equal lists are written once."""
+    found: dict[tuple[int, int, int], list[Writer]] = {}
     for process in processes:
         for local, side in sorted(process.definitions.members):
             comm = process.definitions.comms.get(local)
             if side == 0 and comm is not None:
-                found.setdefault(comm.hash, []).append((process, local))
+                found.setdefault(_set(comm), []).append((process, local))
     return found
 
 
@@ -209,7 +215,7 @@ def _collect_inter(comm: _Merged, lists: list[Writer], indices: Indices) -> None
         known = process.definitions.comms[local]
         pair = [_written(process, local, side, n, indices) for side, n in ((0, known.size), (1, known.remote))]
         _join(sides, pair)
-    for process, local in comm.known_to:
+    for process, local in comm.known_to if any(np.any(side == _UNKNOWN) for side in sides) else []:
         mine = process.definitions.comms[local]
         open_ = [s for s in sides if len(s) == mine.size and mine.rank < mine.size and s[mine.rank] == _UNKNOWN]
         if process.index is not None and process.index not in np.concatenate(sides) and open_:
