@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
+import resource
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -40,11 +41,12 @@ FULL = pytest.mark.full
 
 @dataclass(frozen=True)
 class Result:
-    """What one rank says: each test with what became of it, and the closing line."""
+    """What one rank says: each test with what became of it, and the closing line; cpu: seconds of all ranks."""
 
     tests: dict[str, str]
     summary: str
     seconds: float
+    cpu: float
 
 
 @pytest.fixture(scope="module")
@@ -78,17 +80,23 @@ def run(mpi: Mpi, suite: Path, cwd: Path, ranks: int, exclude: Sequence[str], wo
     choice = [word for name in exclude for word in ("-e", name)]
     env = {**mpi.env, **ENVIRONMENT[mpi.name], "VT_FILE_PREFIX": "suite", "VT_MAX_FLUSHES": "0"}
     start = [*mpi.launch, *words, "-n", str(ranks), "sh", "-c", script, sys.executable, suite, "-v", *choice]
-    done = call(start, cwd, env, check=False, timeout=900)
+    before = _cpu()
+    done = call(start, cwd, env, check=False, timeout=1800)
     logs = [(cwd / f"rank.{rank}").read_text(errors="replace") for rank in range(ranks)]
     assert done.returncode == 0, f"{done}\n{logs[0][-3000:]}"
-    return [_read(log) for log in logs]
+    return [_read(log, _cpu() - before) for log in logs]
 
 
-def _read(log: str) -> Result:
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _read(log: str, cpu: float) -> Result:
     end = re.search(r"^Ran (\d+) tests in ([\d.]+)s\n+((?:OK|FAILED).*)$", log, re.MULTILINE)
     assert end, log[-3000:]
     tests = dict(re.findall(r"^\w+ \((test_\w+\.[\w.]+)\).* \.\.\. (.*)$", log, re.MULTILINE))
-    return Result(tests, f"{end[1]} {end[3]}", float(end[2]))
+    return Result(tests, f"{end[1]} {end[3]}", float(end[2]), cpu)
 
 
 def read_back(cwd: Path, ranks: int, spawns: bool) -> None:
@@ -124,5 +132,6 @@ def test_mpi4py(name: str, ranks: int, whole: bool, suite: Path, build: Builder,
         assert after.tests == before.tests
         assert after.summary == before.summary
         assert len(after.tests) > 1500
-    print(f"{name}, {ranks} ranks: {max(r.seconds for r in expected)} s, traced {max(r.seconds for r in found)} s")
+    for what, results in (("untraced", expected), ("traced", found)):
+        print(f"{name}, {ranks} ranks, {what}: {max(r.seconds for r in results)} s, {results[0].cpu:.1f} s of CPU")
     read_back(traced, ranks, "spawn" not in exclude)
