@@ -14,6 +14,7 @@ from measure import HERE, Row, against_floor, at_most, build, run
 
 CALLS = 4_000
 PASSES = 400
+ROOM = {"VT_BUFFER_SIZE": "64M", "VT_THREAD_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
 KINDS = ("Allreduce", "Sendrecv", "Comm_rank", "Put", "Win_unlock", "File_write_at")
 """What bench/mpi.c prints, in order; of Win_unlock the ns per put that it completes."""
 TEXTS = {
@@ -23,21 +24,38 @@ TEXTS = {
     "Put": "with its transfer",
     "File_write_at": "of 0 bytes, with its operation",
 }
+THREADED = ("Allreduce", "Comm_rank")
+"""What bench/mpi_threads.c prints."""
 SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
 """Longer calls: what the floor's wrapper costs around them."""
 
 
 def prepare(work: Path) -> None:
-    """Builds the program untraced, with the floor's wrappers, and with vtrace-cc."""
-    build("mpicc", "-O2", HERE / "mpi.c", "-o", "mpi_plain", cwd=work)
-    build("mpicc", "-O2", HERE / "mpi.c", HERE / "floor_mpi.c", "-o", "mpi_floor", cwd=work)
-    build("vtrace-cc", "-vt:inst", "manual", "-O2", HERE / "mpi.c", "-o", "mpi_traced", cwd=work)
+    """Builds the programs untraced, with the floor's wrappers, and with vtrace-cc."""
+    for name in ("mpi", "mpi_threads"):
+        source = HERE / f"{name}.c"
+        build("mpicc", "-O2", "-pthread", source, "-o", f"{name}_plain", cwd=work)
+        build("mpicc", "-O2", "-pthread", source, HERE / "floor_mpi.c", "-o", f"{name}_floor", cwd=work)
+        build("vtrace-cc", "-vt:inst", "manual", "-O2", "-pthread", source, "-o", f"{name}_traced", cwd=work)
 
 
-def best(work: Path, program: str, **settings: str) -> list[float]:
+def best(work: Path, program: str, kinds: tuple[str, ...], **settings: str) -> list[float]:
     """ns per call of each kind, the best of the passes: the others were interrupted."""
     numbers = run(program, CALLS, PASSES, cwd=work, **settings)
-    return [min(numbers[kind :: len(KINDS)]) for kind in range(len(KINDS))]
+    return [min(numbers[kind :: len(kinds)]) for kind in range(len(kinds))]
+
+
+def measure_threads(work: Path, repetitions: int) -> list[Row]:
+    """The same with two threads at once."""
+    pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in THREADED}
+    for _ in range(repetitions):
+        plain = best(work, "./mpi_threads_plain", THREADED)
+        floor = best(work, "./mpi_threads_floor", THREADED)
+        traced = best(work, "./mpi_threads_traced", THREADED, **ROOM)
+        for kind, p, t in zip(THREADED, plain, traced, strict=True):
+            pairs[kind].append((floor[1] - plain[1], t - p))
+    what = "with 2 threads under MPI_THREAD_MULTIPLE"
+    return [against_floor(f"MPI_{kind} {what}", pairs[kind], 2.0, "ns a call") for kind in THREADED]
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
@@ -46,10 +64,10 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     hidden: dict[str, list[float]] = {kind: [] for kind in SHOWN}
     off: list[float] = []
     for _ in range(repetitions):
-        plain = best(work, "./mpi_plain")
-        floor = best(work, "./mpi_floor")
-        traced = best(work, "./mpi_traced", VT_BUFFER_SIZE="64M", VT_MAX_FLUSHES="0")
-        without = best(work, "./mpi_traced", VT_MPITRACE="no")
+        plain = best(work, "./mpi_plain", KINDS)
+        floor = best(work, "./mpi_floor", KINDS)
+        traced = best(work, "./mpi_traced", KINDS, **ROOM)
+        without = best(work, "./mpi_traced", KINDS, VT_MPITRACE="no")
         for kind, p, f, t in zip(KINDS, plain, floor, traced, strict=True):
             pairs[kind].append((floor[2] - plain[2], t - p))
             if kind in hidden:
@@ -58,6 +76,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     completing = statistics.median(traced for _, traced in pairs["Win_unlock"])
     return [
         *(against_floor(f"MPI_{kind} {text}", pairs[kind], 2.0, "ns a call") for kind, text in TEXTS.items()),
+        *measure_threads(work, repetitions),
         Row("the two completions of a put in MPI_Win_unlock", "ns a put", None, completing, None, "", True),
         *(
             Row(f"the floor's wrapper around MPI_{kind}", "ns a call", None, statistics.median(values), None, "", True)
