@@ -83,6 +83,32 @@ def test_the_functions_of_the_guide(build: Builder, tmp_path: Path) -> None:
     assert len(TABLE_4_9) == 43
 
 
+def test_the_rest(build: Builder, tmp_path: Path) -> None:
+    """Names that no compiler makes today, and rare functions."""
+    trace, told = _traced(_build(build, "io_rest", "O0"), tmp_path)
+    assert len(told) > 150
+    assert [line for line in io_calls(trace) if not _polls(line)] == told
+
+
+def test_every_name_is_proven(build: Builder) -> None:
+    """What the shim exports libc exports too, and one of the programs calls it."""
+    from vtrace import paths
+
+    def symbols(path: Path, which: str) -> set[str]:
+        lines = call([need("nm"), "-D", which, path], path.parent).stdout.splitlines()
+        return {line.split()[-1].partition("@")[0] for line in lines}
+
+    exported = symbols(paths.LIB / "libvtrace-io.so", "--defined-only") - {"vt_shim_vfork"}
+    libc = Path(call([need("gcc"), "-print-file-name=libc.so.6"], Path.cwd()).stdout.strip())
+    assert exported - symbols(libc, "--defined-only") == set()
+    programs = [_build(build, program, "O0") for program in (*PROGRAMS, "io_rest")]
+    programs += [_build(build, program, "fortify") for program in ("io_descriptors", "io_streams")]
+    programs += [build(f"{name}.c", flags=("-w", "-O1", "-pthread"), mode="seq") for name in ("io_closes", "io_forks")]
+    called = set().union(*(symbols(program, "--undefined-only") for program in programs))
+    assert exported - called == set()
+    assert len(exported) > 250
+
+
 @pytest.mark.parametrize("program", ["io_descriptors", "io_streams"])
 def test_preloaded(build: Builder, tmp_path: Path, program: str) -> None:
     """The same of a program that knows nothing of vtrace."""
