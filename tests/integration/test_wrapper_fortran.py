@@ -92,6 +92,37 @@ int main() {
 """
 
 
+FREES = """\
+subroutine free_it(comm)
+  use mpi
+  implicit none
+  integer :: comm, ierror
+  call MPI_Comm_free(comm, ierror)
+end subroutine free_it
+"""
+CALLS_BACK = """\
+#include <mpi.h>
+void free_it_(MPI_Fint *comm);
+static int drop(MPI_Comm comm, int key, void *kept, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    return MPI_Comm_free(kept);
+}
+int main(void) {
+    int key;
+    MPI_Comm comm, kept;
+    MPI_Init(0, 0);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &key, 0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+    MPI_Comm_set_attr(comm, key, &kept);
+    MPI_Fint handle = MPI_Comm_c2f(comm);
+    free_it_(&handle);
+    MPI_Finalize();
+    return kept != MPI_COMM_NULL;
+}
+"""
+
+
 @pytest.fixture(scope="session", params=["mpich", "openmpi"])
 def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
     """The installations that have Fortran and C++ bindings."""
@@ -194,6 +225,23 @@ def test_c_and_fortran_in_one_program(mpi: Mpi, tmp_path: Path, linker: str) -> 
         wrap(tmp_path, "-vt:cc", mpi.mpicc, *objects, library, "-lgfortran")
     trace = recorded(mpi, tmp_path / "mixed")
     assert mpi_calls(trace) == fortran("Allreduce") + c("Init", "Comm_rank", "Allreduce", "Finalize")
+
+
+def test_c_that_mpi_calls_back_from_fortran(mpi: Mpi, tmp_path: Path) -> None:
+    """The binding's own call of MPI_Comm_free is not recorded again, the one of the callback is."""
+    (tmp_path / "main.c").write_text(CALLS_BACK)
+    (tmp_path / "free.f90").write_text(FREES)
+    fc = ("-vt:fc", need(f"mpifort.{mpi.name}"))
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, "-c", "main.c")
+    wrap(tmp_path, *fc, "-c", "free.f90", wrapper="vtrace-fc")
+    wrap(tmp_path, *fc, "main.o", "free.o", "-o", "program", wrapper="vtrace-fc")
+    trace = recorded(mpi, tmp_path / "program")
+    frees = {key: n for key, n in mpi_calls(trace).items() if key[0] == "MPI_Comm_free"}
+    assert frees == fortran("Comm_free") + c("Comm_free")
+    edges = trace.edges(0)
+    assert (
+        edges[("free_it", "MPI_Comm_free")] == edges[("MPI_Comm_free", "drop")] == edges[("drop", "MPI_Comm_free")] == 1
+    )
 
 
 def test_fortran_in_a_library(mpi: Mpi, tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def test_lambda(tmp_path: Path, compiler: str) -> None:
     [
         ("solve", False, "solve"), ("solve_", False, "solve_"), ("solve_", True, "solve"), ("_start", False, "_start"),
         ("__heat_MOD_step", False, "heat::step"), ("inner.12", True, "inner"), ("work.constprop.0", False, "work"),
+        ("__heat.details_MOD_step", True, "heat.details::step"),
         ("work.part.0.isra.0", False, "work"), ("_Z3addii", False, "add(int, int)"),
         ("_Z3addii.cold", False, "add(int, int)"), ("_Znot mangled", False, "_Znot mangled"),
         ("main._omp_fn.0", False, "main._omp_fn.0"), ("MAIN__", True, "MAIN__"), ("_", True, "_"),

@@ -8,7 +8,7 @@ import re
 from functools import cache
 
 _CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm|specialized)(\.\d+)?)+$")
-_MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
+_MODULE_PROCEDURE = re.compile(r"__([\w.]+?)_MOD_(\w+)")  # a submodule is parent.child
 _CONTAINED = re.compile(r"\.\d+$")
 
 
