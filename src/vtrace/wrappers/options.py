@@ -134,6 +134,7 @@ def help_text(language: Language) -> str:
     """What -vt:help prints."""
     wrapper = language.wrapper
     compiler = ", ".join(f"-vt:{option}" for option in language.options) + " CMD"
+    compiler = compiler.ljust(22) if len(compiler) <= 22 else compiler + "\n" + " " * 24
     default = f"{', '.join(language.mpi_compilers[:-1])}{' or ' * (len(language.mpi_compilers) > 1)}"
     default += f"{language.mpi_compilers[-1]} where found, else "
     source, build_variable = {"C": ("heat.c", "CC"), "C++": ("heat.cc", "CXX")}.get(language.name, ("heat.f90", "FC"))
@@ -143,7 +144,7 @@ usage: {wrapper} [-vt:OPTION ...] COMPILER_ARGUMENTS
 Compiles and links as the {language.name} compiler does, so that the program records its
 functions and its MPI calls. All other arguments go to the compiler as they are.
 
-  {compiler:<22}  the compiler ({default}{language.compiler}); may have arguments
+  {compiler}  the compiler ({default}{language.compiler}); may have arguments
   -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
   -vt:mpi, -vt:hyb        an MPI program, with one thread or several
                           (without these four {wrapper} finds out by itself)
