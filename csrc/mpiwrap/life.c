@@ -110,7 +110,9 @@ void vt_mpi_control(int level, bool after)
     if (level != (after ? 0 : 1)) return;
     if (after) atomic_store(&vt_mpi_off, true);
     vt_switch(level);
-    if (!after) atomic_store(&vt_mpi_off, false);
+    if (after) return;
+    atomic_store(&vt_mpi_off, false);
+    vt_mpi_announce_windows();
 }
 
 /* What follows level is for the tool that takes it, and the MPI library takes nothing. */

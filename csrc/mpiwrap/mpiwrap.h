@@ -494,7 +494,7 @@ struct vt_mpi_win {
     _Atomic(uint32_t) id; /* 0: freed */
     uint32_t comm, rank, size;
     uint32_t access, exposure; /* groups of the open epochs */
-    bool made;                 /* with an RMA_WIN_CREATE record, so that its end gets one too */
+    _Atomic(bool) made;        /* with an RMA_WIN_CREATE record */
     enum vt_mpi_op end;        /* what freeing it is */
     _Atomic(struct vt_rma_thread *) threads;
     struct vt_mpi_win *next_spare;
@@ -536,6 +536,7 @@ struct vt_mpi_win_creation {
 void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm);
 void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made,
                            bool allocates, int result);
+void vt_mpi_announce_windows(void);
 void vt_mpi_win_name(MPI_Win win, const char *name);
 struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win);
 void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *win, int result);

@@ -55,8 +55,8 @@ static struct vt_rma_thread *vt_rma_thread_new(uint32_t size)
             *link = t->next;
             return t;
         }
-    const uint32_t capacity = (size + 63) & ~63u;
-    const size_t head = (sizeof(struct vt_rma_thread) + capacity / 8 + 63) & ~(size_t)63;
+    const uint32_t capacity = (size + 3) & ~3u;
+    const size_t head = (sizeof(struct vt_rma_thread) + (capacity + 63) / 64 * sizeof(uint64_t) + 63) & ~(size_t)63;
     const size_t bytes = head + (size_t)capacity * sizeof(struct vt_rma_target);
     struct vt_rma_thread *t = bytes < 16 * 1024 ? vt_mpi_objects_memory(&vt_mpi_wins, bytes) : vt_pages(bytes);
     if (!t) return NULL;

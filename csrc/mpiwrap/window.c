@@ -88,7 +88,7 @@ void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t 
             if (stale) vt_win_keep((struct vt_mpi_win *)stale); /* freed behind our back */
             w->end = allocates ? VT_OP_DESTROY_HANDLE_AND_DEALLOCATE : VT_OP_DESTROY_HANDLE;
             vt_mpi_object_link(&vt_mpi_wins, &w->object, VT_HANDLE(*made));
-            w->made = !atomic_load(&vt_mpi_off);
+            atomic_store(&w->made, !atomic_load(&vt_mpi_off));
             *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_CREATE, 0, id);
         } else vt_win_keep(w);
         vt_mpi_objects_unlock(&vt_mpi_wins);
@@ -118,7 +118,7 @@ void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *w
         const uint32_t id = w->id;
         if (result == MPI_SUCCESS) {
             vt_mpi_rma_sync(&batch, w, VT_ALL_TARGETS, true, true);
-            if (w->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_DESTROY, 0, id);
+            if (atomic_load(&w->made)) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_DESTROY, 0, id);
         }
         vt_rma_coll_end(&batch, id, w->end, VT_SYNC_PROCESS | VT_SYNC_MEMORY);
         vt_mpi_objects_lock(&vt_mpi_wins);
@@ -127,6 +127,20 @@ void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *w
         vt_mpi_objects_unlock(&vt_mpi_wins);
     }
     vt_mpi_leave(&batch, region);
+}
+
+/* Recording goes on: windows that were made meanwhile begin to be. */
+void vt_mpi_announce_windows(void)
+{
+    struct vt_mpi_batch batch = {.n = 0};
+    vt_mpi_objects_lock(&vt_mpi_wins);
+    for (unsigned i = 0; i < VT_OBJECT_BUCKETS; i++)
+        for (struct vt_mpi_object *o = atomic_load(&vt_mpi_wins.buckets[i]); o; o = atomic_load(&o->next)) {
+            struct vt_mpi_win *w = (struct vt_mpi_win *)o;
+            if (!atomic_exchange(&w->made, true)) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_CREATE, 0, w->id);
+        }
+    vt_mpi_objects_unlock(&vt_mpi_wins);
+    if (batch.n) vt_write(batch.words, batch.n);
 }
 
 void vt_mpi_win_name(MPI_Win win, const char *name)
@@ -320,7 +334,7 @@ void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *f
     if (w) {
         if (access) vt_mpi_rma_sync(&batch, w, VT_ALL_TARGETS, true, true);
         vt_group_sync(&batch, w, access ? w->access : w->exposure,
-                      flag && !*flag ? 0 : VT_SYNC_PROCESS | VT_SYNC_MEMORY);
+                      flag && !*flag ? VT_SYNC_NONE : VT_SYNC_PROCESS | VT_SYNC_MEMORY);
     }
     vt_mpi_leave(&batch, region);
 }
