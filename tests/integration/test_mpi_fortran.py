@@ -165,3 +165,19 @@ def test_spawn(build: Builder, tmp_path: Path, binding: str) -> None:
     assert [trace.kinds(i)["MpiRecv"] for i in range(4)] == [0, 1, 1, 1]
     calls = trace.calls(0)
     assert (calls["MPI_Comm_spawn"], calls["MPI_Comm_spawn_multiple"], calls["MPI_Comm_disconnect"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("binding", _SOME)
+def test_windows_and_files(mpi: Mpi, tmp_path: Path, binding: str) -> None:
+    # Optimized, the program need not look at what another rank has put into its window.
+    program = mpi.builder("mpi_fortran_io.F90", compiler=need(f"mpifort.{mpi.name}"), flags=("-O0", f"-D{binding}"))
+    run(program, tmp_path, launch=[*mpi.launch, "-n", "2"], env=mpi.env)
+    unify(tmp_path, program.name)
+    trace = check(tmp_path / f"{program.name}.trace")
+    for rank in (0, 1):
+        puts = [e.attrs for e in trace.of(rank) if e.kind == "RmaPut"]
+        assert [(put["remote"], put["bytes"]) for put in puts] == [(1 - rank, 12)]
+        ends = [e.attrs["bytes_result"] for e in trace.of(rank) if e.kind == "IoOperationComplete"]
+        assert sorted(ends)[:2] == [8, 12], "and an unknown number when the file is flushed"
+    assert {window.name for window in trace.windows.values()} == {"mine"}
+    assert {Path(path).name for path, *_ in trace.files.values()} == {"numbers"}
