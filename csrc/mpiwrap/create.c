@@ -146,6 +146,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
         }
         r->words[0] = VT_HEAD(VT_K_COLL_COMPLETE, 4, creation.parent->id);
         r->words[1] = vt_mpi_pair(VT_OP_CREATE_HANDLE, VT_NO_ROOT);
+        r->words[2] = r->words[3] = 0;
         r->words[4] = r->id;
         r->n = 5;
         vt_mpi_comm_lock();

@@ -326,19 +326,19 @@ enum vt_mpi_request_kind {
 };
 
 struct vt_mpi_request {
-    _Atomic(uint64_t) *key; /* its place in the table */
+    _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
     struct vt_mpi_row *row;
-    struct vt_mpi_request *next; /* in the row's list */
-    uint64_t own_key;
     uint64_t id;     /* of the operation under way: the request's number, or the matching id in window or I/O handle */
     uint32_t object; /* id of the communicator, the window or the I/O handle */
     uint8_t kind, n;
     bool persistent, active;
     void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch); /* at completion, before words; or NULL */
+    struct vt_mpi_request *next; /* in the row's list */
+    uint64_t own_key;
     uint64_t words[5]; /* n words of whole records that completion writes; of a persistent send those that begin it */
 };
 
-#define VT_TABLE_LEVELS 8
+#define VT_TABLE_LEVELS 5
 #define VT_TABLE_ROWS 128
 
 /* What is common to the handles of one hash. */

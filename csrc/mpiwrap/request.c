@@ -4,7 +4,7 @@
    before the call and keeps them by pointer; a taken entry is not found again by its handle.
 
    The table needs no lock: a handle lives in one of 8 neighbouring places that its hash tells, and each place is taken
-   and given back by one atomic operation. Where all 8 are in use, a further level of 4 times the size is added.
+   and given back by one atomic operation. Where all 8 are in use, a further level of 16 times the size is added.
 
    Several entries have one handle where a library gives it to all operations that need no waiting. Then each Wait takes
    one of them: which one makes no difference, not even to the program. Four stand in places, more in the list of their
@@ -20,6 +20,7 @@ __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")))
 
 #define VT_PLACES 8u
 #define VT_FIRST_BITS 10
+#define VT_LEVEL_BITS 4
 #define VT_MOST_SHARED 4
 #define VT_SPARE_BYTES 16384
 #define VT_SHARED 0x2000000000000000u
@@ -37,7 +38,7 @@ static uint64_t vt_key(uint64_t handle) { return (handle & (VT_SHARED - 1)) | VT
 
 static size_t vt_place(uint64_t key, int level)
 {
-    return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - VT_FIRST_BITS - 2 * level)) & ~(size_t)(VT_PLACES - 1);
+    return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - VT_FIRST_BITS - VT_LEVEL_BITS * level)) & ~(size_t)(VT_PLACES - 1);
 }
 
 static struct vt_mpi_row *vt_row(struct vt_mpi_table *table, uint64_t key)
@@ -49,14 +50,15 @@ static struct vt_mpi_level *vt_level(struct vt_mpi_table *table, int level)
 {
     struct vt_mpi_level *found = atomic_load_explicit(&table->levels[level], memory_order_acquire);
     if (found) return found;
-    const size_t n = (size_t)1 << (VT_FIRST_BITS + 2 * level);
-    /* one mapping holds the keys, the head and the entries */
-    _Atomic(uint64_t) *keys =
-        vt_pages(n * (sizeof(uint64_t) + sizeof(struct vt_mpi_request)) + sizeof(struct vt_mpi_level));
-    if (!keys) return NULL;
+    const size_t n = (size_t)1 << (VT_FIRST_BITS + VT_LEVEL_BITS * level);
+    /* one mapping holds the entries, the keys and the head */
+    struct vt_mpi_request *requests =
+        vt_pages(n * (sizeof(struct vt_mpi_request) + sizeof(uint64_t)) + sizeof(struct vt_mpi_level));
+    if (!requests) return NULL;
+    _Atomic(uint64_t) *keys = (_Atomic(uint64_t) *)(requests + n);
     struct vt_mpi_level *made = (struct vt_mpi_level *)(keys + n);
     made->keys = keys;
-    made->requests = (struct vt_mpi_request *)(made + 1);
+    made->requests = requests;
     /* two threads may both have made one: the loser's pages stay unused */
     return atomic_compare_exchange_strong(&table->levels[level], &found, made) ? made : found;
 }
@@ -82,6 +84,15 @@ static struct vt_mpi_request *vt_take_listed(struct vt_mpi_row *row, uint64_t wa
     return r;
 }
 
+/* All but the words, which lie in a cache line that most operations do not touch. */
+static void vt_clear(struct vt_mpi_request *r, _Atomic(uint64_t) *key, struct vt_mpi_row *row, uint64_t own_key)
+{
+    memset(r, 0, offsetof(struct vt_mpi_request, words));
+    r->key = key;
+    r->row = row;
+    r->own_key = own_key;
+}
+
 static struct vt_mpi_request *vt_new_listed(struct vt_mpi_row *row, uint64_t key)
 {
     vt_row_lock(row);
@@ -95,7 +106,7 @@ static struct vt_mpi_request *vt_new_listed(struct vt_mpi_row *row, uint64_t key
     struct vt_mpi_request *r = row->spare;
     if (r) row->spare = r->next;
     vt_row_unlock(row);
-    if (r) *r = (struct vt_mpi_request){.row = row, .own_key = key};
+    if (r) vt_clear(r, NULL, row, key);
     return r;
 }
 
@@ -153,7 +164,7 @@ struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t
     return vt_take(table, handle, true);
 }
 
-/* A new entry, taken, with everything else zero; NULL when there is no memory. */
+/* A new entry, taken, with everything else zero but words; NULL when there is no memory. */
 struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared)
 {
     const uint64_t key = vt_key(handle), like = key | (shared ? VT_SHARED : 0);
@@ -167,7 +178,7 @@ struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, b
             uint64_t found = atomic_load_explicit(&l->keys[i], memory_order_relaxed);
             if (shared && (found & ~VT_TAKEN) == like && ++same == VT_MOST_SHARED) return vt_new_listed(row, key);
             if (found || !atomic_compare_exchange_strong(&l->keys[i], &found, like | VT_TAKEN)) continue;
-            l->requests[i] = (struct vt_mpi_request){.key = &l->keys[i], .row = row};
+            vt_clear(&l->requests[i], &l->keys[i], row, 0);
             return &l->requests[i];
         }
     }
