@@ -176,6 +176,21 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
     vt_io_finish(&batch, region, error);
 }
 
+/* The kernel reads the 8 bytes, a signal set, before it refuses what to do with them. */
+bool vt_io_readable(const void *word) { return VT_SYS4(rt_sigprocmask, -1, word, NULL, 8) != -EFAULT; }
+
+uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
+{
+    uint64_t bytes = 0;
+    if (n < 0 || n > 1024) return VT_IO_UNKNOWN;
+    for (int i = 0; i < n; i++) {
+        const uintptr_t word = (uintptr_t)&iov[i].iov_len;
+        if ((!i || word % 4096 < sizeof *iov) && !vt_io_readable((const void *)word)) return VT_IO_UNKNOWN;
+        bytes += iov[i].iov_len;
+    }
+    return bytes;
+}
+
 VT_TLS uint64_t vt_io_next_match;
 
 uint64_t vt_io_first_match(void)

@@ -241,14 +241,9 @@ static inline void vt_io_transferred(const struct vt_io_transfer *t, uint64_t do
     vt_write_4(VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle), done, t->match, VT_HEAD(VT_K_LEAVE, 0, t->region));
 }
 
-/* What a list of buffers holds. The kernel refuses more than 1024, and a list that is not there. */
-static inline uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
-{
-    uint64_t bytes = 0;
-    if (!iov || n < 0 || n > 1024) return VT_IO_UNKNOWN;
-    for (int i = 0; i < n; i++) bytes += iov[i].iov_len;
-    return bytes;
-}
+/* What a list of buffers holds (attach.c). VT_IO_UNKNOWN where the kernel will refuse it: too long, or no memory. */
+uint64_t vt_io_bytes_of(const struct iovec *iov, int n);
+bool vt_io_readable(const void *word);
 
 /* A call that reads or writes and returns the bytes done, or -1. */
 #define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                               \

@@ -51,7 +51,8 @@ VT_IO_ALIAS(__connect, connect)
 
 static uint64_t bytes_of(const struct msghdr *m)
 {
-    return m && m->msg_iovlen <= 1024 ? vt_io_bytes_of(m->msg_iov, (int)m->msg_iovlen) : VT_IO_UNKNOWN;
+    if (!vt_io_readable(&m->msg_iov) || !vt_io_readable(&m->msg_iovlen) || m->msg_iovlen > 1024) return VT_IO_UNKNOWN;
+    return vt_io_bytes_of(m->msg_iov, (int)m->msg_iovlen);
 }
 
 VT_IO_TRANSFER(send, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags), fd, WRITE, n)

@@ -58,6 +58,8 @@ static void reading(int fd)
     CALL(preadv2(fd, parts, 1, 0, 0) == 3, "%s @0 r:data:3:3", sizeof BIG("") > 1 ? "preadv64v2" : "preadv2");
     CALL(pwritev2(fd, parts, 1, 0, 0) == 3, "%s @0 w:data:3:3", sizeof BIG("") > 1 ? "pwritev64v2" : "pwritev2");
     CALL(write(fd, NULL, 5) < 0, "write w:data:5:0 !%d", EFAULT);
+    CALL(readv(fd, (struct iovec *)8, 2) < 0, "readv r:data:?:0 !%d", EFAULT);
+    CALL(writev(fd, NULL, 1) < 0, "writev w:data:?:0 !%d", EFAULT);
     CALL(read(999, bytes, 5) < 0, "read !%d", EBADF);
 }
 

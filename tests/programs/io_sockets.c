@@ -20,6 +20,7 @@ static void messages(int a, int b)
     CALL(recvfrom(b, bytes, size, 0, NULL, NULL) == 6, "recvfrom r:socket:10:6");
     CALL(sendmsg(a, &m, 0) == 7, "sendmsg w:socket:7:7");
     CALL(recvmsg(b, &m, 0) == 7, "recvmsg r:socket:7:7");
+    CALL(sendmsg(a, (struct msghdr *)8, 0) < 0, "sendmsg w:socket:?:0 !%d", EFAULT);
     CALL(sendmmsg(a, many, 2, 0) == 2, "sendmmsg w:socket:?:14");
     CALL(recvmmsg(b, many, 1, 0, NULL) == 1, "recvmmsg r:socket:?:7");
     CALL(recv(b, bytes, size, MSG_DONTWAIT) == 7, "recv r:socket:10:7");
