@@ -126,7 +126,11 @@ def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
             ("BCAST", 0 if rank else 40, 20),
             ("ALLGATHERV", 2 * 4 * (rank + 1), 12),
         ]
-        assert trace.calls(rank)["MPI_Allgatherv_c"] == 1
+        later = [e.attrs for e in trace.of(rank) if e.kind == "NonBlockingCollectiveComplete"]
+        assert [(e["collective_op"], e["size_sent"], e["size_received"]) for e in later] == [
+            ("ALLGATHERV", 2 * 4 * (rank + 1), 12)
+        ] * 2
+        assert trace.calls(rank)["MPI_Allgatherv_c"] == trace.calls(rank)["MPI_Iallgatherv_c"] == 1
 
 
 def test_partitions_and_pairs(mpi: Mpi, tmp_path: Path) -> None:

@@ -21,6 +21,12 @@ int main(int argc, char **argv)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
     MPI_Bcast_c(out, 5, MPI_INT, 0, W);
     MPI_Allgatherv_c(out, rank + 1, MPI_INT, in, counts, places, MPI_INT, W);
+    MPI_Iallgatherv_c(out, rank + 1, MPI_INT, in, counts, places, MPI_INT, W, &r[0]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    MPI_Allgatherv_init_c(out, rank + 1, MPI_INT, in, counts, places, MPI_INT, W, MPI_INFO_NULL, &r[0]);
+    MPI_Start(&r[0]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    MPI_Request_free(&r[0]);
 #else
     if (rank == 0) puts("none");
 #endif

@@ -219,6 +219,16 @@ def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[Fu
     assert not [n for n in left_out if not re.search("_FN|_NULL", n) and {n, f"P{n}"} <= exported]
 
 
+def test_non_blocking_and_persistent_twins_have_records(functions: list[Function]) -> None:
+    templates = generate.read_templates(TEMPLATES)
+    plain = templates.sections["plain"]
+    blocking = [f.name for f in functions if "MPI_I" + f.name[4:].lower() in {g.name for g in functions}]
+    assert {"MPI_Bcast", "MPI_Reduce_scatter_block", "MPI_Neighbor_alltoallw"} <= set(blocking)
+    twins = {"MPI_I" + name[4:].lower() for name in blocking} | {f"{name}_init" for name in blocking}
+    left_out = {f.name for f in functions if f.name in twins and templates.of(f) == plain}
+    assert left_out == {"MPI_Iprobe"}, "which starts nothing"
+
+
 def test_large_counts_have_the_records_of_their_twins(functions: list[Function]) -> None:
     templates = generate.read_templates(TEMPLATES)
     large = [f for f in functions if f.name in ("MPI_Send_c", "MPI_Irecv_c", "MPI_Alltoallv_c", "MPI_Bcast_c")]
