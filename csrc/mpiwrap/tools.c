@@ -38,6 +38,14 @@ static int vt_code_at(struct dl_phdr_info *info, size_t size, void *wanted)
     return 0;
 }
 
+/* The same shim as a library, preloaded before a program that is linked with it. */
+static bool vt_is_our_library(void *code)
+{
+    Dl_info found = {0};
+    const char *name = dladdr(code, &found) && found.dli_fname ? strrchr(found.dli_fname, '/') : NULL;
+    return name && !strcmp(name, "/libvtrace-mpi.so");
+}
+
 /* Fills vt_mpi_nexts where a function's next definition is not MPI's own, whose names are two for one piece of code. */
 static void vt_mpi_find_tools(void)
 {
@@ -47,6 +55,7 @@ static void vt_mpi_find_tools(void)
     for (unsigned i = 0; i < VT_FUNCTIONS; i++) {
         void *next = dlsym(RTLD_NEXT, vt_mpi_functions[i].name);
         if (!next || ((uintptr_t)next >= library.start && (uintptr_t)next < library.end)) continue;
+        if (vt_is_our_library(next)) continue;
         if (!nexts) nexts = vt_pages(VT_FUNCTIONS * sizeof *nexts);
         if (!nexts) return;
         nexts[i] = next;
