@@ -58,6 +58,7 @@ struct vt_location {
     uint32_t lost_why, unwritten;                    /* unwritten: bits like files, a write failed, the buffer must stay */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
 
+    uint64_t resumed;            /* ticks: when the last flush was over */
     uint32_t off, nmissed;       /* recording is switched off; regions entered since then, and the outermost of them */
     uint64_t missed[VT_MISSED];
 
@@ -145,7 +146,7 @@ void vt_chunk_finish(struct vt_location *l);
 unsigned vt_events_in(const uint64_t *words, unsigned n);
 
 /* switch.c: off and on */
-int vt_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy; 0: not recorded */
+void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 
 /* replay.c: what the records of a chunk leave open */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);

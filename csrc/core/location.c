@@ -272,7 +272,8 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     for (unsigned i = 1; i < n; i++) *at++ = words[i];
     if (flushed) {
         at = stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
-        *at++ = vt_now() - flushed;
+        l->resumed = vt_now();
+        *at++ = l->resumed - flushed;
         if (vt_process.set.max_flushes && l->flushes >= vt_process.set.max_flushes) {
             at = stamp(l, at, VT_HEAD(VT_K_LIMIT, 0, 0), vt_now());
             stop(l, VT_LOST_LIMIT);
@@ -285,7 +286,8 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
     int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
-    if (!changes || vt_switched(l, words, n, now)) vt_put_record(l, words, n, now);
+    if (changes) vt_put_switched(l, words, n, now);
+    else vt_put_record(l, words, n, now);
     atomic_thread_fence(memory_order_seq_cst); /* who switches off takes the limit away, which may just have been set */
     if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
 }

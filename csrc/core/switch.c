@@ -5,7 +5,14 @@
 #define _GNU_SOURCE
 #include "record.h"
 
-static void put_word(struct vt_location *l, uint64_t word, uint64_t now) { vt_put_record(l, &word, 1, now); }
+/* Not before what has been recorded, nor while the location was stopped by a flush. */
+static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t when)
+{
+    if (when < l->last) when = l->last;
+    vt_put_record(l, words, n, when < l->resumed ? l->resumed : when);
+}
+
+static void put_word(struct vt_location *l, uint64_t word, uint64_t when) { put(l, &word, 1, when); }
 
 static void put_off(struct vt_location *l, uint64_t when)
 {
@@ -21,7 +28,7 @@ static void put_on(struct vt_location *l, uint64_t when)
     put_word(l, VT_HEAD(VT_K_ON, 0, 0), when);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ADDRESS, 1, 0), l->missed[i] & ~VT_OPEN_ADDRESS};
-        if (l->missed[i] & VT_OPEN_ADDRESS) vt_put_record(l, words, 2, when);
+        if (l->missed[i] & VT_OPEN_ADDRESS) put(l, words, 2, when);
         else put_word(l, l->missed[i], when);
     }
     l->nmissed = 0;
@@ -33,7 +40,6 @@ static void follow(struct vt_location *l, uint64_t now)
     uint32_t off = atomic_load(&vt_process.off);
     uint64_t when = atomic_load(&vt_process.switched);
     if (off == l->off) return;
-    if (when < l->last) when = l->last;
     if (when > now) when = now;
     if (off) put_off(l, when);
     else put_on(l, when);
@@ -81,14 +87,13 @@ static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload
     }
 }
 
-int vt_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     int record = 0;
     follow(l, now);
-    if (!l->off) return 1;
-    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
+    for (unsigned i = 0; l->off && i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
         record |= !pass_by(l, (uint32_t)words[i], words + i + 1);
-    return record;
+    if (record || !l->off) put(l, words, n, now);
 }
 
 void vt_switch(int on)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from support.build import Builder
 from support.check import check
-from support.mpis import Mpi
+from support.mpis import NAMES, Mpi, find
 from support.readback import Event, Trace, short
 from support.run import unify
 
@@ -91,3 +92,24 @@ def test_wrong_group(mpi: Mpi, tmp_path: Path) -> None:
     unify(tmp_path, "mpi_groups")
     calls = check(tmp_path / "mpi_groups.trace", complete=False).calls()
     assert {name for name in calls if name.startswith("MPI_")} == {"MPI_Send", "MPI_Recv", "MPI_Bcast"}
+
+
+def test_other_threads_follow(build: Builder, tmp_path: Path) -> None:
+    """Wherever another thread is when recording goes off or on: its stack stays right, and nothing is lost."""
+    mpi = find(NAMES[0], build)
+    mpi.run(mpi.build("mpi_switching.c", flags=("-O1", "-pthread")), tmp_path, ranks=1, env={"VT_MAX_FLUSHES": "0"})
+    done = unify(tmp_path, "mpi_switching")
+    assert "warning" not in done.stderr
+    trace = check(tmp_path / "mpi_switching.trace")
+    outside = {(None, "work"), ("work", "outer"), ("outer", "middle")}
+    assert set(trace.edges(1)) == outside | {("middle", "middle"), ("middle", "inner")}
+    modes = [e.attrs["measurement_mode"] for e in trace.of(0) if e.kind == "MeasurementOnOff"]
+    assert modes == ["OFF", "ON"] * 50
+    followed = [e.attrs["measurement_mode"] for e in trace.of(1) if e.kind == "MeasurementOnOff"]
+    assert followed == ["OFF", "ON"] * (len(followed) // 2)
+    assert 20 < len(followed) <= 100
+    off = False
+    for event in trace.of(1):
+        if event.kind == "MeasurementOnOff":
+            off = event.attrs["measurement_mode"] == "OFF"
+        assert not off or event.kind in ("MeasurementOnOff", "Leave"), event
