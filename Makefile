@@ -48,10 +48,14 @@ fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 bench: setup ## Measure what recording and unifying cost
 	$(BIN)/python bench/run.py
 
+# Templates are no C before their holes are filled; of programs in tests/programs the line numbers are tested.
+C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.c)
+
 lint: setup ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist

@@ -17,17 +17,17 @@
 #endif
 #define FIRST_SEGMENT (4u << 20)
 #define NEXT_SEGMENTS 4u /* times the first: ext4 fills 16 MiB twice as fast per page as 4 MiB */
-#define ON_TMPFS 4u      /* divides the sizes: tmpfs takes the pages at once, and they count against the job */
+#define ON_TMPFS 4u /* divides the sizes: tmpfs takes the pages at once, and they count against the job */
 #define MAX_SEGMENTS 65536u
 
 static char *segments[MAX_SEGMENTS];
 static uint8_t in_memory[MAX_SEGMENTS]; /* 1: not in the file */
 static _Atomic uint32_t segment_count;
 static uint32_t first_bytes = FIRST_SEGMENT;
-static _Atomic int has_file;          /* segments are to lie in the file */
-static _Atomic int has_memory;        /* some do not */
+static _Atomic int has_file; /* segments are to lie in the file */
+static _Atomic int has_memory; /* some do not */
 static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
-static _Atomic uint64_t fresh;       /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
+static _Atomic uint64_t fresh; /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
 
 #define FRESH_SHIFT 48
 
@@ -75,7 +75,8 @@ static long map_from_file(char *at, uint32_t number)
         r = VT_SYS6(mmap, at, segment_bytes(number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                     segment_offset(number));
     if (r < 0 && r > -4096) /* ext4 keeps what it got before the disk was full, and the program needs it */
-        VT_SYS4(fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment_offset(number), segment_bytes(number));
+        VT_SYS4(fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment_offset(number),
+                segment_bytes(number));
     VT_SYS1(close, fd);
     return r < 0 && r > -4096 ? r : 0;
 }
@@ -94,7 +95,8 @@ static int grow(void)
     long r = atomic_load(&has_file) ? map_from_file(at, number) : -ENOSPC;
     if (r < 0 && atomic_load(&has_file))
         vt_warn("the buffer %s cannot grow (%s): recording goes on in memory, which is lost if the program is killed; "
-                "VT_PFORM_LDIR names another directory", vt_process.head.buffer, vt_reason(r));
+                "VT_PFORM_LDIR names another directory",
+                vt_process.head.buffer, vt_reason(r));
     if (r < 0) {
         r = VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (r < 0 && r > -4096) return 0;
@@ -234,8 +236,10 @@ int vt_buffer_open(void)
     atomic_store(&has_file, r >= 0);
     atomic_store(&has_memory, 0);
     if (r < 0)
-        vt_warn("the buffer %s cannot be created (%s): recording goes on in memory, which is lost if the program is killed; "
-                "VT_PFORM_LDIR names another directory", vt_process.head.buffer, vt_reason(r));
+        vt_warn(
+            "the buffer %s cannot be created (%s): recording goes on in memory, which is lost if the program is killed; "
+            "VT_PFORM_LDIR names another directory",
+            vt_process.head.buffer, vt_reason(r));
     if (!grow()) {
         vt_buffer_close(0);
         return 0;

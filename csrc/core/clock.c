@@ -84,7 +84,8 @@ struct vt_clock_pair vt_clock_recent(void)
     struct vt_clock_pair p;
     uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), due = atomic_load_explicit(&next, memory_order_relaxed);
     uint64_t age = now - vt_process.head.pair.mono;
-    int fresh = now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE));
+    int fresh =
+        now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE));
     if (!fresh && read_recent(&p)) return p;
     p = vt_clock_measure();
     uint32_t version = atomic_load(&recent.version);

@@ -12,7 +12,9 @@
 #define OUT_BYTES (WORDS_MOST * 10 + 64) /* the longest LEB128; zstd's bound is less */
 #define LEVEL 1
 
+/* clang-format off */
 struct zstd_parameters { unsigned window, chain, hash, search, match, target; int strategy; };
+/* clang-format on */
 
 static struct {
     size_t (*compress)(void *context, void *out, size_t room, const void *in, size_t n, int level);
@@ -42,8 +44,8 @@ __attribute__((constructor)) static void open_zstd(void)
     *(void **)&init = find(lib, "ZSTD_initStaticCCtx");
     *(void **)&zstd.compress = find(lib, "ZSTD_compressCCtx");
     *(void **)&zstd.is_error = find(lib, "ZSTD_isError");
-    size_t bytes = parameters && estimate && init && zstd.compress && zstd.is_error
-                       ? estimate(parameters(LEVEL, RAW_MOST, 0)) : 0;
+    size_t bytes =
+        parameters && estimate && init && zstd.compress && zstd.is_error ? estimate(parameters(LEVEL, RAW_MOST, 0)) : 0;
     if (bytes && zstd.is_error(bytes)) bytes = 0;
     for (int i = 0; i < CONTEXTS; i++) {
         struct vt_codec_context *x = vt_pages(sizeof *x + bytes + 64);
@@ -120,7 +122,8 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
     if (!x || !vt_process.set.compression) return e;
     if (x->zstd) {
         if (events) transpose(x->planes, words, raw_bytes / 8);
-        size_t n = zstd.compress(x->zstd, x->out, sizeof x->out, events ? x->planes : (const void *)words, raw_bytes, LEVEL);
+        size_t n =
+            zstd.compress(x->zstd, x->out, sizeof x->out, events ? x->planes : (const void *)words, raw_bytes, LEVEL);
         if (!zstd.is_error(n)) return (struct vt_encoded){events ? VT_ZSTD_PLANES : VT_ZSTD, x->out, (uint32_t)n};
     }
     if (events) return (struct vt_encoded){VT_VARINT, x->out, varint(x->out, words, raw_bytes / 8)};

@@ -117,10 +117,12 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
 {
     uint32_t raw = c->used;
     struct vt_encoded e = vt_encode(x, c, raw);
+    /* clang-format off */
     struct vt_block b = {.magic = VT_BLOCK_MAGIC, .version = VT_FORMAT_VERSION, .codec = e.codec, .content = c->content,
                          .raw_bytes = raw, .stored_bytes = e.bytes, .location = c->location, .sequence = c->sequence,
                          .thread = c->thread, .records = c->records, .classes = c->classes, .depth = c->depth,
                          .nopen = c->nopen, .ticks = c->ticks, .end_ticks = c->end_ticks, .lost = c->lost, .pair = c->pair};
+    /* clang-format on */
     memcpy(b.open, c->open, c->nopen * sizeof *c->open);
     b.checksum = vt_checksum(vt_checksum(0, &b, sizeof b), e.data, e.bytes);
     struct iovec parts[2] = {{&b, sizeof b}, {(void *)(uintptr_t)e.data, e.bytes}};
@@ -201,8 +203,10 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
     if (!*first) *last = NULL;
     if (r >= 0) return r;
     l->unwritten |= 1u << content;
-    vt_warn("%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
-            "directory", l->scratch.path, vt_reason(r), vt_buffer_in_file() ? "stays in the buffer" : "may be lost");
+    vt_warn(
+        "%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
+        "directory",
+        l->scratch.path, vt_reason(r), vt_buffer_in_file() ? "stays in the buffer" : "may be lost");
     return r;
 }
 

@@ -30,8 +30,8 @@
 #define VT_ID_MAX 0x1fffffu
 #define VT_WHAT(kind, words, id) ((uint32_t)(kind) << 24 | (uint32_t)(words) << 21 | (uint32_t)(id))
 #define VT_KIND(what) ((what) >> 24 & 0x7f)
-#define VT_WORDS(what) ((what)&VT_FUNCTION ? 0u : (what) >> 21 & 7)
-#define VT_ID(what) ((what)&VT_ID_MAX)
+#define VT_WORDS(what) ((what) & VT_FUNCTION ? 0u : (what) >> 21 & 7)
+#define VT_ID(what) ((what) & VT_ID_MAX)
 
 /* Classes of records in a block: the unifier skips blocks that hold nothing of what it looks for. */
 #define VT_CLASS_FUNCTION 0x1u   /* function events */
@@ -53,74 +53,74 @@
 /* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
    (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
    with OTF2's numbers of collective operations, root 0xffffffff where there is none.                     */
-#define VT_KINDS(X)                                                                                                   \
-    X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */              \
-    X(ENTER, 2, 0, REGION)              /* id region */                                                               \
-    X(LEAVE, 3, 0, REGION)              /* id region */                                                               \
-    X(ENTER_ADDRESS, 4, 1, ADDRESS)     /* w0 address of a function that has no place in the code space */            \
-    X(LEAVE_ADDRESS, 5, 1, ADDRESS)     /* w0 address */                                                              \
-    X(LOST, 6, 1, CONTROL)              /* id reason (VT_LOST_*), w0 events lost since the location's last LOST */    \
-    X(OFF, 7, 0, CONTROL)               /* recording was switched off */                                              \
-    X(ON, 8, 0, CONTROL)                /* recording was switched on */                                               \
-    X(FLUSH, 9, 1, CONTROL)             /* a flush begins at the record's time, w0 its ticks */                       \
-    X(LIMIT, 10, 0, CONTROL)            /* the location stops recording here (VT_MAX_FLUSHES) */                      \
-    X(THREAD, 11, 1, THREAD)            /* the location goes over to thread w0 (kernel id); open regions end */       \
-    X(SEND, 16, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; before the call */                         \
-    X(RECV, 17, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; after the call */                          \
-    X(ISEND, 18, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                              \
-    X(ISEND_COMPLETE, 19, 1, MESSAGE)   /* w0 request */                                                              \
-    X(IRECV_REQUEST, 20, 1, MESSAGE)    /* w0 request */                                                              \
-    X(IRECV, 21, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                              \
-    X(REQUEST_TEST, 22, 1, MESSAGE)     /* w0 request: tested, not complete */                                        \
-    X(REQUEST_CANCELLED, 23, 1, MESSAGE) /* w0 request */                                                             \
-    X(COLL_BEGIN, 24, 0, COLLECTIVE)                                                                                  \
-    X(COLL_END, 25, 3, COLLECTIVE)      /* id comm, w0 OP_ROOT, w1 bytes sent, w2 bytes received */                   \
-    X(COLL_REQUEST, 26, 1, COLLECTIVE)  /* w0 request of a non-blocking collective */                                 \
-    X(COLL_COMPLETE, 27, 4, COLLECTIVE) /* id comm, w0 OP_ROOT, w1 sent, w2 received, w3 request */                   \
-    X(COMM_CREATE, 28, 0, COLLECTIVE)   /* id comm */                                                                 \
-    X(COMM_DESTROY, 29, 0, COLLECTIVE)  /* id comm */                                                                 \
-    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */                       \
-    X(ATTRIBUTE, 41, 1, ATTRIBUTE)      /* id attribute, w0 value in the type of its definition; of the next event */ \
-    X(RMA_WIN_CREATE, 48, 0, RMA)       /* id window */                                                               \
-    X(RMA_WIN_DESTROY, 49, 0, RMA)      /* id window */                                                               \
-    X(RMA_COLL_BEGIN, 50, 0, RMA)                                                                                     \
-    X(RMA_COLL_END, 51, 4, RMA)         /* id window, w0 OP_ROOT, w1 OTF2_RmaSyncLevel, w2 bytes sent, w3 received */ \
-    X(RMA_GROUP_SYNC, 52, 2, RMA)       /* id window, w0 OTF2_RmaSyncLevel, w1 group */                               \
-    X(RMA_REQUEST_LOCK, 53, 2, RMA)     /* id window, w0 peer | OTF2_LockType << 32, w1 lock id; peer in the window's */ \
-    X(RMA_ACQUIRE_LOCK, 54, 2, RMA)     /* the same          communicator, 0xffffffff: all */                         \
-    X(RMA_TRY_LOCK, 55, 2, RMA)         /* the same */                                                                \
-    X(RMA_RELEASE_LOCK, 56, 2, RMA)     /* id window, w0 peer, w1 lock id */                                          \
-    X(RMA_SYNC, 57, 1, RMA)             /* id window, w0 peer | OTF2_RmaSyncType << 32 */                             \
-    X(RMA_PUT, 59, 3, RMA)              /* id window, w0 peer, w1 bytes, w2 matching id */                            \
-    X(RMA_GET, 60, 3, RMA)              /* the same */                                                                \
-    X(RMA_ATOMIC, 61, 4, RMA)           /* id window, w0 peer | OTF2_RmaAtomicType << 32, w1 sent, w2 received, */    \
-                                        /* w3 matching id */                                                          \
-    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA) /* id window, w0 matching id */                                              \
-    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA) /* the same */                                                           \
-    X(RMA_TEST, 64, 1, RMA)             /* the same */                                                                \
-    X(RMA_COMPLETE_REMOTE, 65, 1, RMA)  /* the same */                                                                \
-    X(IO_CREATE, 72, 2, IO)             /* id handle, w0 OTF2_IoAccessMode | OTF2_IoCreationFlag << 32, w1 status flags */ \
-    X(IO_DESTROY, 73, 0, IO)            /* id handle */                                                               \
-    X(IO_DUPLICATE, 74, 1, IO)          /* id old handle, w0 new handle | status flags << 32 */                       \
-    X(IO_SEEK, 75, 3, IO)               /* id handle, w0 offset asked for, w1 OTF2_IoSeekOption, w2 offset reached */ \
-    X(IO_STATUS, 76, 1, IO)             /* id handle, w0 new status flags */                                          \
-    X(IO_DELETE, 77, 1, IO)             /* id file, w0 enum vt_io_paradigm */                                         \
-    X(IO_BEGIN, 78, 3, IO)              /* id handle, w0 OTF2_IoOperationMode | OTF2_IoOperationFlag << 32, */        \
-                                        /* w1 bytes asked for or VT_IO_UNKNOWN, w2 matching id */                     \
-    X(IO_ISSUED, 79, 1, IO)             /* id handle, w0 matching id */                                               \
-    X(IO_TEST, 80, 1, IO)               /* the same */                                                                \
-    X(IO_COMPLETE, 81, 2, IO)           /* id handle, w0 bytes done or VT_IO_UNKNOWN, w1 matching id */               \
-    X(IO_CANCELLED, 82, 1, IO)          /* id handle, w0 matching id */                                               \
-    X(IO_ACQUIRE_LOCK, 83, 1, IO)       /* id handle, w0 OTF2_LockType */                                             \
-    X(IO_RELEASE_LOCK, 84, 1, IO)       /* the same */                                                                \
-    X(IO_TRY_LOCK, 85, 1, IO)           /* the same */                                                                \
-    X(ENTER_ALLOC, 88, 1, HEAP)         /* id region, w0 bytes asked for */                                           \
-    X(LEAVE_ALLOC, 89, 3, HEAP)         /* id region, w0 address or 0, w1 bytes and w2 blocks in use: this thread's */ \
-                                        /* sums of what it allocated less what it freed, signed */                    \
-    X(ENTER_FREE, 90, 4, HEAP)          /* id region, w0 address, w1 bytes freed, w2 and w3 the sums without them */  \
-    X(ENTER_REALLOC, 91, 3, HEAP)       /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */ \
-                                        /* is LEAVE_ALLOC */                                                          \
-    X(HEAP, 92, 2, MEMORY)              /* w0 and w1 the sums, changed by calls that are not recorded */
+#define VT_KINDS(X)                                                                                                    \
+    X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */               \
+    X(ENTER, 2, 0, REGION)              /* id region */                                                                \
+    X(LEAVE, 3, 0, REGION)              /* id region */                                                                \
+    X(ENTER_ADDRESS, 4, 1, ADDRESS)     /* w0 address of a function that has no place in the code space */             \
+    X(LEAVE_ADDRESS, 5, 1, ADDRESS)     /* w0 address */                                                               \
+    X(LOST, 6, 1, CONTROL)              /* id reason (VT_LOST_*), w0 events lost since the location's last LOST */     \
+    X(OFF, 7, 0, CONTROL)               /* recording was switched off */                                               \
+    X(ON, 8, 0, CONTROL)                /* recording was switched on */                                                \
+    X(FLUSH, 9, 1, CONTROL)             /* a flush begins at the record's time, w0 its ticks */                        \
+    X(LIMIT, 10, 0, CONTROL)            /* the location stops recording here (VT_MAX_FLUSHES) */                       \
+    X(THREAD, 11, 1, THREAD)            /* the location goes over to thread w0 (kernel id); open regions end */        \
+    X(SEND, 16, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; before the call */                          \
+    X(RECV, 17, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; after the call */                           \
+    X(ISEND, 18, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                               \
+    X(ISEND_COMPLETE, 19, 1, MESSAGE)   /* w0 request */                                                               \
+    X(IRECV_REQUEST, 20, 1, MESSAGE)    /* w0 request */                                                               \
+    X(IRECV, 21, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                               \
+    X(REQUEST_TEST, 22, 1, MESSAGE)     /* w0 request: tested, not complete */                                         \
+    X(REQUEST_CANCELLED, 23, 1, MESSAGE) /* w0 request */                                                              \
+    X(COLL_BEGIN, 24, 0, COLLECTIVE)                                                                                   \
+    X(COLL_END, 25, 3, COLLECTIVE)      /* id comm, w0 OP_ROOT, w1 bytes sent, w2 bytes received */                    \
+    X(COLL_REQUEST, 26, 1, COLLECTIVE)  /* w0 request of a non-blocking collective */                                  \
+    X(COLL_COMPLETE, 27, 4, COLLECTIVE) /* id comm, w0 OP_ROOT, w1 sent, w2 received, w3 request */                    \
+    X(COMM_CREATE, 28, 0, COLLECTIVE)   /* id comm */                                                                  \
+    X(COMM_DESTROY, 29, 0, COLLECTIVE)  /* id comm */                                                                  \
+    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */                        \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE)      /* id attribute, w0 value in the type of its definition; of the next event */  \
+    X(RMA_WIN_CREATE, 48, 0, RMA)       /* id window */                                                                \
+    X(RMA_WIN_DESTROY, 49, 0, RMA)      /* id window */                                                                \
+    X(RMA_COLL_BEGIN, 50, 0, RMA)                                                                                      \
+    X(RMA_COLL_END, 51, 4, RMA)         /* id window, w0 OP_ROOT, w1 OTF2_RmaSyncLevel, w2 bytes sent, w3 received */  \
+    X(RMA_GROUP_SYNC, 52, 2, RMA)       /* id window, w0 OTF2_RmaSyncLevel, w1 group */                                \
+    X(RMA_REQUEST_LOCK, 53, 2, RMA) /* id window, w0 peer | OTF2_LockType << 32, w1 lock id; peer in the window's */   \
+    X(RMA_ACQUIRE_LOCK, 54, 2, RMA) /* the same          communicator, 0xffffffff: all */                              \
+    X(RMA_TRY_LOCK, 55, 2, RMA) /* the same */                                                                         \
+    X(RMA_RELEASE_LOCK, 56, 2, RMA) /* id window, w0 peer, w1 lock id */                                               \
+    X(RMA_SYNC, 57, 1, RMA) /* id window, w0 peer | OTF2_RmaSyncType << 32 */                                          \
+    X(RMA_PUT, 59, 3, RMA) /* id window, w0 peer, w1 bytes, w2 matching id */                                          \
+    X(RMA_GET, 60, 3, RMA) /* the same */                                                                              \
+    X(RMA_ATOMIC, 61, 4, RMA) /* id window, w0 peer | OTF2_RmaAtomicType << 32, w1 sent, w2 received, */               \
+    /* w3 matching id */                                                                                               \
+    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA) /* id window, w0 matching id */                                               \
+    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA) /* the same */                                                            \
+    X(RMA_TEST, 64, 1, RMA) /* the same */                                                                             \
+    X(RMA_COMPLETE_REMOTE, 65, 1, RMA) /* the same */                                                                  \
+    X(IO_CREATE, 72, 2, IO) /* id handle, w0 OTF2_IoAccessMode | OTF2_IoCreationFlag << 32, w1 status flags */         \
+    X(IO_DESTROY, 73, 0, IO) /* id handle */                                                                           \
+    X(IO_DUPLICATE, 74, 1, IO) /* id old handle, w0 new handle | status flags << 32 */                                 \
+    X(IO_SEEK, 75, 3, IO) /* id handle, w0 offset asked for, w1 OTF2_IoSeekOption, w2 offset reached */                \
+    X(IO_STATUS, 76, 1, IO) /* id handle, w0 new status flags */                                                       \
+    X(IO_DELETE, 77, 1, IO) /* id file, w0 enum vt_io_paradigm */                                                      \
+    X(IO_BEGIN, 78, 3, IO) /* id handle, w0 OTF2_IoOperationMode | OTF2_IoOperationFlag << 32, */                      \
+    /* w1 bytes asked for or VT_IO_UNKNOWN, w2 matching id */                                                          \
+    X(IO_ISSUED, 79, 1, IO) /* id handle, w0 matching id */                                                            \
+    X(IO_TEST, 80, 1, IO) /* the same */                                                                               \
+    X(IO_COMPLETE, 81, 2, IO) /* id handle, w0 bytes done or VT_IO_UNKNOWN, w1 matching id */                          \
+    X(IO_CANCELLED, 82, 1, IO) /* id handle, w0 matching id */                                                         \
+    X(IO_ACQUIRE_LOCK, 83, 1, IO) /* id handle, w0 OTF2_LockType */                                                    \
+    X(IO_RELEASE_LOCK, 84, 1, IO) /* the same */                                                                       \
+    X(IO_TRY_LOCK, 85, 1, IO) /* the same */                                                                           \
+    X(ENTER_ALLOC, 88, 1, HEAP) /* id region, w0 bytes asked for */                                                    \
+    X(LEAVE_ALLOC, 89, 3, HEAP) /* id region, w0 address or 0, w1 bytes and w2 blocks in use: this thread's */         \
+    /* sums of what it allocated less what it freed, signed */                                                         \
+    X(ENTER_FREE, 90, 4, HEAP) /* id region, w0 address, w1 bytes freed, w2 and w3 the sums without them */            \
+    X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
+    /* is LEAVE_ALLOC */                                                                                               \
+    X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */
 
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,
@@ -137,36 +137,36 @@ enum vt_io_paradigm { VT_IO_POSIX = 1, VT_IO_ISOC = 2, VT_IO_MPI = 3 };
 enum vt_lost {
     VT_LOST_SIGNAL = 1, /* a signal handler came while its thread was recording */
     VT_LOST_MEMORY = 2, /* no chunk could be had: disk full, file size limit */
-    VT_LOST_WRITE = 3,  /* the events file could not be written */
-    VT_LOST_LIMIT = 4,  /* VT_MAX_FLUSHES reached */
+    VT_LOST_WRITE = 3, /* the events file could not be written */
+    VT_LOST_LIMIT = 4, /* VT_MAX_FLUSHES reached */
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
    Ids are per process. A forked child's ids that it does not define itself are its parent's.
    An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds.          */
 enum vt_definition {
-    VT_D_PROPERTY = 1,     /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X" ... */
-    VT_D_REGION = 2,       /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
-    VT_D_MODULE = 3,       /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
-    VT_D_MODULE_END = 4,   /* slot, ticks: unloaded */
-    VT_D_COMM = 5,         /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,
+    VT_D_PROPERTY = 1, /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X" ... */
+    VT_D_REGION = 2, /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
+    VT_D_MODULE = 3, /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
+    VT_D_MODULE_END = 4, /* slot, ticks: unloaded */
+    VT_D_COMM = 5, /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,
                               size of the remote group or 0 */
     VT_D_COMM_MEMBERS = 6, /* id, side (0 local, 1 remote), first index, world id, ranks in that world (bin of u32), or
                               0xffffffff for a member of another world; of equal hashes only once, of a DUP never */
-    VT_D_COMM_NAME = 7,    /* id, name */
-    VT_D_LOCATION = 8,     /* number, kernel thread id, name or nil, ticks of its first event */
-    VT_D_METRIC = 9,       /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point), per process (bool) */
-    VT_D_CLOCK = 10,       /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
-    VT_D_SUMMARY = 11,     /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
+    VT_D_COMM_NAME = 7, /* id, name */
+    VT_D_LOCATION = 8, /* number, kernel thread id, name or nil, ticks of its first event */
+    VT_D_METRIC = 9, /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point), per process (bool) */
+    VT_D_CLOCK = 10, /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
+    VT_D_SUMMARY = 11, /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
                               record, reached limit (bool) */
-    VT_D_ATTRIBUTE = 12,   /* id, name, description, OTF2_Type */
-    VT_D_IO_FILE = 13,     /* id, absolute path; a file of this host, or a socket's or pipe's name */
-    VT_D_IO_HANDLE = 14,   /* id, name, file id or nil, enum vt_io_paradigm, OTF2_IoHandleFlag bits, comm id or nil,
+    VT_D_ATTRIBUTE = 12, /* id, name, description, OTF2_Type */
+    VT_D_IO_FILE = 13, /* id, absolute path; a file of this host, or a socket's or pipe's name */
+    VT_D_IO_HANDLE = 14, /* id, name, file id or nil, enum vt_io_paradigm, OTF2_IoHandleFlag bits, comm id or nil,
                               parent handle id or nil, access mode or nil, status flags or nil: the last two of a handle
                               that was open before recording began (flag PRE_CREATED) */
-    VT_D_RMA_WIN = 15,     /* id, comm id, count: number of earlier windows of that communicator */
+    VT_D_RMA_WIN = 15, /* id, comm id, count: number of earlier windows of that communicator */
     VT_D_RMA_WIN_NAME = 16, /* id, name */
-    VT_D_GROUP = 17,       /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
+    VT_D_GROUP = 17, /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
 };
 
 /* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
@@ -176,10 +176,12 @@ enum vt_definition {
    know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
    two sides, with equal tags, belong together in the order of these times.                                            */
 enum vt_comm_kind {
+    /* clang-format off */
     VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
     VT_COMM_CREATE_GROUP = 6, VT_COMM_CART = 7, VT_COMM_CART_SUB = 8, VT_COMM_GRAPH = 9,
     VT_COMM_INTER_CREATE = 10, VT_COMM_INTER_MERGE = 11, VT_COMM_OTHER = 12,
     VT_COMM_FROM_GROUP = 13, VT_COMM_SPAWN = 14, VT_COMM_CONNECT = 15,
+    /* clang-format on */
 };
 
 /* ---- Clock ---- */
@@ -196,23 +198,23 @@ struct vt_file {
     char magic[8];
     uint16_t version;
     uint8_t content; /* enum vt_content */
-    uint8_t clock;   /* enum vt_clock_kind */
+    uint8_t clock; /* enum vt_clock_kind */
     uint32_t head_bytes; /* VT_FILE_HEAD */
-    uint64_t checksum;   /* vt_checksum over this head with 0 here; 0 in a buffer file: not checked */
-    uint8_t run[16];     /* the same for all processes of a run */
-    uint64_t world;      /* the same for all processes of an MPI_COMM_WORLD, 0 without one */
+    uint64_t checksum; /* vt_checksum over this head with 0 here; 0 in a buffer file: not checked */
+    uint8_t run[16]; /* the same for all processes of a run */
+    uint64_t world; /* the same for all processes of an MPI_COMM_WORLD, 0 without one */
     uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
-    uint32_t location, pid;    /* location: whose events or definitions; 0 in a buffer file */
-    uint64_t start;            /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
+    uint32_t location, pid; /* location: whose events or definitions; 0 in a buffer file */
+    uint64_t start; /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
     uint32_t parent_pid, forked; /* forked: 1 where the parent's definitions hold for this process too */
-    uint64_t parent_start;       /* 0: no traced parent */
-    uint64_t ticks_per_second;   /* nominal, 0 unknown; the clock pairs are what counts */
-    struct vt_clock_pair pair;   /* at the start */
-    char tool[32];               /* "vtrace 0.1.0" */
+    uint64_t parent_start; /* 0: no traced parent */
+    uint64_t ticks_per_second; /* nominal, 0 unknown; the clock pairs are what counts */
+    struct vt_clock_pair pair; /* at the start */
+    char tool[32]; /* "vtrace 0.1.0" */
     char host[64];
-    char prefix[256];            /* of the file names, without directory */
-    char directory[512];         /* VT_PFORM_GDIR, absolute */
-    char buffer[768];            /* path of the buffer file, empty when there is none */
+    char prefix[256]; /* of the file names, without directory */
+    char directory[512]; /* VT_PFORM_GDIR, absolute */
+    char buffer[768]; /* path of the buffer file, empty when there is none */
 };
 
 /* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file ---- */
@@ -223,26 +225,26 @@ enum vt_chunk_state { VT_CHUNK_FREE = 0, VT_CHUNK_FILLING = 1, VT_CHUNK_FULL = 2
 
 struct vt_chunk {
     uint32_t location, sequence; /* sequence counts per location and content */
-    uint32_t thread;             /* kernel id of the thread that began it */
-    uint32_t records;            /* of a full chunk; of definitions always */
-    uint64_t ticks;              /* absolute time that the first delta counts from */
-    struct vt_clock_pair pair;   /* newest known when the chunk was taken */
-    uint64_t lost;               /* events this location had lost before */
-    uint32_t depth, nopen;       /* open regions at the begin: all, and how many stand in open[] */
+    uint32_t thread; /* kernel id of the thread that began it */
+    uint32_t records; /* of a full chunk; of definitions always */
+    uint64_t ticks; /* absolute time that the first delta counts from */
+    struct vt_clock_pair pair; /* newest known when the chunk was taken */
+    uint64_t lost; /* events this location had lost before */
+    uint32_t depth, nopen; /* open regions at the begin: all, and how many stand in open[] */
     uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
-    uint32_t classes;            /* of a full chunk */
-    uint64_t end_ticks;          /* of a full chunk: time of its last record */
-    uint32_t next, used;         /* list link, bytes of records; of no meaning in a file */
-    uint64_t open[VT_OPEN_MAX];  /* outermost first */
+    uint32_t classes; /* of a full chunk */
+    uint64_t end_ticks; /* of a full chunk: time of its last record */
+    uint32_t next, used; /* list link, bytes of records; of no meaning in a file */
+    uint64_t open[VT_OPEN_MAX]; /* outermost first */
 };
 
 /* ---- Block: one chunk in a def or events file ---- */
 enum vt_codec {
-    VT_RAW = 0,        /* as in the chunk */
-    VT_ZSTD = 1,       /* zstd frame of the bytes (definitions) */
+    VT_RAW = 0, /* as in the chunk */
+    VT_ZSTD = 1, /* zstd frame of the bytes (definitions) */
     VT_ZSTD_PLANES = 2, /* zstd frame of the words' bytes, transposed: all bytes 0, then all bytes 1, ... */
-    VT_VARINT = 3,     /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
+    VT_VARINT = 3, /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
 };
 
 struct vt_block {
@@ -250,7 +252,7 @@ struct vt_block {
     uint16_t version;
     uint8_t codec, content;
     uint32_t raw_bytes, stored_bytes; /* stored bytes follow this head */
-    uint64_t checksum;                /* vt_checksum over head (with 0 here) and stored bytes */
+    uint64_t checksum; /* vt_checksum over head (with 0 here) and stored bytes */
     uint32_t location, sequence, thread, records;
     uint32_t classes, depth;
     uint32_t nopen, unused;

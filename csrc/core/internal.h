@@ -34,32 +34,32 @@ struct vt_scratch {
 struct vt_location {
     /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
     uint8_t away[192];
-    uintptr_t busy;           /* the stack pointer of who is recording; keeps signal handlers out */
-    uint64_t *cursor;         /* where the next record goes */
-    uint64_t *limit;          /* end of the chunk; NULL sends the next event to the slow path */
-    uint64_t vforked;         /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
-    uint64_t last;            /* ticks of the newest record */
-    uintptr_t code_base[2];   /* the two modules seen last: address range and place in the code space */
+    uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
+    uint64_t *cursor; /* where the next record goes */
+    uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
+    uint64_t vforked; /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
+    uint64_t last; /* ticks of the newest record */
+    uintptr_t code_base[2]; /* the two modules seen last: address range and place in the code space */
     uint32_t code_size[2], code_slot[2];
 
     uint32_t number, thread;
-    _Atomic uint32_t lock;  /* kernel id of the thread that moves chunks of this location or defines; 0 free */
+    _Atomic uint32_t lock; /* kernel id of the thread that moves chunks of this location or defines; 0 free */
     _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
-    uint32_t in_use;        /* 0 in a forked child */
-    uint32_t stopped;       /* enum vt_lost: why it records no more */
-    uint64_t signals;       /* under the lock: the signal mask of before */
+    uint32_t in_use; /* 0 in a forked child */
+    uint32_t stopped; /* enum vt_lost: why it records no more */
+    uint64_t signals; /* under the lock: the signal mask of before */
 
-    struct vt_chunk *chunk, *full, *full_last;       /* events: being filled, filled */
-    struct vt_chunk *defs, *defs_full, *defs_last;   /* the same for definitions */
+    struct vt_chunk *chunk, *full, *full_last; /* events: being filled, filled */
+    struct vt_chunk *defs, *defs_full, *defs_last; /* the same for definitions */
     uint32_t sequence, defs_sequence, chunks, quota; /* chunks: of events in memory */
-    uint32_t flushes, files;                         /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
-    _Atomic uint64_t lost;                           /* events not recorded, all in all */
-    uint64_t lost_told;                              /* of these, standing in LOST records */
-    uint32_t lost_why, unwritten;                    /* unwritten: bits like files, a write failed, the buffer must stay */
+    uint32_t flushes, files; /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
+    _Atomic uint64_t lost; /* events not recorded, all in all */
+    uint64_t lost_told; /* of these, standing in LOST records */
+    uint32_t lost_why, unwritten; /* unwritten: bits like files, a write failed, the buffer must stay */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
 
-    uint64_t resumed;            /* ticks: when the last flush was over */
-    uint32_t off, nmissed;       /* recording is switched off; regions entered since then, and the outermost of them */
+    uint64_t resumed; /* ticks: when the last flush was over */
+    uint32_t off, nmissed; /* recording is switched off; regions entered since then, and the outermost of them */
     uint64_t missed[VT_MISSED];
 
     uint32_t depth, nopen;
@@ -81,17 +81,17 @@ struct vt_settings {
 struct vt_process {
     _Atomic int state;
     _Atomic uint32_t starter; /* id of the process that is being started */
-    _Atomic uint32_t naming;  /* lock: rank and run id change, or files are named after them; vt_scratch */
+    _Atomic uint32_t naming; /* lock: rank and run id change, or files are named after them; vt_scratch */
     struct vt_settings set;
-    struct vt_file head;      /* of this process's files */
-    struct vt_file *mapped;   /* the copy in the buffer file, NULL without one */
+    struct vt_file head; /* of this process's files */
+    struct vt_file *mapped; /* the copy in the buffer file, NULL without one */
     uint32_t pid, page_size;
     _Atomic uint32_t locations;
     _Atomic uint64_t ids[VT_IDS];
-    _Atomic uint64_t lost;    /* by threads that have no location */
-    int named;                /* it has its rank */
-    uint32_t name_rank;       /* the rank in its files' names; VT_NO_RANK also in a world that another process started */
-    _Atomic uint32_t off;     /* recording is switched off */
+    _Atomic uint64_t lost; /* by threads that have no location */
+    int named; /* it has its rank */
+    uint32_t name_rank; /* the rank in its files' names; VT_NO_RANK also in a world that another process started */
+    _Atomic uint32_t off; /* recording is switched off */
     _Atomic uint64_t switched; /* ticks: when that changed last */
 };
 
@@ -169,7 +169,9 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set);
 int vt_is_vfork_child(struct vt_location *l);
 
 /* codec.c */
+/* clang-format off */
 struct vt_encoded { uint8_t codec; const void *data; uint32_t bytes; };
+/* clang-format on */
 struct vt_codec_context;
 struct vt_codec_context *vt_codec_get(void); /* NULL: none free */
 void vt_codec_put(struct vt_codec_context *x);
@@ -187,7 +189,9 @@ void vt_file_disclaim(long fd);
 int vt_file_name_taken(void);
 
 /* text.c: strings without stdio */
-struct vt_text { char *at, *end; };
+struct vt_text {
+    char *at, *end;
+};
 struct vt_text vt_text_into(char *memory, size_t bytes);
 void vt_text_add(struct vt_text *t, const char *s);
 void vt_text_hex(struct vt_text *t, uint64_t v);

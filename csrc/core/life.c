@@ -16,15 +16,16 @@
 #define VT_VERSION "development"
 #endif
 #define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
-#define BUSY_WAIT 200    /* the same, that the end of the program waits for a thread to finish its record */
-#define INNER_KEYS 32    /* pthread keys below this need no memory (glibc) */
+#define BUSY_WAIT 200 /* the same, that the end of the program waits for a thread to finish its record */
+#define INNER_KEYS 32 /* pthread keys below this need no memory (glibc) */
 
 struct vt_process vt_process;
 struct vt_scratch vt_scratch;
 
 static uint64_t *alive; /* in a wiped page: id of the process that records; 0 tells a forked child */
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
-static _Thread_local uint32_t refused __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
+static _Thread_local uint32_t refused
+    __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
 static pthread_key_t thread_end;
 static int has_thread_end;
 static int started; /* once at least, in this process or a parent */
@@ -122,8 +123,9 @@ static int start(void)
     }
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
     if (!*vt_process.set.gdir) {
-        vt_warn("the current directory is gone or its path too long: nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
-                "name others");
+        vt_warn(
+            "the current directory is gone or its path too long: nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
+            "name others");
         return 0;
     }
     if (!vt_buffer_open()) {
@@ -226,8 +228,8 @@ int vt_attach(const struct vt_shim *shim)
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
         vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
-                "): its %s calls are not recorded; run it with the newer one", shim->version,
-                shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
+                "): its %s calls are not recorded; run it with the newer one",
+                shim->version, shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
@@ -415,10 +417,12 @@ static void say_what_was_written(int all)
     }
     vt_text_add(&t, vt_process.set.prefix);
     if (limited)
-        vt_say(1, "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
-                  "VT_BUFFER_SIZE keeps them", (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
-    if (lost)
-        vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
+        vt_say(
+            1,
+            "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
+            "VT_BUFFER_SIZE keeps them",
+            (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
+    if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
     if (!all && vt_process.head.buffer[0])
         vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,

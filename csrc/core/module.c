@@ -149,7 +149,8 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
     uintptr_t base = l->code_base[1];
     uint32_t size = VT_READ(l->code_size[1]), slot = l->code_slot[1];
     int hit = address - base < size;
-    if (address - l->code_base[0] < VT_READ(l->code_size[0])) return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
+    if (address - l->code_base[0] < VT_READ(l->code_size[0]))
+        return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
     if (!hit) {
         const struct module *m = known(address);
         if (!m) m = add(l, address);

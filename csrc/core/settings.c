@@ -35,7 +35,9 @@ static const struct setting {
 };
 #define SETTINGS (sizeof table / sizeof *table)
 
+/* clang-format off */
 static uint64_t *field(struct vt_settings *set, const struct setting *s) { return (uint64_t *)((char *)set + s->offset); }
+/* clang-format on */
 
 /* 0: not a number in digits, with K, M or G (1024-based) behind it where a size is meant. */
 static int parse_number(const char *text, int size, uint64_t *value)
@@ -47,8 +49,10 @@ static int parse_number(const char *text, int size, uint64_t *value)
         if (v > (UINT64_MAX - 9) / 10) return 0;
         v = v * 10 + (uint64_t)(*c - '0');
     }
+    /* clang-format off */
     int shift = !*c ? 0 : !size || c[1] ? -1 : *c == 'K' || *c == 'k' ? 10 : *c == 'M' || *c == 'm' ? 20 :
                 *c == 'G' || *c == 'g' ? 30 : -1;
+    /* clang-format on */
     if (shift < 0 || v > UINT64_MAX >> shift) return 0;
     *value = v << shift;
     return 1;
@@ -118,8 +122,10 @@ static void read_prefix(struct vt_settings *set)
     standard_prefix(set->prefix, sizeof set->prefix);
     if (!text || !*text) return;
     if (strchr(text, '/') || strlen(text) > PREFIX_MOST) {
+        /* clang-format off */
         vt_say(1, "VT_FILE_PREFIX=%.100s is not a file name of at most %d bytes without directory (that is VT_PFORM_GDIR): "
                   "%s is used", text, PREFIX_MOST, set->prefix);
+        /* clang-format on */
         return;
     }
     strcpy(set->prefix, text);
@@ -150,8 +156,7 @@ static void read_directory(const char *name, char *into, size_t bytes)
     }
     vt_text_add(&t, text);
     if (!VT_SYS4(faccessat, AT_FDCWD, into, W_OK | X_OK, 0) && strlen(into) < bytes - 1) return;
-    vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text,
-           *here ? here : "no other");
+    vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text, *here ? here : "no other");
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
 }

@@ -47,7 +47,8 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
 #define VT_SYS2(name, a, b) vt_sys(SYS_##name, (long)(a), (long)(b), 0, 0, 0, 0)
 #define VT_SYS3(name, a, b, c) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define VT_SYS4(name, a, b, c, d) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define VT_SYS6(name, a, b, c, d, e, f) vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define VT_SYS6(name, a, b, c, d, e, f)                                                                                \
+    vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* Between hold and release no signal handler of the thread runs, so that siglongjmp or cancellation leaves nothing half
    done. Signals that a fault of this thread raises come through: the program may have a handler that reports them.    */

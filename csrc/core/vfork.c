@@ -30,6 +30,7 @@ __attribute__((constructor)) static void find(void)
     if (next && next != (void *)vt_shim_vfork) *(void **)&vt_real_vfork = next;
 }
 
+/* clang-format off */
 #if defined(__x86_64__)
 __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, @function\n.type vt_vfork, @function\nvt_vfork:\nvfork:\n"
         "    movq vt_here@gottpoff(%rip), %rax\n"
@@ -83,3 +84,4 @@ int vt_is_vfork_child(struct vt_location *l)
     VT_SET(l->vforked, 0);
     return 0;
 }
+/* clang-format on */

@@ -89,18 +89,18 @@ static void issue(struct vt_io_batch *batch, uint32_t region, int r, const void 
     vt_io_finish(batch, region, error);
 }
 
-#define VT_IO_AIO(symbol, type, mode)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (struct type * block), (block))                                     \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (struct type *), (block))                                                         \
-        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
-        const int64_t offset = block->aio_offset;                                                                  \
-        begin(&batch, block, block->aio_fildes, VT_IO_##mode, block->aio_nbytes, &offset);                         \
-        vt_write(batch.words, batch.n);                                                                            \
-        batch.n = 0;                                                                                               \
-        const int r = VT_IO_NEXT(symbol, int, (struct type *))(block);                                             \
-        issue(&batch, region, r, block);                                                                           \
-        return r;                                                                                                  \
+#define VT_IO_AIO(symbol, type, mode)                                                                                  \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (struct type * block), (block))                                         \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (struct type *), (block))                                                             \
+        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                              \
+        const int64_t offset = block->aio_offset;                                                                      \
+        begin(&batch, block, block->aio_fildes, VT_IO_##mode, block->aio_nbytes, &offset);                             \
+        vt_write(batch.words, batch.n);                                                                                \
+        batch.n = 0;                                                                                                   \
+        const int r = VT_IO_NEXT(symbol, int, (struct type *))(block);                                                 \
+        issue(&batch, region, r, block);                                                                               \
+        return r;                                                                                                      \
     }
 
 VT_IO_AIO(aio_read, aiocb, READ)
@@ -108,44 +108,44 @@ VT_IO_AIO(aio_read64, aiocb64, READ)
 VT_IO_AIO(aio_write, aiocb, WRITE)
 VT_IO_AIO(aio_write64, aiocb64, WRITE)
 
-#define VT_IO_AIO_SYNC(symbol, type)                                                                               \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int operation, struct type *block), (operation, block))            \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (int, struct type *), (operation, block))                                         \
-        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
-        begin(&batch, block, block->aio_fildes, VT_IO_FLUSH, VT_IO_UNKNOWN, NULL);                                 \
-        vt_write(batch.words, batch.n);                                                                            \
-        batch.n = 0;                                                                                               \
-        const int r = VT_IO_NEXT(symbol, int, (int, struct type *))(operation, block);                             \
-        issue(&batch, region, r, block);                                                                           \
-        return r;                                                                                                  \
+#define VT_IO_AIO_SYNC(symbol, type)                                                                                   \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int operation, struct type *block), (operation, block))                \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (int, struct type *), (operation, block))                                             \
+        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                              \
+        begin(&batch, block, block->aio_fildes, VT_IO_FLUSH, VT_IO_UNKNOWN, NULL);                                     \
+        vt_write(batch.words, batch.n);                                                                                \
+        batch.n = 0;                                                                                                   \
+        const int r = VT_IO_NEXT(symbol, int, (int, struct type *))(operation, block);                                 \
+        issue(&batch, region, r, block);                                                                               \
+        return r;                                                                                                      \
     }
 
 VT_IO_AIO_SYNC(aio_fsync, aiocb)
 VT_IO_AIO_SYNC(aio_fsync64, aiocb64)
 
 /* A list. Where the call fails, some of it may be under way nevertheless: aio_return tells. */
-#define VT_IO_LISTIO(symbol, type)                                                                                 \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int wait, struct type *const *list, int n, struct sigevent *then), \
-                 (wait, list, n, then))                                                                            \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (int, struct type *const *, int, struct sigevent *), (wait, list, n, then))       \
-        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                          \
-        for (int i = 0; i < n; i++) {                                                                              \
-            if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP) continue;                                          \
-            const int64_t offset = list[i]->aio_offset;                                                            \
-            const enum vt_io_mode mode = list[i]->aio_lio_opcode == LIO_READ ? VT_IO_READ : VT_IO_WRITE;           \
-            begin(&batch, list[i], list[i]->aio_fildes, mode, list[i]->aio_nbytes, &offset);                       \
-        }                                                                                                          \
-        vt_write(batch.words, batch.n);                                                                            \
-        batch.n = 0;                                                                                               \
-        const int r = VT_IO_NEXT(symbol, int, (int, struct type *const *, int, struct sigevent *))(wait, list, n,  \
-                                                                                                    then);         \
-        const int error = r < 0 ? errno : 0;                                                                       \
-        for (int i = 0; i < n; i++)                                                                                \
-            if (list[i] && list[i]->aio_lio_opcode != LIO_NOP) progress(&batch, list[i], VT_K_IO_ISSUED);          \
-        vt_io_finish(&batch, region, error);                                                                       \
-        return r;                                                                                                  \
+#define VT_IO_LISTIO(symbol, type)                                                                                     \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int wait, struct type *const *list, int n, struct sigevent *then),     \
+                 (wait, list, n, then))                                                                                \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (int, struct type *const *, int, struct sigevent *), (wait, list, n, then))           \
+        struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};                                              \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP) continue;                                              \
+            const int64_t offset = list[i]->aio_offset;                                                                \
+            const enum vt_io_mode mode = list[i]->aio_lio_opcode == LIO_READ ? VT_IO_READ : VT_IO_WRITE;               \
+            begin(&batch, list[i], list[i]->aio_fildes, mode, list[i]->aio_nbytes, &offset);                           \
+        }                                                                                                              \
+        vt_write(batch.words, batch.n);                                                                                \
+        batch.n = 0;                                                                                                   \
+        const int r =                                                                                                  \
+            VT_IO_NEXT(symbol, int, (int, struct type *const *, int, struct sigevent *))(wait, list, n, then);         \
+        const int error = r < 0 ? errno : 0;                                                                           \
+        for (int i = 0; i < n; i++)                                                                                    \
+            if (list[i] && list[i]->aio_lio_opcode != LIO_NOP) progress(&batch, list[i], VT_K_IO_ISSUED);              \
+        vt_io_finish(&batch, region, error);                                                                           \
+        return r;                                                                                                      \
     }
 
 VT_IO_LISTIO(lio_listio, aiocb)
@@ -154,39 +154,39 @@ VT_IO_LISTIO(lio_listio64, aiocb64)
 /* ---- Asking, waiting, ending ---- */
 
 /* Returns what became of the operation, EINPROGRESS while it is under way. */
-#define VT_IO_AIO_ERROR(symbol, type)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block), (block))                       \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (const struct type *), (block))                                                   \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, (const struct type *))(block);                                       \
-        struct vt_io_batch batch = {0};                                                                            \
-        if (r == EINPROGRESS) progress(&batch, block, VT_K_IO_TEST);                                               \
-        vt_io_finish(&batch, region, r < 0 ? errno : 0);                                                           \
-        return r;                                                                                                  \
+#define VT_IO_AIO_ERROR(symbol, type)                                                                                  \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block), (block))                           \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (const struct type *), (block))                                                       \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, (const struct type *))(block);                                           \
+        struct vt_io_batch batch = {0};                                                                                \
+        if (r == EINPROGRESS) progress(&batch, block, VT_K_IO_TEST);                                                   \
+        vt_io_finish(&batch, region, r < 0 ? errno : 0);                                                               \
+        return r;                                                                                                      \
     }
 
 VT_IO_AIO_ERROR(aio_error, aiocb)
 VT_IO_AIO_ERROR(aio_error64, aiocb64)
 
-#define VT_IO_AIO_RETURN(symbol, type)                                                                             \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, (struct type * block), (block))                                 \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, ssize_t, (struct type *), (block))                                                     \
-        vt_enter(region);                                                                                          \
-        const ssize_t r = VT_IO_NEXT(symbol, ssize_t, (struct type *))(block);                                     \
-        struct vt_io_batch batch = {0};                                                                            \
-        const int error = r < 0 ? errno : 0;                                                                       \
-        if (error != EINPROGRESS) end(&batch, block, r < 0 ? 0 : (uint64_t)r, error == ECANCELED);                 \
-        vt_io_finish(&batch, region, error);                                                                       \
-        return r;                                                                                                  \
+#define VT_IO_AIO_RETURN(symbol, type)                                                                                 \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, (struct type * block), (block))                                     \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, ssize_t, (struct type *), (block))                                                         \
+        vt_enter(region);                                                                                              \
+        const ssize_t r = VT_IO_NEXT(symbol, ssize_t, (struct type *))(block);                                         \
+        struct vt_io_batch batch = {0};                                                                                \
+        const int error = r < 0 ? errno : 0;                                                                           \
+        if (error != EINPROGRESS) end(&batch, block, r < 0 ? 0 : (uint64_t)r, error == ECANCELED);                     \
+        vt_io_finish(&batch, region, error);                                                                           \
+        return r;                                                                                                      \
     }
 
 VT_IO_AIO_RETURN(aio_return, aiocb)
 VT_IO_AIO_RETURN(aio_return64, aiocb64)
 
-VT_IO_CALL(aio_suspend, aio_suspend, FILE_IO, int, (const struct aiocb *const *list, int n, const struct timespec *most),
-           (list, n, most), r < 0)
+VT_IO_CALL(aio_suspend, aio_suspend, FILE_IO, int,
+           (const struct aiocb *const *list, int n, const struct timespec *most), (list, n, most), r < 0)
 VT_IO_CALL(aio_suspend64, aio_suspend64, FILE_IO, int,
            (const struct aiocb64 *const *list, int n, const struct timespec *most), (list, n, most), r < 0)
 VT_IO_CALL(aio_cancel, aio_cancel, FILE_IO, int, (int fd, struct aiocb *block), (fd, block), r < 0)

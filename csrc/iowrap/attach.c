@@ -87,7 +87,8 @@ static void attach_once(void)
     if (atomic_compare_exchange_strong(&attacher, &who, me)) attach();
     for (int i = 0; i < WAIT && atomic_load(&state) < RECORD; i++) {
         who = atomic_load(&attacher);
-        if (VT_SYS3(tgkill, VT_SYS0(getpid), who, 0) == -ESRCH && atomic_compare_exchange_strong(&attacher, &who, me)) attach();
+        if (VT_SYS3(tgkill, VT_SYS0(getpid), who, 0) == -ESRCH && atomic_compare_exchange_strong(&attacher, &who, me))
+            attach();
         else vt_pause();
     }
     inside = 0;

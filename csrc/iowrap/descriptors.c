@@ -20,14 +20,14 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 
 /* A call that returns a descriptor. path: NULL where /proc knows better. The mode of open and openat is an argument like
    any other in the ABIs of 64-bit Linux, there or not.                                                                 */
-#define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                            \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                              \
-        leave_opened(region, r, directory, path, flags);                                                           \
-        return r;                                                                                                  \
+#define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                                \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
+        leave_opened(region, r, directory, path, flags);                                                               \
+        return r;                                                                                                      \
     }
 
 VT_IO_OPEN(open, open, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD, path, flags)
@@ -40,7 +40,8 @@ VT_IO_OPEN(__open64_2, open64, (const char *path, int flags), (path, flags), AT_
 VT_IO_OPEN(__openat_2, openat, (int at, const char *path, int flags), (at, path, flags), at, path, flags)
 VT_IO_OPEN(__openat64_2, openat64, (int at, const char *path, int flags), (at, path, flags), at, path, flags)
 VT_IO_OPEN(creat, creat, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC)
-VT_IO_OPEN(creat64, creat64, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC)
+VT_IO_OPEN(creat64, creat64, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path,
+           O_WRONLY | O_CREAT | O_TRUNC)
 VT_IO_ALIAS(__open, open)
 VT_IO_ALIAS(__open64, open64)
 
@@ -51,7 +52,8 @@ VT_IO_OPEN(mkostemp, mkostemp, (char *path, int flags), (path, flags), AT_FDCWD,
 VT_IO_OPEN(mkostemp64, mkostemp64, (char *path, int flags), (path, flags), AT_FDCWD, path, flags | NEW)
 VT_IO_OPEN(mkstemps, mkstemps, (char *path, int length), (path, length), AT_FDCWD, path, NEW)
 VT_IO_OPEN(mkstemps64, mkstemps64, (char *path, int length), (path, length), AT_FDCWD, path, NEW)
-VT_IO_OPEN(mkostemps, mkostemps, (char *path, int length, int flags), (path, length, flags), AT_FDCWD, path, flags | NEW)
+VT_IO_OPEN(mkostemps, mkostemps, (char *path, int length, int flags), (path, length, flags), AT_FDCWD, path,
+           flags | NEW)
 VT_IO_OPEN(mkostemps64, mkostemps64, (char *path, int length, int flags), (path, length, flags), AT_FDCWD, path,
            flags | NEW)
 VT_IO_OPEN(memfd_create, memfd_create, (const char *name, unsigned flags), (name, flags), AT_FDCWD, NULL,
@@ -63,18 +65,19 @@ static void leave_pipe(uint32_t region, const int *ends, int flags, bool failed)
 {
     struct vt_io_batch batch = {0};
     const int error = failed ? errno : 0;
-    for (int i = 0; i < 2 && !failed; i++) vt_io_opened(&batch, ends[i], AT_FDCWD, NULL, flags | (i ? O_WRONLY : O_RDONLY));
+    for (int i = 0; i < 2 && !failed; i++)
+        vt_io_opened(&batch, ends[i], AT_FDCWD, NULL, flags | (i ? O_WRONLY : O_RDONLY));
     vt_io_finish(&batch, region, error);
 }
 
-#define VT_IO_PAIR(symbol, shown, params, args, flags)                                                             \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                              \
-        leave_pipe(region, ends, flags, r < 0);                                                                    \
-        return r;                                                                                                  \
+#define VT_IO_PAIR(symbol, shown, params, args, flags)                                                                 \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
+        leave_pipe(region, ends, flags, r < 0);                                                                        \
+        return r;                                                                                                      \
     }
 
 VT_IO_PAIR(pipe, pipe, (int *ends), (ends), 0)
@@ -98,7 +101,8 @@ VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd), (fd))
 }
 VT_IO_ALIAS(__close, close)
 
-VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, unsigned last, int flags), (first, last, flags))
+VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, unsigned last, int flags),
+             (first, last, flags))
 {
     VT_IO_BEGIN(close_range, int, (unsigned, unsigned, int), (first, last, flags))
     if (flags & 4 /* CLOSE_RANGE_CLOEXEC */ || first > last) vt_enter(region);
@@ -136,17 +140,17 @@ VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
 }
 
 /* The descriptor to is closed on the way, unless it is the same. */
-#define VT_IO_DUP(symbol, shown, params, args, flags)                                                              \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                               \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        const uint64_t replaced = from == to ? 0 : vt_io_take(to);                                                 \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        if (r < 0) vt_io_give_back(to, replaced);                                                                  \
-        if (r >= 0 && from == to) vt_leave(region);                                                                \
-        else leave_duplicated(region, from, r, replaced, flags);                                                   \
-        return r;                                                                                                  \
+#define VT_IO_DUP(symbol, shown, params, args, flags)                                                                  \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        const uint64_t replaced = from == to ? 0 : vt_io_take(to);                                                     \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        if (r < 0) vt_io_give_back(to, replaced);                                                                      \
+        if (r >= 0 && from == to) vt_leave(region);                                                                    \
+        else leave_duplicated(region, from, r, replaced, flags);                                                       \
+        return r;                                                                                                      \
     }
 
 VT_IO_DUP(dup2, dup2, (int from, int to), (from, to), 0)
@@ -176,26 +180,29 @@ VT_IO_DEFINE(flock, flock, FILE_IO_METADATA, int, (int fd, int operation), (fd, 
     VT_IO_BEGIN(flock, int, (int, int), (fd, operation))
     vt_enter(region);
     const int r = VT_IO_NEXT(flock, int, (int, int))(fd, operation);
-    const uint32_t kind = operation & LOCK_UN ? VT_K_IO_RELEASE_LOCK :
-                          operation & LOCK_NB ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK;
+    const uint32_t kind = operation & LOCK_UN   ? VT_K_IO_RELEASE_LOCK
+                          : operation & LOCK_NB ? VT_K_IO_TRY_LOCK
+                                                : VT_K_IO_ACQUIRE_LOCK;
     leave_lock(region, fd, kind, operation & LOCK_SH ? SHARED : EXCLUSIVE, r);
     return r;
 }
 
 static uint32_t lockf_kind(int command)
 {
-    return command == F_LOCK ? VT_K_IO_ACQUIRE_LOCK : command == F_TLOCK ? VT_K_IO_TRY_LOCK :
-           command == F_ULOCK ? VT_K_IO_RELEASE_LOCK : 0;
+    return command == F_LOCK    ? VT_K_IO_ACQUIRE_LOCK
+           : command == F_TLOCK ? VT_K_IO_TRY_LOCK
+           : command == F_ULOCK ? VT_K_IO_RELEASE_LOCK
+                                : 0;
 }
 
-#define VT_IO_LOCKF(symbol, offset)                                                                                \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes), (fd, command, bytes)) \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (int, int, offset), (fd, command, bytes))                                         \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, (int, int, offset))(fd, command, bytes);                             \
-        leave_lock(region, fd, lockf_kind(command), EXCLUSIVE, r);                                                 \
-        return r;                                                                                                  \
+#define VT_IO_LOCKF(symbol, offset)                                                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes), (fd, command, bytes))     \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (int, int, offset), (fd, command, bytes))                                             \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, (int, int, offset))(fd, command, bytes);                                 \
+        leave_lock(region, fd, lockf_kind(command), EXCLUSIVE, r);                                                     \
+        return r;                                                                                                      \
     }
 
 VT_IO_LOCKF(lockf, off_t)
@@ -213,9 +220,12 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     }
     if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW) {
         const bool tries = command == F_SETLK || command == F_OFD_SETLK;
-        const bool refused = r < 0 && errno != EAGAIN && errno != EACCES; /* its lock may be no memory that can be read */
+        const bool refused =
+            r < 0 && errno != EAGAIN && errno != EACCES; /* its lock may be no memory that can be read */
         const short type = refused ? F_UNLCK : ((const struct flock *)argument)->l_type;
+        /* clang-format off */
         leave_lock(region, fd, type == F_UNLCK ? VT_K_IO_RELEASE_LOCK : tries ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK,
+                   /* clang-format on */
                    type == F_RDLCK ? SHARED : EXCLUSIVE, r);
         return;
     }
@@ -229,15 +239,14 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
 }
 
 /* The third argument is a number or a pointer, or not there: passed on as it came. */
-#define VT_IO_FCNTL(symbol)                                                                                        \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument),                      \
-                 (fd, command, argument))                                                                          \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (int, int, long), (fd, command, argument))                                        \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, (int, int, long))(fd, command, argument);                            \
-        leave_fcntl(region, fd, command, argument, r);                                                             \
-        return r;                                                                                                  \
+#define VT_IO_FCNTL(symbol)                                                                                            \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (int, int, long), (fd, command, argument))                                            \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, (int, int, long))(fd, command, argument);                                \
+        leave_fcntl(region, fd, command, argument, r);                                                                 \
+        return r;                                                                                                      \
     }
 
 VT_IO_FCNTL(fcntl)
@@ -246,14 +255,14 @@ VT_IO_ALIAS(__fcntl, fcntl)
 
 /* ---- Seeking ---- */
 
-#define VT_IO_LSEEK(symbol, offset)                                                                                \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence), (fd, to, whence))      \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, offset, (int, offset, int), (fd, to, whence))                                          \
-        vt_enter(region);                                                                                          \
-        const offset r = VT_IO_NEXT(symbol, offset, (int, offset, int))(fd, to, whence);                           \
-        vt_io_leave_seek(region, r < 0 ? 0 : vt_io_fd(fd), to, whence, (uint64_t)r, r < 0 ? errno : 0);            \
-        return r;                                                                                                  \
+#define VT_IO_LSEEK(symbol, offset)                                                                                    \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence), (fd, to, whence))          \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, offset, (int, offset, int), (fd, to, whence))                                              \
+        vt_enter(region);                                                                                              \
+        const offset r = VT_IO_NEXT(symbol, offset, (int, offset, int))(fd, to, whence);                               \
+        vt_io_leave_seek(region, r < 0 ? 0 : vt_io_fd(fd), to, whence, (uint64_t)r, r < 0 ? errno : 0);                \
+        return r;                                                                                                      \
     }
 
 VT_IO_LSEEK(lseek, off_t)

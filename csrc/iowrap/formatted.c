@@ -4,14 +4,14 @@
 #include "iowrap.h"
 
 /* A call that writes what it returns. */
-#define VT_IO_VPRINTF(symbol, shown, params, args, handle)                                                         \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_WRITE, VT_IO_UNKNOWN);                      \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                     \
-        return r;                                                                                                  \
+#define VT_IO_VPRINTF(symbol, shown, params, args, handle)                                                             \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_WRITE, VT_IO_UNKNOWN);                          \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                         \
+        return r;                                                                                                      \
     }
 
 VT_IO_VPRINTF(vprintf, vprintf, (const char *format, va_list list), (format, list), vt_io_stream(stdout))
@@ -26,14 +26,14 @@ VT_IO_VPRINTF(__vdprintf_chk, vdprintf, (int fd, int check, const char *format, 
 VT_IO_ALIAS(_IO_vfprintf, vfprintf)
 
 /* How many bytes scanf reads is not known. It ends with EOF at the end of the file too. */
-#define VT_IO_VSCANF(symbol, shown, params, args, f)                                                               \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);              \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        vt_io_transferred(&t, r == EOF ? 0 : VT_IO_UNKNOWN, false);                                                \
-        return r;                                                                                                  \
+#define VT_IO_VSCANF(symbol, shown, params, args, f)                                                                   \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);                  \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_transferred(&t, r == EOF ? 0 : VT_IO_UNKNOWN, false);                                                    \
+        return r;                                                                                                      \
     }
 
 VT_IO_VSCANF(vscanf, vscanf, (const char *format, va_list list), (format, list), stdin)
@@ -45,24 +45,24 @@ VT_IO_VSCANF(__isoc23_vfscanf, vfscanf, (FILE * f, const char *format, va_list l
 VT_IO_ALIAS(__vfscanf, vfscanf)
 
 /* The same calls with the arguments themselves: a region of their own, and the function above does the work. */
-#define VT_IO_VARIADIC(symbol, shown, by, params, named, args, list_params, mode, handle)                          \
-    VT_IO_EXPORT(symbol, shown, FILE_IO, int, params)                                                              \
-    {                                                                                                              \
-        va_list list;                                                                                              \
-        int r;                                                                                                     \
-        uint32_t region = 0;                                                                                       \
-        va_start(list, named);                                                                                     \
-        if (vt_io_is_off()) r = ((int(*) list_params)vt_io_f_##by.next)args;                                       \
-        else if (!(region = vt_io_begin(&vt_io_f_##symbol))) {                                                     \
-            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                             \
-        } else {                                                                                                   \
-            struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_##mode, VT_IO_UNKNOWN);                 \
-            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                             \
-            if (VT_IO_##mode == VT_IO_WRITE) vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                \
-            else vt_io_transferred(&t, r == EOF ? 0 : VT_IO_UNKNOWN, false);                                       \
-        }                                                                                                          \
-        va_end(list);                                                                                              \
-        return r;                                                                                                  \
+#define VT_IO_VARIADIC(symbol, shown, by, params, named, args, list_params, mode, handle)                              \
+    VT_IO_EXPORT(symbol, shown, FILE_IO, int, params)                                                                  \
+    {                                                                                                                  \
+        va_list list;                                                                                                  \
+        int r;                                                                                                         \
+        uint32_t region = 0;                                                                                           \
+        va_start(list, named);                                                                                         \
+        if (vt_io_is_off()) r = ((int(*) list_params)vt_io_f_##by.next)args;                                           \
+        else if (!(region = vt_io_begin(&vt_io_f_##symbol))) {                                                         \
+            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                                 \
+        } else {                                                                                                       \
+            struct vt_io_transfer t = vt_io_transfer(region, handle, VT_IO_##mode, VT_IO_UNKNOWN);                     \
+            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                                 \
+            if (VT_IO_##mode == VT_IO_WRITE) vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                    \
+            else vt_io_transferred(&t, r == EOF ? 0 : VT_IO_UNKNOWN, false);                                           \
+        }                                                                                                              \
+        va_end(list);                                                                                                  \
+        return r;                                                                                                      \
     }
 
 VT_IO_VARIADIC(printf, printf, vprintf, (const char *format, ...), format, (format, list), (const char *, va_list),

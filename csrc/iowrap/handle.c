@@ -16,26 +16,30 @@ struct vt_io_page *_Atomic vt_io_pages[VT_IO_PAGES] = {&first_page};
 
 /* ---- Numbers of OTF2 ---- */
 
+/* clang-format off */
 enum { PRE_CREATED = 1 };                                          /* OTF2_IoHandleFlag */
 enum { CREATE = 1, TRUNCATE = 2, DIRECTORY = 4, EXCLUSIVE = 8, NO_TTY = 16, NO_FOLLOW = 32, PATH_ONLY = 64,
        TEMPORARY = 128, LARGE = 256 };                             /* OTF2_IoCreationFlag */
 enum { CLOSE_ON_EXEC = 1, APPEND = 2, NON_BLOCKING = 4, ASYNC = 8, SYNC = 16, DATA_SYNC = 32, AVOID_CACHING = 64,
        NO_ACCESS_TIME = 128 };                                     /* OTF2_IoStatusFlag */
+/* clang-format on */
 
 static uint32_t creation_of(int flags)
 {
     return (flags & O_CREAT ? CREATE : 0) | (flags & O_TRUNC ? TRUNCATE : 0) | (flags & O_EXCL ? EXCLUSIVE : 0) |
-           (flags & O_DIRECTORY ? DIRECTORY : 0) | (flags & O_NOCTTY ? NO_TTY : 0) | (flags & O_NOFOLLOW ? NO_FOLLOW : 0) |
-           (flags & O_PATH ? PATH_ONLY : 0) | ((flags & O_TMPFILE) == O_TMPFILE ? TEMPORARY : 0) |
-           (O_LARGEFILE && flags & O_LARGEFILE ? LARGE : 0);
+           (flags & O_DIRECTORY ? DIRECTORY : 0) | (flags & O_NOCTTY ? NO_TTY : 0) |
+           (flags & O_NOFOLLOW ? NO_FOLLOW : 0) | (flags & O_PATH ? PATH_ONLY : 0) |
+           ((flags & O_TMPFILE) == O_TMPFILE ? TEMPORARY : 0) | (O_LARGEFILE && flags & O_LARGEFILE ? LARGE : 0);
 }
 
 uint32_t vt_io_status(int flags)
 {
     return (flags & O_CLOEXEC ? CLOSE_ON_EXEC : 0) | (flags & O_APPEND ? APPEND : 0) |
            (flags & O_NONBLOCK ? NON_BLOCKING : 0) | (flags & O_ASYNC ? ASYNC : 0) |
-           ((flags & O_SYNC) == O_SYNC ? SYNC : flags & O_DSYNC ? DATA_SYNC : 0) | (flags & O_DIRECT ? AVOID_CACHING : 0) |
-           (flags & O_NOATIME ? NO_ACCESS_TIME : 0);
+           ((flags & O_SYNC) == O_SYNC ? SYNC
+            : flags & O_DSYNC          ? DATA_SYNC
+                                       : 0) |
+           (flags & O_DIRECT ? AVOID_CACHING : 0) | (flags & O_NOATIME ? NO_ACCESS_TIME : 0);
 }
 
 /* OTF2_IoAccessMode has the numbers of O_RDONLY, O_WRONLY and O_RDWR. */
@@ -190,7 +194,8 @@ static _Atomic(uint64_t) *place_of(int fd)
     if (page >= VT_IO_PAGES) return NULL;
     if (!atomic_load(&vt_io_pages[page])) {
         struct vt_io_page *made = vt_pages(sizeof *made);
-        if (made && !atomic_compare_exchange_strong(&vt_io_pages[page], &none, made)) VT_SYS2(munmap, made, sizeof *made);
+        if (made && !atomic_compare_exchange_strong(&vt_io_pages[page], &none, made))
+            VT_SYS2(munmap, made, sizeof *made);
     }
     return vt_io_place(fd);
 }
@@ -221,8 +226,10 @@ static uint32_t meet_stream(FILE *stream, const char *name)
     if (!s) return 0;
     uint64_t known = vt_io_known(fd);
     name_of_fd(fd, s->path, sizeof s->path);
+    /* clang-format off */
     const struct handle h = {.name = name, .paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent,
                              .before = true, .flags = (int)flags};
+    /* clang-format on */
     const uint32_t id = define_handle(s, s->path, &h);
     give_scratch(s);
     while (id && VT_IO_OF_FD(known) == parent && !VT_IO_OF_STREAM(known))
@@ -238,7 +245,8 @@ void vt_io_meet_standard(void)
     static const char *const names[] = {"stdin", "stdout", "stderr"};
     FILE *const streams[] = {stdin, stdout, stderr};
     for (int fd = 0; fd < 3; fd++)
-        if (meet_fd(fd, names[fd]) && streams[fd] && vt_io_fileno(streams[fd]) == fd) meet_stream(streams[fd], names[fd]);
+        if (meet_fd(fd, names[fd]) && streams[fd] && vt_io_fileno(streams[fd]) == fd)
+            meet_stream(streams[fd], names[fd]);
 }
 
 static void created(struct vt_io_batch *batch, uint32_t id, int flags)

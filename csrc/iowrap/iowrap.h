@@ -51,30 +51,30 @@ static inline uint32_t vt_io_begin(struct vt_io_function *f)
 
 /* Declares a wrapper under the symbol's name; its body follows. Declared here, not by libc's headers, which turn some of
    these names into others.                                                                                            */
-#define VT_IO_EXPORT(symbol, shown, kind, type, params)                                                            \
-    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};        \
-    __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                          \
+#define VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                \
+    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};            \
+    __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                              \
     type vt_wrap_##symbol params
 #define VT_IO_NEXT(symbol, type, params) ((type(*) params)vt_io_f_##symbol.next)
 
 /* The same in two parts, so that a call costs next to nothing while nothing is recorded; the recording one follows. */
-#define VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                      \
-    static __attribute__((noinline)) type vt_record_##symbol params;                                               \
-    VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                \
-    {                                                                                                              \
-        if (vt_io_is_off()) return VT_IO_NEXT(symbol, type, params) args;                                          \
-        return vt_record_##symbol args;                                                                            \
-    }                                                                                                              \
+#define VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                          \
+    static __attribute__((noinline)) type vt_record_##symbol params;                                                   \
+    VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                    \
+    {                                                                                                                  \
+        if (vt_io_is_off()) return VT_IO_NEXT(symbol, type, params) args;                                              \
+        return vt_record_##symbol args;                                                                                \
+    }                                                                                                                  \
     static type vt_record_##symbol params
 
 /* Another name of the same function. */
-#define VT_IO_ALIAS(other, symbol)                                                                                 \
-    extern __typeof__(vt_wrap_##symbol) vt_wrap_##other __asm__(#other)                                            \
+#define VT_IO_ALIAS(other, symbol)                                                                                     \
+    extern __typeof__(vt_wrap_##symbol) vt_wrap_##other __asm__(#other)                                                \
         __attribute__((alias(#symbol), visibility("default")));
 
 /* The begin of each body: a call that is not recorded goes on to libc. */
-#define VT_IO_BEGIN(symbol, type, params, args)                                                                    \
-    const uint32_t region = vt_io_begin(&vt_io_f_##symbol);                                                        \
+#define VT_IO_BEGIN(symbol, type, params, args)                                                                        \
+    const uint32_t region = vt_io_begin(&vt_io_f_##symbol);                                                            \
     if (!region) return VT_IO_NEXT(symbol, type, params) args;
 
 /* ---- Records ---- */
@@ -104,20 +104,20 @@ void vt_io_finish(struct vt_io_batch *batch, uint32_t region, int error); /* wit
 void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int whence, uint64_t result, int error);
 
 /* A call without further records. failed: of its result r. */
-#define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                \
-    VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                          \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, type, params, args)                                                                    \
-        vt_enter(region);                                                                                          \
-        type r = VT_IO_NEXT(symbol, type, params) args;                                                            \
-        vt_io_leave(region, failed);                                                                               \
-        return r;                                                                                                  \
+#define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                    \
+    VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                              \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, type, params, args)                                                                        \
+        vt_enter(region);                                                                                              \
+        type r = VT_IO_NEXT(symbol, type, params) args;                                                                \
+        vt_io_leave(region, failed);                                                                                   \
+        return r;                                                                                                      \
     }
 
 /* ---- Handles (handle.c): one for each incarnation of a descriptor, and one for the stream on it ---- */
 
 /* What is known of a descriptor, in one word, since threads and signal handlers come at any time. Ids have 21 bits. */
-#define VT_IO_OF_FD(e) ((uint32_t)(e)&VT_ID_MAX)
+#define VT_IO_OF_FD(e) ((uint32_t)(e) & VT_ID_MAX)
 #define VT_IO_OF_STREAM(e) ((uint32_t)((e) >> 21) & VT_ID_MAX)
 #define VT_IO_OF_FILE(e) ((uint32_t)((e) >> 42) & VT_ID_MAX)
 #define VT_IO_WORD(fd, stream, file) ((uint64_t)(fd) | (uint64_t)(stream) << 21 | (uint64_t)(file) << 42)
@@ -200,7 +200,8 @@ static inline uint64_t vt_io_match(void)
 }
 
 /* bytes: asked for, or VT_IO_UNKNOWN */
-static inline struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode, uint64_t bytes)
+static inline struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode,
+                                                   uint64_t bytes)
 {
     struct vt_io_transfer t = {region, handle, 0};
     if (VT_UNLIKELY(!handle)) {
@@ -246,25 +247,25 @@ uint64_t vt_io_bytes_of(const struct iovec *iov, int n);
 bool vt_io_readable(const void *word);
 
 /* A call that reads or writes and returns the bytes done, or -1. */
-#define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                               \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, bytes);                       \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                     \
-        return r;                                                                                                  \
+#define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                                   \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, bytes);                           \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                         \
+        return r;                                                                                                      \
     }
 
 /* The same at a position that the call names; -1 is the file's own. */
-#define VT_IO_TRANSFER_AT(symbol, shown, params, args, fd, mode, bytes, offset)                                    \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
-        struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset);            \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                     \
-        return r;                                                                                                  \
+#define VT_IO_TRANSFER_AT(symbol, shown, params, args, fd, mode, bytes, offset)                                        \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
+        struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset);                \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                         \
+        return r;                                                                                                      \
     }
 
 #pragma GCC visibility pop

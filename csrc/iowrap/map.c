@@ -28,22 +28,22 @@ static bool forget(uintptr_t address)
     return false;
 }
 
-#define VT_IO_MMAP(symbol, offset)                                                                                 \
-    VT_IO_EXPORT(symbol, symbol, FILE_IO_METADATA, void *,                                                         \
-                 (void *to, size_t n, int protection, int flags, int fd, offset at))                               \
-    {                                                                                                              \
-        uint32_t region;                                                                                           \
-        void *(*next)(void *, size_t, int, int, int, offset);                                                      \
-        if (vt_io_is_off() || flags & MAP_ANONYMOUS || !(region = vt_io_begin(&vt_io_f_##symbol))) {               \
-            next = (void *(*)(void *, size_t, int, int, int, offset))vt_io_behind(&vt_io_f_##symbol);              \
-            return next(to, n, protection, flags, fd, at);                                                         \
-        }                                                                                                          \
-        vt_enter(region);                                                                                          \
-        next = VT_IO_NEXT(symbol, void *, (void *, size_t, int, int, int, offset));                                \
-        void *r = next(to, n, protection, flags, fd, at);                                                          \
-        vt_io_leave(region, r == MAP_FAILED);                                                                      \
-        if (r != MAP_FAILED && !vt_shares_memory()) remember((uintptr_t)r);                                        \
-        return r;                                                                                                  \
+#define VT_IO_MMAP(symbol, offset)                                                                                     \
+    VT_IO_EXPORT(symbol, symbol, FILE_IO_METADATA, void *,                                                             \
+                 (void *to, size_t n, int protection, int flags, int fd, offset at))                                   \
+    {                                                                                                                  \
+        uint32_t region;                                                                                               \
+        void *(*next)(void *, size_t, int, int, int, offset);                                                          \
+        if (vt_io_is_off() || flags & MAP_ANONYMOUS || !(region = vt_io_begin(&vt_io_f_##symbol))) {                   \
+            next = (void *(*)(void *, size_t, int, int, int, offset))vt_io_behind(&vt_io_f_##symbol);                  \
+            return next(to, n, protection, flags, fd, at);                                                             \
+        }                                                                                                              \
+        vt_enter(region);                                                                                              \
+        next = VT_IO_NEXT(symbol, void *, (void *, size_t, int, int, int, offset));                                    \
+        void *r = next(to, n, protection, flags, fd, at);                                                              \
+        vt_io_leave(region, r == MAP_FAILED);                                                                          \
+        if (r != MAP_FAILED && !vt_shares_memory()) remember((uintptr_t)r);                                            \
+        return r;                                                                                                      \
     }
 
 VT_IO_MMAP(mmap, off_t)

@@ -21,15 +21,15 @@ VT_IO_META(fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
 VT_IO_META(fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
 
 /* These return the error, and leave errno alone. */
-#define VT_IO_ADVICE(symbol, params, args)                                                                         \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        if (r) vt_io_leave_failed(region, r);                                                                      \
-        else vt_leave(region);                                                                                     \
-        return r;                                                                                                  \
+#define VT_IO_ADVICE(symbol, params, args)                                                                             \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        if (r) vt_io_leave_failed(region, r);                                                                          \
+        else vt_leave(region);                                                                                         \
+        return r;                                                                                                      \
     }
 
 VT_IO_ADVICE(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n))
@@ -120,18 +120,18 @@ static void leave_removed(uint32_t region, int directory, const char *path, enum
     vt_io_finish(&batch, region, error);
 }
 
-#define VT_IO_REMOVE(symbol, params, args, directory, path, paradigm)                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        leave_removed(region, directory, path, paradigm, r);                                                       \
-        return r;                                                                                                  \
+#define VT_IO_REMOVE(symbol, params, args, directory, path, paradigm)                                                  \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        leave_removed(region, directory, path, paradigm, r);                                                           \
+        return r;                                                                                                      \
     }
 
 VT_IO_REMOVE(unlink, (const char *path), (path), AT_FDCWD, path, VT_IO_POSIX)
-VT_IO_REMOVE(unlinkat, (int at, const char *path, int flags), (at, path, flags), at, flags & AT_REMOVEDIR ? NULL : path,
+VT_IO_REMOVE(unlinkat, (int at, const char *path, int flags), (at, path, flags), at, flags &AT_REMOVEDIR ? NULL : path,
              VT_IO_POSIX)
 VT_IO_REMOVE(remove, (const char *path), (path), AT_FDCWD, path, VT_IO_ISOC)
 

@@ -23,14 +23,14 @@ static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char
 }
 
 /* path: NULL where /proc knows it. flags: of open(2), read from mode only where the call succeeded. */
-#define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                      \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                            \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, FILE *, params, args)                                                                  \
-        vt_enter(region);                                                                                          \
-        FILE *r = VT_IO_NEXT(symbol, FILE *, params) args;                                                         \
-        leave_stream(region, r, 0, path, r ? flags : 0);                                                           \
-        return r;                                                                                                  \
+#define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                          \
+    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                                \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, FILE *, params, args)                                                                      \
+        vt_enter(region);                                                                                              \
+        FILE *r = VT_IO_NEXT(symbol, FILE *, params) args;                                                             \
+        leave_stream(region, r, 0, path, r ? flags : 0);                                                               \
+        return r;                                                                                                      \
     }
 
 VT_IO_FOPEN(fopen, fopen, (const char *path, const char *mode), (path, mode), path, vt_io_mode_flags(mode))
@@ -56,33 +56,33 @@ VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode
 VT_IO_ALIAS(_IO_fdopen, fdopen)
 
 /* The stream's old descriptor is closed in any case. Without a path only the mode changes. */
-#define VT_IO_FREOPEN(symbol)                                                                                      \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f),          \
-                 (path, mode, f))                                                                                  \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, FILE *, (const char *, const char *, FILE *), (path, mode, f))                         \
-        vt_enter(region);                                                                                          \
-        const uint64_t replaced = vt_io_take(vt_io_fileno(f));                                                     \
-        FILE *r = VT_IO_NEXT(symbol, FILE *, (const char *, const char *, FILE *))(path, mode, f);                 \
-        leave_stream(region, r, replaced, path, r ? vt_io_mode_flags(mode) : 0);                                   \
-        return r;                                                                                                  \
+#define VT_IO_FREOPEN(symbol)                                                                                          \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f),              \
+                 (path, mode, f))                                                                                      \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, FILE *, (const char *, const char *, FILE *), (path, mode, f))                             \
+        vt_enter(region);                                                                                              \
+        const uint64_t replaced = vt_io_take(vt_io_fileno(f));                                                         \
+        FILE *r = VT_IO_NEXT(symbol, FILE *, (const char *, const char *, FILE *))(path, mode, f);                     \
+        leave_stream(region, r, replaced, path, r ? vt_io_mode_flags(mode) : 0);                                       \
+        return r;                                                                                                      \
     }
 
 VT_IO_FREOPEN(freopen)
 VT_IO_FREOPEN(freopen64)
 
-#define VT_IO_FCLOSE(symbol)                                                                                       \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f), (f))                                           \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
-        vt_enter(region);                                                                                          \
-        struct vt_io_batch batch = {0};                                                                            \
-        const uint64_t known = vt_io_take(vt_io_fileno(f));                                                        \
-        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                        \
-        const int error = r == -1 ? errno : 0;                                                                     \
-        vt_io_closed(&batch, known);                                                                               \
-        vt_io_finish(&batch, region, error);                                                                       \
-        return r;                                                                                                  \
+#define VT_IO_FCLOSE(symbol)                                                                                           \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f), (f))                                               \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                        \
+        vt_enter(region);                                                                                              \
+        struct vt_io_batch batch = {0};                                                                                \
+        const uint64_t known = vt_io_take(vt_io_fileno(f));                                                            \
+        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                            \
+        const int error = r == -1 ? errno : 0;                                                                         \
+        vt_io_closed(&batch, known);                                                                                   \
+        vt_io_finish(&batch, region, error);                                                                           \
+        return r;                                                                                                      \
     }
 
 VT_IO_FCLOSE(fclose)
@@ -92,14 +92,14 @@ VT_IO_ALIAS(_IO_fclose, fclose)
 /* ---- Characters ---- */
 
 /* Reads one; the end of the file is no failure. */
-#define VT_IO_GETC(symbol, shown, params, args, f)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                          \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        vt_io_transferred(&t, r != EOF, r == EOF && in_error(f));                                                  \
-        return r;                                                                                                  \
+#define VT_IO_GETC(symbol, shown, params, args, f)                                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                              \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_transferred(&t, r != EOF, r == EOF && in_error(f));                                                      \
+        return r;                                                                                                      \
     }
 
 VT_IO_GETC(fgetc, fgetc, (FILE * f), (f), f)
@@ -110,14 +110,14 @@ VT_IO_GETC(getc_unlocked, getc_unlocked, (FILE * f), (f), f)
 VT_IO_GETC(getchar_unlocked, getchar_unlocked, (void), (), stdin)
 VT_IO_ALIAS(_IO_getc, getc)
 
-#define VT_IO_PUTC(symbol, shown, params, args, f)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, 1);                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        vt_io_transferred(&t, r != EOF, r == EOF);                                                                 \
-        return r;                                                                                                  \
+#define VT_IO_PUTC(symbol, shown, params, args, f)                                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, 1);                             \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_transferred(&t, r != EOF, r == EOF);                                                                     \
+        return r;                                                                                                      \
     }
 
 VT_IO_PUTC(fputc, fputc, (int c, FILE *f), (c, f), f)
@@ -155,14 +155,14 @@ VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
 /* ---- Lines ---- */
 
 /* Bytes behind a zero byte in the line are not counted: libc does not tell how many it read. */
-#define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params, args)                                                     \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                       \
-        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                         \
-        vt_io_transferred(&t, r ? strlen(r) : 0, !r && in_error(f));                                               \
-        return r;                                                                                                  \
+#define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params, args)                                                         \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                           \
+        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
+        vt_io_transferred(&t, r ? strlen(r) : 0, !r && in_error(f));                                                   \
+        return r;                                                                                                      \
     }
 
 #define ROOM(n) ((n) > 1 ? (uint64_t)(n) - 1 : 0)
@@ -173,43 +173,43 @@ VT_IO_FGETS(__fgets_unlocked_chk, fgets_unlocked, (char *to, size_t size, int n,
 VT_IO_ALIAS(_IO_fgets, fgets)
 
 /* The newline that gets drops was read. */
-#define VT_IO_GETS(symbol, params, args)                                                                           \
-    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params, args)                                                      \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, char *, params, args)                                                                  \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);          \
-        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                         \
-        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && in_error(stdin));                            \
-        return r;                                                                                                  \
+#define VT_IO_GETS(symbol, params, args)                                                                               \
+    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params, args)                                                          \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);              \
+        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
+        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && in_error(stdin));                                \
+        return r;                                                                                                      \
     }
 
 VT_IO_GETS(gets, (char *to), (to))
 VT_IO_GETS(__gets_chk, (char *to, size_t size), (to, size))
 VT_IO_ALIAS(_IO_gets, gets)
 
-#define VT_IO_GETLINE(symbol, shown, params, args)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                    \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);              \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && in_error(f));                                      \
-        return r;                                                                                                  \
+#define VT_IO_GETLINE(symbol, shown, params, args)                                                                     \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);                  \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && in_error(f));                                          \
+        return r;                                                                                                      \
     }
 
 VT_IO_GETLINE(getline, getline, (char **line, size_t *n, FILE *f), (line, n, f))
 VT_IO_GETLINE(getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
 VT_IO_GETLINE(__getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
 
-#define VT_IO_FPUTS(symbol, shown, params, args, f, more)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                        \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        const uint64_t n = strlen(s) + more;                                                                       \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, n);                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        vt_io_transferred(&t, r == EOF ? 0 : n, r == EOF);                                                         \
-        return r;                                                                                                  \
+#define VT_IO_FPUTS(symbol, shown, params, args, f, more)                                                              \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        const uint64_t n = strlen(s) + more;                                                                           \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, n);                             \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_transferred(&t, r == EOF ? 0 : n, r == EOF);                                                             \
+        return r;                                                                                                      \
     }
 
 VT_IO_FPUTS(fputs, fputs, (const char *s, FILE *f), (s, f), f, 0)
@@ -221,14 +221,14 @@ VT_IO_ALIAS(_IO_puts, puts)
 /* ---- Blocks ---- */
 
 /* Whole items count, as in what the call returns. */
-#define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                     \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params, args)                                                     \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, size_t, params, args)                                                                  \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, size * n);                 \
-        size_t r = VT_IO_NEXT(symbol, size_t, params) args;                                                        \
-        vt_io_transferred(&t, r * size, r < n && failed);                                                          \
-        return r;                                                                                                  \
+#define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                         \
+    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params, args)                                                         \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, size_t, params, args)                                                                      \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, size * n);                     \
+        size_t r = VT_IO_NEXT(symbol, size_t, params) args;                                                            \
+        vt_io_transferred(&t, r * size, r < n && failed);                                                              \
+        return r;                                                                                                      \
     }
 
 VT_IO_FREAD(fread, fread, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), in_error(f))
@@ -246,14 +246,14 @@ VT_IO_ALIAS(_IO_fwrite, fwrite)
 
 /* ---- Flushing: all streams where there is none ---- */
 
-#define VT_IO_FFLUSH(symbol)                                                                                       \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f), (f))                                                    \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                    \
-        struct vt_io_transfer t = vt_io_transfer(region, f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN);     \
-        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                        \
-        vt_io_transferred(&t, r ? 0 : VT_IO_UNKNOWN, r != 0);                                                      \
-        return r;                                                                                                  \
+#define VT_IO_FFLUSH(symbol)                                                                                           \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f), (f))                                                        \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                        \
+        struct vt_io_transfer t = vt_io_transfer(region, f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN);         \
+        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                            \
+        vt_io_transferred(&t, r ? 0 : VT_IO_UNKNOWN, r != 0);                                                          \
+        return r;                                                                                                      \
     }
 
 VT_IO_FFLUSH(fflush)
@@ -265,18 +265,18 @@ VT_IO_ALIAS(_IO_fflush, fflush)
 static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool failed)
 {
     const int error = failed ? errno : 0;
-    vt_io_leave_seek(region, failed ? 0 : vt_io_stream(f), to, whence, whence == SEEK_SET ? (uint64_t)to : VT_IO_UNKNOWN,
-                     error);
+    vt_io_leave_seek(region, failed ? 0 : vt_io_stream(f), to, whence,
+                     whence == SEEK_SET ? (uint64_t)to : VT_IO_UNKNOWN, error);
 }
 
-#define VT_IO_FSEEK(symbol, params, args, offset, whence)                                                          \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                              \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        vt_enter(region);                                                                                          \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                        \
-        leave_fseek(region, f, offset, whence, r != 0);                                                            \
-        return r;                                                                                                  \
+#define VT_IO_FSEEK(symbol, params, args, offset, whence)                                                              \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter(region);                                                                                              \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        leave_fseek(region, f, offset, whence, r != 0);                                                                \
+        return r;                                                                                                      \
     }
 
 VT_IO_FSEEK(fseek, (FILE * f, long to, int whence), (f, to, whence), to, whence)
@@ -311,14 +311,14 @@ static void leave_flockfile(uint32_t region, uint32_t handle, uint32_t kind)
 }
 
 /* The handle is looked up before: another thread may close what funlockfile gives back. */
-#define VT_IO_FLOCKFILE(symbol, kind)                                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f), (f))                                          \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, void, (FILE *), (f))                                                                   \
-        vt_enter(region);                                                                                          \
-        const uint32_t handle = vt_io_stream(f);                                                                   \
-        VT_IO_NEXT(symbol, void, (FILE *))(f);                                                                     \
-        leave_flockfile(region, handle, VT_K_IO_##kind##_LOCK);                                                    \
+#define VT_IO_FLOCKFILE(symbol, kind)                                                                                  \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f), (f))                                              \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, void, (FILE *), (f))                                                                       \
+        vt_enter(region);                                                                                              \
+        const uint32_t handle = vt_io_stream(f);                                                                       \
+        VT_IO_NEXT(symbol, void, (FILE *))(f);                                                                         \
+        leave_flockfile(region, handle, VT_K_IO_##kind##_LOCK);                                                        \
     }
 
 VT_IO_FLOCKFILE(flockfile, ACQUIRE)

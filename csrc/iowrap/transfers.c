@@ -29,7 +29,8 @@ VT_IO_TRANSFER(writev, writev, (int fd, IOV), (fd, iov, n), fd, WRITE, vt_io_byt
 VT_IO_TRANSFER_AT(preadv, preadv, (int fd, IOV, off_t at), (fd, iov, n, at), fd, READ, vt_io_bytes_of(iov, n), at)
 VT_IO_TRANSFER_AT(preadv64, preadv64, (int fd, IOV, off64_t at), (fd, iov, n, at), fd, READ, vt_io_bytes_of(iov, n), at)
 VT_IO_TRANSFER_AT(pwritev, pwritev, (int fd, IOV, off_t at), (fd, iov, n, at), fd, WRITE, vt_io_bytes_of(iov, n), at)
-VT_IO_TRANSFER_AT(pwritev64, pwritev64, (int fd, IOV, off64_t at), (fd, iov, n, at), fd, WRITE, vt_io_bytes_of(iov, n), at)
+VT_IO_TRANSFER_AT(pwritev64, pwritev64, (int fd, IOV, off64_t at), (fd, iov, n, at), fd, WRITE, vt_io_bytes_of(iov, n),
+                  at)
 VT_IO_TRANSFER_AT(preadv2, preadv2, (int fd, IOV, off_t at, int flags), (fd, iov, n, at, flags), fd, READ,
                   vt_io_bytes_of(iov, n), at)
 VT_IO_TRANSFER_AT(preadv64v2, preadv64v2, (int fd, IOV, off64_t at, int flags), (fd, iov, n, at, flags), fd, READ,
@@ -60,15 +61,15 @@ static void end_copy(const struct vt_io_transfer *read, const struct vt_io_trans
     else vt_io_transferred(write, done, false);
 }
 
-#define VT_IO_COPY(symbol, params, args, from, to, bytes)                                                          \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params, args)                                                   \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                 \
-        struct vt_io_transfer read, write;                                                                         \
-        begin_copy(&read, &write, region, from, to, bytes);                                                        \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                      \
-        end_copy(&read, &write, r);                                                                                \
-        return r;                                                                                                  \
+#define VT_IO_COPY(symbol, params, args, from, to, bytes)                                                              \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params, args)                                                       \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
+        struct vt_io_transfer read, write;                                                                             \
+        begin_copy(&read, &write, region, from, to, bytes);                                                            \
+        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
+        end_copy(&read, &write, r);                                                                                    \
+        return r;                                                                                                      \
     }
 
 VT_IO_COPY(sendfile, (int to, int from, off_t *at, size_t n), (to, from, at, n), from, to, n)
@@ -84,14 +85,14 @@ VT_IO_TRANSFER(vmsplice, vmsplice, (int fd, const struct iovec *iov, size_t n, u
 /* ---- To the disk ---- */
 
 /* A call that writes out what was written; bytes are not known. */
-#define VT_IO_SYNC(symbol, params, args)                                                                           \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                       \
-    {                                                                                                              \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_FLUSH, VT_IO_UNKNOWN);                \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                              \
-        vt_io_transferred(&t, r < 0 ? 0 : VT_IO_UNKNOWN, r < 0);                                                   \
-        return r;                                                                                                  \
+#define VT_IO_SYNC(symbol, params, args)                                                                               \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                           \
+    {                                                                                                                  \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_FLUSH, VT_IO_UNKNOWN);                    \
+        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
+        vt_io_transferred(&t, r < 0 ? 0 : VT_IO_UNKNOWN, r < 0);                                                       \
+        return r;                                                                                                      \
     }
 
 VT_IO_SYNC(fsync, (int fd), (fd))

@@ -22,24 +22,24 @@
 #define TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* X(function, its result, parameters with types, their names): what lies behind this shim. */
-#define FUNCTIONS(X)                                                                                     \
-    X(malloc, void *, (size_t n), (n))                                                                   \
-    X(calloc, void *, (size_t n, size_t size), (n, size))                                                \
-    X(realloc, void *, (void *old, size_t n), (old, n))                                                  \
-    X(free, void, (void *block), (block))                                                                \
-    X(memalign, void *, (size_t alignment, size_t n), (alignment, n))                                    \
-    X(posix_memalign, int, (void **made, size_t alignment, size_t n), (made, alignment, n))              \
-    X(valloc, void *, (size_t n), (n))                                                                   \
-    X(aligned_alloc, void *, (size_t alignment, size_t n), (alignment, n))                               \
-    X(pvalloc, void *, (size_t n), (n))                                                                  \
-    X(reallocarray, void *, (void *old, size_t n, size_t size), (old, n, size))                          \
+#define FUNCTIONS(X)                                                                                                   \
+    X(malloc, void *, (size_t n), (n))                                                                                 \
+    X(calloc, void *, (size_t n, size_t size), (n, size))                                                              \
+    X(realloc, void *, (void *old, size_t n), (old, n))                                                                \
+    X(free, void, (void *block), (block))                                                                              \
+    X(memalign, void *, (size_t alignment, size_t n), (alignment, n))                                                  \
+    X(posix_memalign, int, (void **made, size_t alignment, size_t n), (made, alignment, n))                            \
+    X(valloc, void *, (size_t n), (n))                                                                                 \
+    X(aligned_alloc, void *, (size_t alignment, size_t n), (alignment, n))                                             \
+    X(pvalloc, void *, (size_t n), (n))                                                                                \
+    X(reallocarray, void *, (void *old, size_t n, size_t size), (old, n, size))                                        \
     X(malloc_usable_size, size_t, (void *block), (block))
 
 enum function {
 #define NUMBER(name, result, parameters, names) F_##name,
     FUNCTIONS(NUMBER)
 #undef NUMBER
-    FUNCTION_COUNT
+        FUNCTION_COUNT
 };
 
 static struct behind {
@@ -55,19 +55,20 @@ static uint64_t threshold; /* smaller blocks are in the sums only */
 enum state { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
 static _Atomic(int) state = NEW;
 
-static TLS struct { int64_t bytes, blocks, told; } sums; /* told: bytes in the thread's last record */
+static TLS struct {
+    int64_t bytes, blocks, told;
+} sums; /* told: bytes in the thread's last record */
 
 /* ---- Before the functions behind are known: dlsym may allocate ---- */
 
 static char arena[65536] __attribute__((aligned(16)));
 static _Atomic(size_t) arena_used;
 
-struct early { size_t bytes, unused; };
+struct early {
+    size_t bytes, unused;
+};
 
-static inline bool is_early(const void *block)
-{
-    return UNLIKELY((uintptr_t)block - (uintptr_t)arena < sizeof arena);
-}
+static inline bool is_early(const void *block) { return UNLIKELY((uintptr_t)block - (uintptr_t)arena < sizeof arena); }
 
 static void *early_malloc(size_t n)
 {
@@ -107,11 +108,13 @@ static void attach(void)
         const char *name;
         uint8_t role;
     } known[FUNCTION_COUNT] = {
+        /* clang-format off */
         [F_malloc] = {"malloc", VT_ROLE_ALLOCATE}, [F_calloc] = {"calloc", VT_ROLE_ALLOCATE},
         [F_realloc] = {"realloc", VT_ROLE_REALLOCATE}, [F_free] = {"free", VT_ROLE_DEALLOCATE},
         [F_memalign] = {"memalign", VT_ROLE_ALLOCATE}, [F_posix_memalign] = {"posix_memalign", VT_ROLE_ALLOCATE},
         [F_valloc] = {"valloc", VT_ROLE_ALLOCATE}, [F_aligned_alloc] = {"aligned_alloc", VT_ROLE_ALLOCATE},
         [F_pvalloc] = {"pvalloc", VT_ROLE_ALLOCATE}, [F_reallocarray] = {"reallocarray", VT_ROLE_REALLOCATE},
+        /* clang-format on */
         [F_malloc_usable_size] = {"malloc_usable_size", VT_ROLE_FUNCTION},
     };
     static const struct vt_shim shim = {
@@ -141,7 +144,8 @@ static inline bool records(void)
 
 /* ---- Sums and records ---- */
 
-#define UNTOLD_MOST 65536 /* bytes that blocks below the threshold may add up to before a record of its own tells them */
+#define UNTOLD_MOST                                                                                                    \
+    65536 /* bytes that blocks below the threshold may add up to before a record of its own tells them */
 
 static inline int64_t usable(void *block) { return (int64_t)next.malloc_usable_size(block); }
 

@@ -56,8 +56,10 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
     struct vt_mpi_comm *c = NULL;
     const enum vt_comm_kind kind = creation.kind;
     if (creation.parent && result == MPI_SUCCESS && *made != MPI_COMM_NULL) {
+        /* clang-format off */
         struct vt_mpi_origin origin = {.kind = kind, .parent = creation.parent, .from = creation.from, .tag = tag,
                                        .counted = !vt_by_members(kind), .count = creation.count};
+        /* clang-format on */
         /* the two sides of an inter-communicator have different local communicators, and children none of ours */
         if (kind == VT_COMM_INTER_CREATE || kind == VT_COMM_SPAWN) origin.parent = NULL;
         if (kind == VT_COMM_SPAWN) origin.count = 0;
@@ -117,8 +119,8 @@ static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
 /* Under the lock. The handle is there as soon as the call returns, in all MPIs that have the call. */
 static bool vt_expect(const struct vt_mpi_request *request, const struct vt_mpi_creation *creation, MPI_Comm handle)
 {
-    const struct vt_mpi_origin origin = {.kind = VT_COMM_DUP, .parent = creation->parent, .counted = true,
-                                         .count = creation->count};
+    const struct vt_mpi_origin origin = {
+        .kind = VT_COMM_DUP, .parent = creation->parent, .counted = true, .count = creation->count};
     struct vt_mpi_comm *c = vt_mpi_comm_add_twin(&origin);
     struct vt_mpi_unborn *u = vt_unborn_spare;
     if (!c) return false;
@@ -135,8 +137,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
 {
     struct vt_mpi_batch batch = {.n = 0};
     struct vt_mpi_request *r = NULL;
-    if (creation.parent && result == MPI_SUCCESS)
-        r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
+    if (creation.parent && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
     if (r) {
         r->id = region == VT_MPI_QUIET ? 0 : vt_mpi_new_request();
         uint64_t *w = vt_mpi_add(&batch, r->id ? 2 : 0);

@@ -35,7 +35,7 @@ static struct vt_mpi_path *vt_paths[VT_PATH_BUCKETS];
 /* Names of file systems that MPI libraries take before a path. */
 static const char *vt_without_prefix(const char *name)
 {
-    static const char *const known[] = {"ufs",  "nfs",  "panfs", "lustre", "pvfs2", "pvfs",     "gpfs",    "xfs",
+    static const char *const known[] = {"ufs",   "nfs", "panfs", "lustre", "pvfs2", "pvfs",    "gpfs",      "xfs",
                                         "piofs", "hfs", "sfs",   "testfs", "daos",  "unifyfs", "quobytefs", "gridftp"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t n = strlen(known[i]);
@@ -105,9 +105,11 @@ struct vt_mpi_modes {
 static struct vt_mpi_modes vt_modes(int amode)
 {
     return (struct vt_mpi_modes){
-        .access = amode & MPI_MODE_RDWR ? 2 : amode & MPI_MODE_WRONLY ? 1 : 0,
-        .creation = (amode & MPI_MODE_CREATE ? 1u : 0) | (amode & MPI_MODE_EXCL ? 1u << 3 : 0)
-                  | (amode & MPI_MODE_SEQUENTIAL ? 1u << 9 : 0) | (amode & MPI_MODE_UNIQUE_OPEN ? 1u << 10 : 0),
+        .access = amode & MPI_MODE_RDWR     ? 2
+                  : amode & MPI_MODE_WRONLY ? 1
+                                            : 0,
+        .creation = (amode & MPI_MODE_CREATE ? 1u : 0) | (amode & MPI_MODE_EXCL ? 1u << 3 : 0) |
+                    (amode & MPI_MODE_SEQUENTIAL ? 1u << 9 : 0) | (amode & MPI_MODE_UNIQUE_OPEN ? 1u << 10 : 0),
         .status = (amode & MPI_MODE_APPEND ? 1u << 1 : 0) | (amode & MPI_MODE_DELETE_ON_CLOSE ? 1u << 8 : 0),
     };
 }
@@ -316,8 +318,8 @@ void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum
         vt_write_5(enter, begin, vt_mpi_pair(mode, flags), bytes, io->id);
         return;
     }
-    uint64_t words[] = {enter, VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), (uint64_t)offset,
-                        begin, vt_mpi_pair(mode, flags), bytes, io->id};
+    uint64_t words[] = {
+        enter, VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), (uint64_t)offset, begin, vt_mpi_pair(mode, flags), bytes, io->id};
     vt_write(words, 7);
 }
 

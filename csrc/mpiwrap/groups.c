@@ -13,10 +13,7 @@ static int vt_group_number(const char *name, size_t length)
     return -1;
 }
 
-static void vt_add_text(char *into, size_t bytes, const char *text)
-{
-    strncat(into, text, bytes - strlen(into) - 1);
-}
+static void vt_add_text(char *into, size_t bytes, const char *text) { strncat(into, text, bytes - strlen(into) - 1); }
 
 static void vt_refuse(const char *name, size_t length)
 {

@@ -4,16 +4,19 @@
 
 /* ---- Bytes ---- */
 
-struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
+struct vt_mpi_type
+    vt_mpi_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
 
 void vt_mpi_learn_types(void)
 {
     const MPI_Datatype types[] = {
+        /* clang-format off */
         MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
         MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
         MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT,
         MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T,
         MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET,
+        /* clang-format on */
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         int size = 0;
@@ -81,8 +84,8 @@ void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64
         vt_enter(region);
         return;
     }
-    vt_write_4(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_SEND, 2, c->id),
-               vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes);
+    vt_write_4(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_SEND, 2, c->id), vt_mpi_pair((uint32_t)dest, (uint32_t)tag),
+               bytes);
 }
 
 static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *status)
@@ -257,7 +260,8 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_irecv_leave(region, vt_mpi_post(VT_REQUEST_RECV, false, message->object, request));
+    if (message && result == MPI_SUCCESS)
+        vt_irecv_leave(region, vt_mpi_post(VT_REQUEST_RECV, false, message->object, request));
     else vt_leave(region);
     if (message) vt_mpi_drop(message);
 }

@@ -39,9 +39,10 @@ void vt_mpi_control(int level, bool after);
 /* tools.c: by function the definition of a tool behind us; NULL where there is no such tool, or none for a function */
 extern void *const *vt_mpi_nexts;
 
-#define VT_MPI_NEXT(name)                                                                                             \
-    (VT_LIKELY(!vt_mpi_nexts) || !vt_mpi_nexts[VT_F_##name] ? P##name                                                 \
-                                                            : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
+#define VT_MPI_NEXT(name)                                                                                              \
+    (VT_LIKELY(!vt_mpi_nexts) || !vt_mpi_nexts[VT_F_##name]                                                            \
+         ? P##name                                                                                                     \
+         : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
 
 /* groups.c: VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
@@ -127,10 +128,7 @@ struct vt_mpi_comm {
 #define VT_COMM_BUCKETS 512u
 extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
 
-static inline unsigned vt_mpi_bucket(uint64_t handle)
-{
-    return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55);
-}
+static inline unsigned vt_mpi_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55); }
 
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
 
@@ -226,10 +224,12 @@ struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port
 
 /* OTF2's numbers (OTF2_CollectiveOp). */
 enum vt_mpi_op {
+    /* clang-format off */
     VT_OP_BARRIER, VT_OP_BCAST, VT_OP_GATHER, VT_OP_GATHERV, VT_OP_SCATTER, VT_OP_SCATTERV, VT_OP_ALLGATHER,
     VT_OP_ALLGATHERV, VT_OP_ALLTOALL, VT_OP_ALLTOALLV, VT_OP_ALLTOALLW, VT_OP_ALLREDUCE, VT_OP_REDUCE,
     VT_OP_REDUCE_SCATTER, VT_OP_SCAN, VT_OP_EXSCAN, VT_OP_REDUCE_SCATTER_BLOCK, VT_OP_CREATE_HANDLE,
     VT_OP_DESTROY_HANDLE, VT_OP_ALLOCATE, VT_OP_DEALLOCATE, VT_OP_CREATE_HANDLE_AND_ALLOCATE,
+    /* clang-format on */
     VT_OP_DESTROY_HANDLE_AND_DEALLOCATE,
 };
 
@@ -238,9 +238,9 @@ struct vt_mpi_coll {
     uint32_t n, me;                 /* processes that a count argument has entries for; own rank */
     enum vt_mpi_op op;
     uint32_t root;
-    bool is_root, is_leaf;          /* with a root: has the root's part; has the others' (in an intra-communicator all) */
+    bool is_root, is_leaf; /* with a root: has the root's part; has the others' (in an intra-communicator all) */
     uint64_t sent, received;
-    uint64_t id;                    /* of a non-blocking one's request */
+    uint64_t id; /* of a non-blocking one's request */
 };
 
 static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
@@ -256,8 +256,7 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
 static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
 {
     vt_mpi_coll_of(coll, comm);
-    if (VT_LIKELY(coll->comm != NULL))
-        vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0));
+    if (VT_LIKELY(coll->comm != NULL)) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0));
     else vt_enter(region);
 }
 
@@ -280,8 +279,8 @@ static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t regi
 {
     const bool done = VT_LIKELY(result == MPI_SUCCESS);
     if (VT_LIKELY(coll->comm != NULL))
-        vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_pair(coll->op, coll->root),
-                   done ? coll->sent : 0, done ? coll->received : 0, VT_HEAD(VT_K_LEAVE, 0, region));
+        vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_pair(coll->op, coll->root), done ? coll->sent : 0,
+                   done ? coll->received : 0, VT_HEAD(VT_K_LEAVE, 0, region));
     else vt_leave(region);
 }
 
@@ -316,10 +315,10 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
 
 enum vt_mpi_request_kind {
     VT_REQUEST_SEND = 1,
-    VT_REQUEST_RECV,    /* completes with the source, tag and bytes of its status */
+    VT_REQUEST_RECV, /* completes with the source, tag and bytes of its status */
     VT_REQUEST_MESSAGE, /* of a matched probe */
-    VT_REQUEST_PRECV,   /* a partitioned receive */
-    VT_REQUEST_PAIR,    /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
+    VT_REQUEST_PRECV, /* a partitioned receive */
+    VT_REQUEST_PAIR, /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
     VT_REQUEST_COLL,
     VT_REQUEST_RMA,
     VT_REQUEST_IO, /* words[1] becomes the bytes of its status */
@@ -328,7 +327,7 @@ enum vt_mpi_request_kind {
 struct vt_mpi_request {
     _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
     struct vt_mpi_row *row;
-    uint64_t id;     /* of the operation under way: the request's number, or the matching id in window or I/O handle */
+    uint64_t id; /* of the operation under way: the request's number, or the matching id in window or I/O handle */
     uint32_t object; /* id of the communicator, the window or the I/O handle */
     uint8_t kind, n;
     bool persistent, active;
@@ -344,8 +343,8 @@ struct vt_mpi_request {
 /* What is common to the handles of one hash. */
 struct vt_mpi_row {
     _Alignas(64) _Atomic(uint64_t) published; /* so many times an entry with a shared handle could be found anew */
-    atomic_flag lock;                         /* of both lists */
-    _Atomic(struct vt_mpi_request *) listed;  /* entries beyond those in the table's places */
+    atomic_flag lock; /* of both lists */
+    _Atomic(struct vt_mpi_request *) listed; /* entries beyond those in the table's places */
     struct vt_mpi_request *spare;
 };
 
@@ -394,7 +393,7 @@ void vt_mpi_arena_drop(void);
 struct vt_mpi_wait {
     int n;
     bool in_arena, cancels;
-    MPI_Status *statuses;             /* what the call is given */
+    MPI_Status *statuses; /* what the call is given */
     const MPI_Status *given, *ignore; /* what the user gave; what that is to ignore them */
     struct vt_mpi_request **requests; /* NULL where we know of no operation under way */
     struct vt_mpi_request *few[VT_FEW];
@@ -465,10 +464,7 @@ struct vt_mpi_objects {
     _Atomic(struct vt_mpi_object *) buckets[VT_OBJECT_BUCKETS];
 };
 
-static inline unsigned vt_mpi_object_bucket(uint64_t handle)
-{
-    return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 58);
-}
+static inline unsigned vt_mpi_object_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 58); }
 
 void vt_mpi_objects_lock(struct vt_mpi_objects *objects);
 void vt_mpi_objects_unlock(struct vt_mpi_objects *objects);
@@ -485,7 +481,9 @@ void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes);
 enum vt_mpi_sync_level { VT_SYNC_NONE = 0, VT_SYNC_PROCESS = 1, VT_SYNC_MEMORY = 2 };
 enum vt_mpi_lock_type { VT_LOCK_EXCLUSIVE = 0, VT_LOCK_SHARED = 1 };
 enum vt_mpi_atomic {
+    /* clang-format off */
     VT_ATOMIC_ACCUMULATE = 0, VT_ATOMIC_COMPARE_AND_SWAP = 3, VT_ATOMIC_SWAP = 4, VT_ATOMIC_FETCH_AND_ADD = 5,
+    /* clang-format on */
     VT_ATOMIC_FETCH_AND_ACCUMULATE = 7,
 };
 
@@ -494,8 +492,8 @@ struct vt_mpi_win {
     _Atomic(uint32_t) id; /* 0: freed */
     uint32_t comm, rank, size;
     uint32_t access, exposure; /* groups of the open epochs */
-    _Atomic(bool) made;        /* with an RMA_WIN_CREATE record */
-    enum vt_mpi_op end;        /* what freeing it is */
+    _Atomic(bool) made; /* with an RMA_WIN_CREATE record */
+    enum vt_mpi_op end; /* what freeing it is */
     _Atomic(struct vt_rma_thread *) threads;
     struct vt_mpi_win *next_spare;
 };
@@ -555,7 +553,7 @@ void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *f
 enum vt_mpi_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 };
 enum vt_mpi_io_flag { VT_IO_ALONE = 0, VT_IO_NON_BLOCKING = 1, VT_IO_COLLECTIVE = 2 };
 
-#define VT_NO_OFFSET ((MPI_Offset)-1)
+#define VT_NO_OFFSET ((MPI_Offset) - 1)
 
 /* An operation that is being issued. */
 struct vt_mpi_io {

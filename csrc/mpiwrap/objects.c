@@ -17,7 +17,8 @@ void vt_mpi_objects_unlock(struct vt_mpi_objects *objects)
 
 static struct vt_mpi_object *vt_object_look(struct vt_mpi_objects *objects, uint64_t handle)
 {
-    struct vt_mpi_object *o = atomic_load_explicit(&objects->buckets[vt_mpi_object_bucket(handle)], memory_order_acquire);
+    struct vt_mpi_object *o =
+        atomic_load_explicit(&objects->buckets[vt_mpi_object_bucket(handle)], memory_order_acquire);
     while (o && atomic_load_explicit(&o->handle, memory_order_relaxed) != handle)
         o = atomic_load_explicit(&o->next, memory_order_acquire);
     return o;

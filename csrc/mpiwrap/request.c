@@ -27,7 +27,7 @@ __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")))
 #define VT_KEY 0x4000000000000000u   /* no key is 0 */
 #define VT_TAKEN 0x8000000000000000u
 
-_Static_assert(VT_TABLE_ROWS * VT_PLACES == 1 << VT_FIRST_BITS, "a row is 8 places of the first level");
+_Static_assert(VT_TABLE_ROWS *VT_PLACES == 1 << VT_FIRST_BITS, "a row is 8 places of the first level");
 
 struct vt_mpi_level {
     _Atomic(uint64_t) *keys;
@@ -38,7 +38,8 @@ static uint64_t vt_key(uint64_t handle) { return (handle & (VT_SHARED - 1)) | VT
 
 static size_t vt_place(uint64_t key, int level)
 {
-    return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - VT_FIRST_BITS - VT_LEVEL_BITS * level)) & ~(size_t)(VT_PLACES - 1);
+    return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - VT_FIRST_BITS - VT_LEVEL_BITS * level)) &
+           ~(size_t)(VT_PLACES - 1);
 }
 
 static struct vt_mpi_row *vt_row(struct vt_mpi_table *table, uint64_t key)
@@ -224,8 +225,8 @@ struct vt_mpi_request *vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, u
                                    const MPI_Request *request)
 {
     const uint64_t handle = VT_HANDLE(*request);
-    struct vt_mpi_request *r = shared ? vt_mpi_take_unshared(&vt_mpi_requests, handle)
-                                      : vt_mpi_take(&vt_mpi_requests, handle);
+    struct vt_mpi_request *r =
+        shared ? vt_mpi_take_unshared(&vt_mpi_requests, handle) : vt_mpi_take(&vt_mpi_requests, handle);
     if (r) vt_mpi_drop(r);
     r = vt_mpi_put(&vt_mpi_requests, handle, shared);
     if (!r) {

@@ -87,8 +87,8 @@ static struct vt_rma_known *vt_rma_know(MPI_Win win)
 {
     const uint64_t handle = VT_HANDLE(win);
     struct vt_rma_known *known = &vt_rma_known[handle * 0x9e3779b97f4a7c15u >> 62];
-    if (VT_LIKELY(known->handle == handle && known->win
-                  && atomic_load_explicit(&known->win->id, memory_order_relaxed) == known->id))
+    if (VT_LIKELY(known->handle == handle && known->win &&
+                  atomic_load_explicit(&known->win->id, memory_order_relaxed) == known->id))
         return known;
     struct vt_mpi_win *w = vt_mpi_win(win);
     if (!w) {
@@ -171,21 +171,26 @@ void vt_mpi_get_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int p
 
 enum vt_mpi_atomic vt_mpi_atomic_of(MPI_Op op)
 {
-    return op == MPI_SUM ? VT_ATOMIC_FETCH_AND_ADD : op == MPI_REPLACE ? VT_ATOMIC_SWAP : VT_ATOMIC_FETCH_AND_ACCUMULATE;
+    return op == MPI_SUM       ? VT_ATOMIC_FETCH_AND_ADD
+           : op == MPI_REPLACE ? VT_ATOMIC_SWAP
+                               : VT_ATOMIC_FETCH_AND_ACCUMULATE;
 }
 
 void vt_mpi_atomic_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, enum vt_mpi_atomic type,
                          uint64_t sent, uint64_t received, bool request)
 {
     const bool fetches = type != VT_ATOMIC_ACCUMULATE;
-    vt_rma_start(op, win, peer, request ? (fetches ? VT_RMA_REQUEST_FETCHES : VT_RMA_REQUEST_SENDS)
-                                        : (fetches ? VT_RMA_FETCHES : VT_RMA_SENDS));
+    vt_rma_start(op, win, peer,
+                 request ? (fetches ? VT_RMA_REQUEST_FETCHES : VT_RMA_REQUEST_SENDS)
+                         : (fetches ? VT_RMA_FETCHES : VT_RMA_SENDS));
     if (!op->issued) {
         vt_enter(region);
         return;
     }
+    /* clang-format off */
     uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RMA_ATOMIC, 4, op->win),
                         vt_mpi_pair((uint32_t)peer, type), sent, received, op->id};
+    /* clang-format on */
     vt_write(words, 6);
 }
 

@@ -97,7 +97,8 @@ void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int
     if (c->rank == (uint32_t)root && commands && n > 0) {
         spawn->id = (int64_t)(vt_random() >> 1);
         if (!vt_prepare(spawn, (size_t)n, commands, argvs, infos))
-            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: " VT_ENV " cannot start it", commands[0]);
+            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: " VT_ENV " cannot start it",
+                    commands[0]);
     }
     PMPI_Bcast(&spawn->id, 1, MPI_INT64_T, root, comm);
 }

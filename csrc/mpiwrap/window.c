@@ -92,7 +92,8 @@ void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t 
             *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_WIN_CREATE, 0, id);
         } else vt_win_keep(w);
         vt_mpi_objects_unlock(&vt_mpi_wins);
-        vt_rma_coll_end(&batch, id, allocates ? VT_OP_CREATE_HANDLE_AND_ALLOCATE : VT_OP_CREATE_HANDLE, VT_SYNC_PROCESS);
+        vt_rma_coll_end(&batch, id, allocates ? VT_OP_CREATE_HANDLE_AND_ALLOCATE : VT_OP_CREATE_HANDLE,
+                        VT_SYNC_PROCESS);
     }
     vt_mpi_leave(&batch, region);
 }
@@ -197,8 +198,9 @@ void vt_mpi_lock_begin(uint32_t region, MPI_Win win, int64_t target, int lock_ty
         vt_enter(region);
         return;
     }
-    uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RMA_REQUEST_LOCK, 2, w->id),
-                        vt_mpi_pair((uint32_t)target, lock_type == MPI_LOCK_EXCLUSIVE ? VT_LOCK_EXCLUSIVE : VT_LOCK_SHARED), 0};
+    uint64_t words[] = {
+        VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RMA_REQUEST_LOCK, 2, w->id),
+        vt_mpi_pair((uint32_t)target, lock_type == MPI_LOCK_EXCLUSIVE ? VT_LOCK_EXCLUSIVE : VT_LOCK_SHARED), 0};
     vt_write(words, 4);
 }
 

@@ -141,8 +141,7 @@ bool vt_mpi_world_group(MPI_Group *world)
     PMPI_Finalized(&down);
     if (up && !down) return PMPI_Comm_group(MPI_COMM_WORLD, world) == MPI_SUCCESS;
 #ifdef VT_HAVE_MPI_Session_init
-    if (vt_open_sessions)
-        return PMPI_Group_from_session_pset(vt_sessions[0], "mpi://WORLD", world) == MPI_SUCCESS;
+    if (vt_open_sessions) return PMPI_Group_from_session_pset(vt_sessions[0], "mpi://WORLD", world) == MPI_SUCCESS;
 #endif
     return false;
 }

@@ -68,15 +68,12 @@ static int keep(struct pass *p, uint32_t id, uint8_t type, uint64_t value)
     if (!p->list) return VT_NO_MEMORY;
     p->attributes = p->list;
     p->attribute_ids[p->nattributes++] = id;
-    int32_t code = is_number(type) ? add_number(p->list, id, type, value)
-                                   : add_reference(p->list, id, type, (uint32_t)value);
+    int32_t code =
+        is_number(type) ? add_number(p->list, id, type, value) : add_reference(p->list, id, type, (uint32_t)value);
     return code ? vt_refused(p->error, code) : VT_OK;
 }
 
-int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value)
-{
-    return keep(p, id, VT_OTF2_TYPE_UINT64, value);
-}
+int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value) { return keep(p, id, VT_OTF2_TYPE_UINT64, value); }
 
 int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
 {

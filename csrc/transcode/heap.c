@@ -140,7 +140,7 @@ static int join_all(struct join *j, void *writer, uint32_t class, struct vt_tran
 {
     int code = VT_OK;
     while (!code && j->waiting) {
-        struct lane *l = &j->lanes[*which = j->queue[0]];
+        struct lane *l = &j->lanes[ *which = j->queue[0]];
         if (l->reading) code = tell(j, l, writer, class, result);
         int more = code ? 0 : advance(l, j->error);
         if (more < 0) return l->decoder ? VT_BAD_DATA : VT_NO_MEMORY;
@@ -157,8 +157,8 @@ static int join_all(struct join *j, void *writer, uint32_t class, struct vt_tran
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error)
 {
-    struct join j = {.error = error, .lanes = calloc(count + 1, sizeof *j.lanes),
-                     .queue = malloc((count + 1) * sizeof *j.queue)};
+    struct join j = {
+        .error = error, .lanes = calloc(count + 1, sizeof *j.lanes), .queue = malloc((count + 1) * sizeof *j.queue)};
     int code = j.lanes && j.queue ? VT_OK : VT_NO_MEMORY;
     memset(result, 0, sizeof *result);
     *which = 0;

@@ -26,8 +26,7 @@ static int good(struct pass *p, uint32_t kind, const uint64_t *w)
 static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle, const uint64_t *w)
 {
     switch (kind) {
-    case VT_K_IO_BEGIN:
-        return WRITE(p, IoOperationBegin, t, handle, (uint8_t)w[0], (uint32_t)(w[0] >> 32), w[1], w[2]);
+    case VT_K_IO_BEGIN: return WRITE(p, IoOperationBegin, t, handle, (uint8_t)w[0], (uint32_t)(w[0] >> 32), w[1], w[2]);
     case VT_K_IO_ISSUED: return WRITE(p, IoOperationIssued, t, handle, w[0]);
     case VT_K_IO_TEST: return WRITE(p, IoOperationTest, t, handle, w[0]);
     case VT_K_IO_COMPLETE: return WRITE(p, IoOperationComplete, t, handle, w[0], w[1]);

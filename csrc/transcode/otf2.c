@@ -47,11 +47,11 @@ VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size)
         snprintf(text, size, "%s", dlerror());
         return VT_BAD_LIBRARY;
     }
-#define VT_OTF2_FIND(type, name, arguments)                                                                           \
-    *(void **)&vt_otf2.name = dlsym(handle, "OTF2_" #name);                                                           \
-    if (!vt_otf2.name) {                                                                                              \
-        snprintf(text, size, "%s has no OTF2_%s", library, #name);                                                    \
-        return VT_BAD_LIBRARY;                                                                                        \
+#define VT_OTF2_FIND(type, name, arguments)                                                                            \
+    *(void **)&vt_otf2.name = dlsym(handle, "OTF2_" #name);                                                            \
+    if (!vt_otf2.name) {                                                                                               \
+        snprintf(text, size, "%s has no OTF2_%s", library, #name);                                                     \
+        return VT_BAD_LIBRARY;                                                                                         \
     }
     VT_OTF2_FUNCTIONS(VT_OTF2_FIND)
 #undef VT_OTF2_FIND
@@ -72,7 +72,7 @@ VT_EXPORT const char *vt_kernel_event(uint32_t number)
 /* Without this libotf2 keeps all events in memory. */
 static uint8_t pre_flush(void *user, uint8_t file, uint64_t location, void *caller, bool final)
 {
-    (void)user, (void)file, (void)location, (void)caller, (void)final;
+    (void)user, (void)file, (void)location, (void)caller, (void) final;
     return VT_OTF2_FLUSH;
 }
 

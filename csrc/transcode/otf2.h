@@ -38,38 +38,38 @@ struct vt_otf2_locking {
 };
 
 /* X(name, value); of an enumeration its last one. */
-#define VT_OTF2_CONSTANTS(X)                                                                                          \
-    X(FLUSH, 1)                                                                                                       \
-    X(CALLBACK_SUCCESS, 0)                                                                                            \
-    X(CALLBACK_ERROR, 1)                                                                                              \
-    X(MEASUREMENT_ON, 1)                                                                                              \
-    X(MEASUREMENT_OFF, 2)                                                                                             \
-    X(COLLECTIVE_ROOT_THIS_GROUP, 0xfffffffdu)                                                                        \
-    X(COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, 22)                                                                \
-    X(TYPE_UINT8, 1)                                                                                                  \
-    X(TYPE_UINT16, 2)                                                                                                 \
-    X(TYPE_UINT32, 3)                                                                                                 \
-    X(TYPE_UINT64, 4)                                                                                                 \
-    X(TYPE_INT8, 5)                                                                                                   \
-    X(TYPE_INT16, 6)                                                                                                  \
-    X(TYPE_INT32, 7)                                                                                                  \
-    X(TYPE_INT64, 8)                                                                                                  \
-    X(TYPE_FLOAT, 9)                                                                                                  \
-    X(TYPE_DOUBLE, 10)                                                                                                \
-    X(TYPE_REGION, 14)                                                                                                \
-    X(TYPE_COMM, 17)                                                                                                  \
-    X(TYPE_RMA_WIN, 19)                                                                                               \
-    X(TYPE_IO_FILE, 23)                                                                                               \
-    X(TYPE_IO_HANDLE, 24)                                                                                             \
-    X(LOCK_SHARED, 1)                                                                                                 \
-    X(RMA_SYNC_LEVEL_MEMORY, 2)                                                                                       \
-    X(RMA_SYNC_TYPE_NOTIFY_OUT, 2)                                                                                    \
-    X(RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE, 7)                                                                        \
-    X(IO_ACCESS_MODE_SEARCH_ONLY, 4)                                                                                  \
-    X(IO_CREATION_FLAG_UNIQUE, 1024)                                                                                  \
-    X(IO_STATUS_FLAG_DELETE_ON_CLOSE, 256)                                                                            \
-    X(IO_SEEK_HOLE, 4)                                                                                                \
-    X(IO_OPERATION_MODE_FLUSH, 2)                                                                                     \
+#define VT_OTF2_CONSTANTS(X)                                                                                           \
+    X(FLUSH, 1)                                                                                                        \
+    X(CALLBACK_SUCCESS, 0)                                                                                             \
+    X(CALLBACK_ERROR, 1)                                                                                               \
+    X(MEASUREMENT_ON, 1)                                                                                               \
+    X(MEASUREMENT_OFF, 2)                                                                                              \
+    X(COLLECTIVE_ROOT_THIS_GROUP, 0xfffffffdu)                                                                         \
+    X(COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, 22)                                                                 \
+    X(TYPE_UINT8, 1)                                                                                                   \
+    X(TYPE_UINT16, 2)                                                                                                  \
+    X(TYPE_UINT32, 3)                                                                                                  \
+    X(TYPE_UINT64, 4)                                                                                                  \
+    X(TYPE_INT8, 5)                                                                                                    \
+    X(TYPE_INT16, 6)                                                                                                   \
+    X(TYPE_INT32, 7)                                                                                                   \
+    X(TYPE_INT64, 8)                                                                                                   \
+    X(TYPE_FLOAT, 9)                                                                                                   \
+    X(TYPE_DOUBLE, 10)                                                                                                 \
+    X(TYPE_REGION, 14)                                                                                                 \
+    X(TYPE_COMM, 17)                                                                                                   \
+    X(TYPE_RMA_WIN, 19)                                                                                                \
+    X(TYPE_IO_FILE, 23)                                                                                                \
+    X(TYPE_IO_HANDLE, 24)                                                                                              \
+    X(LOCK_SHARED, 1)                                                                                                  \
+    X(RMA_SYNC_LEVEL_MEMORY, 2)                                                                                        \
+    X(RMA_SYNC_TYPE_NOTIFY_OUT, 2)                                                                                     \
+    X(RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE, 7)                                                                         \
+    X(IO_ACCESS_MODE_SEARCH_ONLY, 4)                                                                                   \
+    X(IO_CREATION_FLAG_UNIQUE, 1024)                                                                                   \
+    X(IO_STATUS_FLAG_DELETE_ON_CLOSE, 256)                                                                             \
+    X(IO_SEEK_HOLE, 4)                                                                                                 \
+    X(IO_OPERATION_MODE_FLUSH, 2)                                                                                      \
     X(IO_OPERATION_FLAG_COLLECTIVE, 2)
 
 enum vt_otf2_constant {
@@ -80,95 +80,92 @@ enum vt_otf2_constant {
 
 /* X(return type, name, argument types). Every event begins with writer, attribute list, time. */
 #define VT_OTF2_HEAD OTF2_EvtWriter *, OTF2_AttributeList *, uint64_t
-#define VT_OTF2_EVENTS(X)                                                                                             \
-    X(int32_t, EvtWriter_Enter, (VT_OTF2_HEAD, uint32_t))                                                             \
-    X(int32_t, EvtWriter_Leave, (VT_OTF2_HEAD, uint32_t))                                                             \
-    X(int32_t, EvtWriter_BufferFlush, (VT_OTF2_HEAD, uint64_t))                                                       \
-    X(int32_t, EvtWriter_MeasurementOnOff, (VT_OTF2_HEAD, uint8_t))                                                   \
-    X(int32_t, EvtWriter_MpiSend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                             \
-    X(int32_t, EvtWriter_MpiRecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                             \
-    X(int32_t, EvtWriter_MpiIsend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                  \
-    X(int32_t, EvtWriter_MpiIsendComplete, (VT_OTF2_HEAD, uint64_t))                                                  \
-    X(int32_t, EvtWriter_MpiIrecvRequest, (VT_OTF2_HEAD, uint64_t))                                                   \
-    X(int32_t, EvtWriter_MpiIrecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                  \
-    X(int32_t, EvtWriter_MpiRequestTest, (VT_OTF2_HEAD, uint64_t))                                                    \
-    X(int32_t, EvtWriter_MpiRequestCancelled, (VT_OTF2_HEAD, uint64_t))                                               \
-    X(int32_t, EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD))                                                          \
-    X(int32_t, EvtWriter_MpiCollectiveEnd,                                                                            \
-      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))                                                \
-    X(int32_t, EvtWriter_NonBlockingCollectiveRequest, (VT_OTF2_HEAD, uint64_t))                                      \
-    X(int32_t, EvtWriter_NonBlockingCollectiveComplete,                                                               \
-      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t))                                      \
-    X(int32_t, EvtWriter_CommCreate, (VT_OTF2_HEAD, uint32_t))                                                        \
-    X(int32_t, EvtWriter_CommDestroy, (VT_OTF2_HEAD, uint32_t))                                                       \
-    X(int32_t, EvtWriter_Metric,                                                                                      \
-      (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))                       \
-    VT_OTF2_RMA_EVENTS(X)                                                                                             \
+#define VT_OTF2_EVENTS(X)                                                                                              \
+    X(int32_t, EvtWriter_Enter, (VT_OTF2_HEAD, uint32_t))                                                              \
+    X(int32_t, EvtWriter_Leave, (VT_OTF2_HEAD, uint32_t))                                                              \
+    X(int32_t, EvtWriter_BufferFlush, (VT_OTF2_HEAD, uint64_t))                                                        \
+    X(int32_t, EvtWriter_MeasurementOnOff, (VT_OTF2_HEAD, uint8_t))                                                    \
+    X(int32_t, EvtWriter_MpiSend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                              \
+    X(int32_t, EvtWriter_MpiRecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                              \
+    X(int32_t, EvtWriter_MpiIsend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                   \
+    X(int32_t, EvtWriter_MpiIsendComplete, (VT_OTF2_HEAD, uint64_t))                                                   \
+    X(int32_t, EvtWriter_MpiIrecvRequest, (VT_OTF2_HEAD, uint64_t))                                                    \
+    X(int32_t, EvtWriter_MpiIrecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                   \
+    X(int32_t, EvtWriter_MpiRequestTest, (VT_OTF2_HEAD, uint64_t))                                                     \
+    X(int32_t, EvtWriter_MpiRequestCancelled, (VT_OTF2_HEAD, uint64_t))                                                \
+    X(int32_t, EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD))                                                           \
+    X(int32_t, EvtWriter_MpiCollectiveEnd, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))            \
+    X(int32_t, EvtWriter_NonBlockingCollectiveRequest, (VT_OTF2_HEAD, uint64_t))                                       \
+    X(int32_t, EvtWriter_NonBlockingCollectiveComplete,                                                                \
+      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t))                                       \
+    X(int32_t, EvtWriter_CommCreate, (VT_OTF2_HEAD, uint32_t))                                                         \
+    X(int32_t, EvtWriter_CommDestroy, (VT_OTF2_HEAD, uint32_t))                                                        \
+    X(int32_t, EvtWriter_Metric,                                                                                       \
+      (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))                        \
+    VT_OTF2_RMA_EVENTS(X)                                                                                              \
     VT_OTF2_IO_EVENTS(X)
 
-#define VT_OTF2_RMA_EVENTS(X)                                                                                         \
-    X(int32_t, EvtWriter_RmaWinCreate, (VT_OTF2_HEAD, uint32_t))                                                      \
-    X(int32_t, EvtWriter_RmaWinDestroy, (VT_OTF2_HEAD, uint32_t))                                                     \
-    X(int32_t, EvtWriter_RmaCollectiveBegin, (VT_OTF2_HEAD))                                                          \
-    X(int32_t, EvtWriter_RmaCollectiveEnd,                                                                            \
-      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                                      \
-    X(int32_t, EvtWriter_RmaGroupSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                                  \
-    X(int32_t, EvtWriter_RmaRequestLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                       \
-    X(int32_t, EvtWriter_RmaAcquireLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                       \
-    X(int32_t, EvtWriter_RmaTryLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                           \
-    X(int32_t, EvtWriter_RmaReleaseLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t))                                \
-    X(int32_t, EvtWriter_RmaSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t))                                        \
-    X(int32_t, EvtWriter_RmaPut, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                              \
-    X(int32_t, EvtWriter_RmaGet, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                              \
-    X(int32_t, EvtWriter_RmaAtomic,                                                                                   \
-      (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t, uint64_t, uint64_t, uint64_t))                                      \
-    X(int32_t, EvtWriter_RmaOpCompleteBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                   \
-    X(int32_t, EvtWriter_RmaOpCompleteNonBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                \
-    X(int32_t, EvtWriter_RmaOpTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                               \
+#define VT_OTF2_RMA_EVENTS(X)                                                                                          \
+    X(int32_t, EvtWriter_RmaWinCreate, (VT_OTF2_HEAD, uint32_t))                                                       \
+    X(int32_t, EvtWriter_RmaWinDestroy, (VT_OTF2_HEAD, uint32_t))                                                      \
+    X(int32_t, EvtWriter_RmaCollectiveBegin, (VT_OTF2_HEAD))                                                           \
+    X(int32_t, EvtWriter_RmaCollectiveEnd, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))  \
+    X(int32_t, EvtWriter_RmaGroupSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                                   \
+    X(int32_t, EvtWriter_RmaRequestLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                        \
+    X(int32_t, EvtWriter_RmaAcquireLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                        \
+    X(int32_t, EvtWriter_RmaTryLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                            \
+    X(int32_t, EvtWriter_RmaReleaseLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t))                                 \
+    X(int32_t, EvtWriter_RmaSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t))                                         \
+    X(int32_t, EvtWriter_RmaPut, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                               \
+    X(int32_t, EvtWriter_RmaGet, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                               \
+    X(int32_t, EvtWriter_RmaAtomic, (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t, uint64_t, uint64_t, uint64_t))         \
+    X(int32_t, EvtWriter_RmaOpCompleteBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                    \
+    X(int32_t, EvtWriter_RmaOpCompleteNonBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                 \
+    X(int32_t, EvtWriter_RmaOpTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                                \
     X(int32_t, EvtWriter_RmaOpCompleteRemote, (VT_OTF2_HEAD, uint32_t, uint64_t))
 
-#define VT_OTF2_IO_EVENTS(X)                                                                                          \
-    X(int32_t, EvtWriter_IoCreateHandle, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint32_t))                       \
-    X(int32_t, EvtWriter_IoDestroyHandle, (VT_OTF2_HEAD, uint32_t))                                                   \
-    X(int32_t, EvtWriter_IoDuplicateHandle, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                             \
-    X(int32_t, EvtWriter_IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t, uint8_t, uint64_t))                                \
-    X(int32_t, EvtWriter_IoChangeStatusFlags, (VT_OTF2_HEAD, uint32_t, uint32_t))                                     \
-    X(int32_t, EvtWriter_IoDeleteFile, (VT_OTF2_HEAD, uint8_t, uint32_t))                                             \
-    X(int32_t, EvtWriter_IoOperationBegin, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint64_t, uint64_t))           \
-    X(int32_t, EvtWriter_IoOperationTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                         \
-    X(int32_t, EvtWriter_IoOperationIssued, (VT_OTF2_HEAD, uint32_t, uint64_t))                                       \
-    X(int32_t, EvtWriter_IoOperationComplete, (VT_OTF2_HEAD, uint32_t, uint64_t, uint64_t))                           \
-    X(int32_t, EvtWriter_IoOperationCancelled, (VT_OTF2_HEAD, uint32_t, uint64_t))                                    \
-    X(int32_t, EvtWriter_IoAcquireLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                            \
-    X(int32_t, EvtWriter_IoReleaseLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                            \
+#define VT_OTF2_IO_EVENTS(X)                                                                                           \
+    X(int32_t, EvtWriter_IoCreateHandle, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint32_t))                        \
+    X(int32_t, EvtWriter_IoDestroyHandle, (VT_OTF2_HEAD, uint32_t))                                                    \
+    X(int32_t, EvtWriter_IoDuplicateHandle, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                              \
+    X(int32_t, EvtWriter_IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t, uint8_t, uint64_t))                                 \
+    X(int32_t, EvtWriter_IoChangeStatusFlags, (VT_OTF2_HEAD, uint32_t, uint32_t))                                      \
+    X(int32_t, EvtWriter_IoDeleteFile, (VT_OTF2_HEAD, uint8_t, uint32_t))                                              \
+    X(int32_t, EvtWriter_IoOperationBegin, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint64_t, uint64_t))            \
+    X(int32_t, EvtWriter_IoOperationTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                          \
+    X(int32_t, EvtWriter_IoOperationIssued, (VT_OTF2_HEAD, uint32_t, uint64_t))                                        \
+    X(int32_t, EvtWriter_IoOperationComplete, (VT_OTF2_HEAD, uint32_t, uint64_t, uint64_t))                            \
+    X(int32_t, EvtWriter_IoOperationCancelled, (VT_OTF2_HEAD, uint32_t, uint64_t))                                     \
+    X(int32_t, EvtWriter_IoAcquireLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
+    X(int32_t, EvtWriter_IoReleaseLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
     X(int32_t, EvtWriter_IoTryLock, (VT_OTF2_HEAD, uint32_t, uint8_t))
 
-#define VT_OTF2_ATTRIBUTES(X)                                                                                         \
-    X(OTF2_AttributeList *, AttributeList_New, (void))                                                                \
-    X(int32_t, AttributeList_Delete, (OTF2_AttributeList *))                                                          \
-    X(int32_t, AttributeList_RemoveAllAttributes, (OTF2_AttributeList *))                                             \
-    X(int32_t, AttributeList_AddUint8, (OTF2_AttributeList *, uint32_t, uint8_t))                                     \
-    X(int32_t, AttributeList_AddUint16, (OTF2_AttributeList *, uint32_t, uint16_t))                                   \
-    X(int32_t, AttributeList_AddUint32, (OTF2_AttributeList *, uint32_t, uint32_t))                                   \
-    X(int32_t, AttributeList_AddUint64, (OTF2_AttributeList *, uint32_t, uint64_t))                                   \
-    X(int32_t, AttributeList_AddInt8, (OTF2_AttributeList *, uint32_t, int8_t))                                       \
-    X(int32_t, AttributeList_AddInt16, (OTF2_AttributeList *, uint32_t, int16_t))                                     \
-    X(int32_t, AttributeList_AddInt32, (OTF2_AttributeList *, uint32_t, int32_t))                                     \
-    X(int32_t, AttributeList_AddInt64, (OTF2_AttributeList *, uint32_t, int64_t))                                     \
-    X(int32_t, AttributeList_AddFloat, (OTF2_AttributeList *, uint32_t, float))                                       \
-    X(int32_t, AttributeList_AddDouble, (OTF2_AttributeList *, uint32_t, double))                                     \
-    X(int32_t, AttributeList_AddRegionRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                \
-    X(int32_t, AttributeList_AddCommRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                  \
-    X(int32_t, AttributeList_AddRmaWinRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                \
-    X(int32_t, AttributeList_AddIoFileRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                \
+#define VT_OTF2_ATTRIBUTES(X)                                                                                          \
+    X(OTF2_AttributeList *, AttributeList_New, (void))                                                                 \
+    X(int32_t, AttributeList_Delete, (OTF2_AttributeList *))                                                           \
+    X(int32_t, AttributeList_RemoveAllAttributes, (OTF2_AttributeList *))                                              \
+    X(int32_t, AttributeList_AddUint8, (OTF2_AttributeList *, uint32_t, uint8_t))                                      \
+    X(int32_t, AttributeList_AddUint16, (OTF2_AttributeList *, uint32_t, uint16_t))                                    \
+    X(int32_t, AttributeList_AddUint32, (OTF2_AttributeList *, uint32_t, uint32_t))                                    \
+    X(int32_t, AttributeList_AddUint64, (OTF2_AttributeList *, uint32_t, uint64_t))                                    \
+    X(int32_t, AttributeList_AddInt8, (OTF2_AttributeList *, uint32_t, int8_t))                                        \
+    X(int32_t, AttributeList_AddInt16, (OTF2_AttributeList *, uint32_t, int16_t))                                      \
+    X(int32_t, AttributeList_AddInt32, (OTF2_AttributeList *, uint32_t, int32_t))                                      \
+    X(int32_t, AttributeList_AddInt64, (OTF2_AttributeList *, uint32_t, int64_t))                                      \
+    X(int32_t, AttributeList_AddFloat, (OTF2_AttributeList *, uint32_t, float))                                        \
+    X(int32_t, AttributeList_AddDouble, (OTF2_AttributeList *, uint32_t, double))                                      \
+    X(int32_t, AttributeList_AddRegionRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \
+    X(int32_t, AttributeList_AddCommRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                   \
+    X(int32_t, AttributeList_AddRmaWinRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \
+    X(int32_t, AttributeList_AddIoFileRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \
     X(int32_t, AttributeList_AddIoHandleRef, (OTF2_AttributeList *, uint32_t, uint32_t))
 
-#define VT_OTF2_FUNCTIONS(X)                                                                                          \
-    VT_OTF2_EVENTS(X)                                                                                                 \
-    VT_OTF2_ATTRIBUTES(X)                                                                                             \
-    X(int32_t, Archive_SetFlushCallbacks, (OTF2_Archive *, const struct OTF2_FlushCallbacks *, void *))               \
-    X(int32_t, Archive_SetLockingCallbacks, (OTF2_Archive *, const struct OTF2_LockingCallbacks *, void *))           \
-    X(int32_t, Archive_SetMemoryCallbacks, (OTF2_Archive *, const struct OTF2_MemoryCallbacks *, void *))             \
+#define VT_OTF2_FUNCTIONS(X)                                                                                           \
+    VT_OTF2_EVENTS(X)                                                                                                  \
+    VT_OTF2_ATTRIBUTES(X)                                                                                              \
+    X(int32_t, Archive_SetFlushCallbacks, (OTF2_Archive *, const struct OTF2_FlushCallbacks *, void *))                \
+    X(int32_t, Archive_SetLockingCallbacks, (OTF2_Archive *, const struct OTF2_LockingCallbacks *, void *))            \
+    X(int32_t, Archive_SetMemoryCallbacks, (OTF2_Archive *, const struct OTF2_MemoryCallbacks *, void *))              \
     X(vt_otf2_error *, Error_RegisterCallback, (vt_otf2_error *, void *))
 
 struct vt_otf2 {
@@ -182,7 +179,7 @@ enum vt_event {
 #define VT_OTF2_NUMBER(type, name, arguments) VT_N_##name,
     VT_OTF2_EVENTS(VT_OTF2_NUMBER)
 #undef VT_OTF2_NUMBER
-    VT_EVENT_KINDS
+        VT_EVENT_KINDS
 };
 
 extern struct vt_otf2 vt_otf2;

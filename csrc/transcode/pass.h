@@ -52,7 +52,7 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
 }
 
 /* Writes an event with a list of attributes, or with those of p; its time and what follows are the arguments. */
-#define WRITE_WITH(p, list, event, ...)                                                                               \
+#define WRITE_WITH(p, list, event, ...)                                                                                \
     done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 

@@ -106,8 +106,8 @@ static int add_open(struct finder *f, const struct vt_decoder *d)
     return VT_OK;
 }
 
-static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count,
-                     uint32_t wanted, struct vt_scan *found, struct vt_error *error)
+static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count, uint32_t wanted,
+                     struct vt_scan *found, struct vt_error *error)
 {
     int hole = 0;
     for (uint32_t i = 0; i < count; i++) {

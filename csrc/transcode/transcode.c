@@ -205,8 +205,7 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
     uint32_t op = (uint32_t)w[0], root = peer_of(p, what, (uint32_t)(w[0] >> 32));
     if (op > VT_OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE)
         return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
-    if (VT_KIND(what) == VT_K_COLL_END)
-        return WRITE(p, MpiCollectiveEnd, t, (uint8_t)op, comm, root, w[1], w[2]);
+    if (VT_KIND(what) == VT_K_COLL_END) return WRITE(p, MpiCollectiveEnd, t, (uint8_t)op, comm, root, w[1], w[2]);
     return WRITE(p, NonBlockingCollectiveComplete, t, (uint8_t)op, comm, root, w[1], w[2], w[3]);
 }
 
@@ -305,7 +304,8 @@ static int passes_on(uint32_t what)
 {
     if (what & VT_FUNCTION) return 0;
     uint32_t kind = VT_KIND(what);
-    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP || (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
+    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP ||
+           (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
 }
 
 /* ---- The pass ---- */
@@ -318,7 +318,8 @@ static int convert(struct pass *p, const uint64_t *words, uint32_t n)
         p->ticks += words[at] >> 32;
         if (__builtin_expect(what & VT_FUNCTION, 1)) {
             uint64_t key = what & ~VT_FUNCTION_LEAVE, t = time_at(p, p->ticks);
-            code = what & VT_FUNCTION_LEAVE ? leave(p, t, key) : enter(p, t, key, function_region(p, key & VT_CODE_MASK));
+            code =
+                what & VT_FUNCTION_LEAVE ? leave(p, t, key) : enter(p, t, key, function_region(p, key & VT_CODE_MASK));
         } else {
             size = vt_record(words, at, n, p->error);
             if (!size) return VT_BAD_DATA;
