@@ -332,7 +332,8 @@ struct vt_mpi_request {
     uint8_t kind, n;
     bool persistent, active;
     void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch); /* at completion, before words; or NULL */
-    struct vt_mpi_request *next; /* in the row's list */
+    struct vt_mpi_list *list; /* NULL: it has a place in the table */
+    struct vt_mpi_request *next; /* in that list */
     uint64_t own_key;
     uint64_t words[5]; /* n words of whole records that completion writes; of a persistent send those that begin it */
 };
@@ -340,12 +341,18 @@ struct vt_mpi_request {
 #define VT_TABLE_LEVELS 5
 #define VT_TABLE_ROWS 128
 
+/* Entries beyond those in the table's places, and spare ones. Each thread has one of a row's lists as its own. */
+#define VT_TABLE_LISTS 8
+struct vt_mpi_list {
+    _Alignas(64) atomic_flag lock;
+    _Atomic(struct vt_mpi_request *) listed;
+    struct vt_mpi_request *spare;
+};
+
 /* What is common to the handles of one hash. */
 struct vt_mpi_row {
     _Alignas(64) _Atomic(uint64_t) published; /* so many times an entry with a shared handle could be found anew */
-    atomic_flag lock; /* of both lists */
-    _Atomic(struct vt_mpi_request *) listed; /* entries beyond those in the table's places */
-    struct vt_mpi_request *spare;
+    struct vt_mpi_list lists[VT_TABLE_LISTS];
 };
 
 struct vt_mpi_table {

@@ -7,8 +7,9 @@
    and given back by one atomic operation. Where all 8 are in use, a further level of 16 times the size is added.
 
    Several entries have one handle where a library gives it to all operations that need no waiting. Then each Wait takes
-   one of them: which one makes no difference, not even to the program. Four stand in places, more in the list of their
-   row, under its lock. Threads may take each other's entries while one of them looks from place to place, so that it
+   one of them: which one makes no difference, not even to the program. Four stand in places, more in lists of their row,
+   each under a lock. A thread puts into the list that is its own and takes from there first, so that threads which wait
+   for what they started do not meet at a lock. Threads may take each other's entries while one of them looks from place to place, so that it
    finds none though there always is one: it looks again if an entry was published meanwhile. What was published after
    it began is not needed, for whoever published it has not waited yet.                                            */
 #include "mpiwrap.h"
@@ -66,22 +67,39 @@ static struct vt_mpi_level *vt_level(struct vt_mpi_table *table, int level)
 
 /* ---- The rows' lists ---- */
 
-static void vt_row_lock(struct vt_mpi_row *row)
+static void vt_list_lock(struct vt_mpi_list *list)
 {
-    while (atomic_flag_test_and_set_explicit(&row->lock, memory_order_acquire)) sched_yield();
+    while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire)) sched_yield();
 }
 
-static void vt_row_unlock(struct vt_mpi_row *row) { atomic_flag_clear_explicit(&row->lock, memory_order_release); }
+static void vt_list_unlock(struct vt_mpi_list *list) { atomic_flag_clear_explicit(&list->lock, memory_order_release); }
+
+/* The number of the calling thread's lists: threads get them in turn. */
+static unsigned vt_own_list(void)
+{
+    static _Atomic(unsigned) threads;
+    static __thread unsigned own __attribute__((tls_model("initial-exec")));
+    if (!own) own = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % VT_TABLE_LISTS + 1;
+    return own - 1;
+}
+
+static struct vt_mpi_request *vt_take_from(struct vt_mpi_list *list, uint64_t wanted)
+{
+    if (!atomic_load_explicit(&list->listed, memory_order_acquire)) return NULL;
+    vt_list_lock(list);
+    struct vt_mpi_request *before = NULL, *r = atomic_load_explicit(&list->listed, memory_order_relaxed);
+    for (; r && r->own_key != wanted; r = r->next) before = r;
+    if (r && before) before->next = r->next;
+    else if (r) atomic_store_explicit(&list->listed, r->next, memory_order_relaxed);
+    vt_list_unlock(list);
+    return r;
+}
 
 static struct vt_mpi_request *vt_take_listed(struct vt_mpi_row *row, uint64_t wanted)
 {
-    if (!atomic_load_explicit(&row->listed, memory_order_acquire)) return NULL;
-    vt_row_lock(row);
-    struct vt_mpi_request *before = NULL, *r = atomic_load_explicit(&row->listed, memory_order_relaxed);
-    for (; r && r->own_key != wanted; r = r->next) before = r;
-    if (r && before) before->next = r->next;
-    else if (r) atomic_store_explicit(&row->listed, r->next, memory_order_relaxed);
-    vt_row_unlock(row);
+    struct vt_mpi_request *r = NULL;
+    for (unsigned i = 0, own = vt_own_list(); !r && i < VT_TABLE_LISTS; i++)
+        r = vt_take_from(&row->lists[(own + i) % VT_TABLE_LISTS], wanted);
     return r;
 }
 
@@ -96,18 +114,21 @@ static void vt_clear(struct vt_mpi_request *r, _Atomic(uint64_t) *key, struct vt
 
 static struct vt_mpi_request *vt_new_listed(struct vt_mpi_row *row, uint64_t key)
 {
-    vt_row_lock(row);
-    if (!row->spare) {
+    struct vt_mpi_list *list = &row->lists[vt_own_list()];
+    vt_list_lock(list);
+    if (!list->spare) {
         struct vt_mpi_request *made = vt_pages(VT_SPARE_BYTES);
         for (size_t i = 0; made && i < VT_SPARE_BYTES / sizeof *made; i++) {
-            made[i].next = row->spare;
-            row->spare = &made[i];
+            made[i].next = list->spare;
+            list->spare = &made[i];
         }
     }
-    struct vt_mpi_request *r = row->spare;
-    if (r) row->spare = r->next;
-    vt_row_unlock(row);
-    if (r) vt_clear(r, NULL, row, key);
+    struct vt_mpi_request *r = list->spare;
+    if (r) list->spare = r->next;
+    vt_list_unlock(list);
+    if (!r) return NULL;
+    vt_clear(r, NULL, row, key);
+    r->list = list;
     return r;
 }
 
@@ -196,10 +217,11 @@ void vt_mpi_put_back(struct vt_mpi_request *request)
         shared = key & VT_SHARED;
         atomic_store_explicit(request->key, key & ~VT_TAKEN, memory_order_release);
     } else {
-        vt_row_lock(row);
-        request->next = atomic_load_explicit(&row->listed, memory_order_relaxed);
-        atomic_store_explicit(&row->listed, request, memory_order_release);
-        vt_row_unlock(row);
+        struct vt_mpi_list *list = request->list;
+        vt_list_lock(list);
+        request->next = atomic_load_explicit(&list->listed, memory_order_relaxed);
+        atomic_store_explicit(&list->listed, request, memory_order_release);
+        vt_list_unlock(list);
     }
     if (shared) atomic_fetch_add_explicit(&row->published, 1, memory_order_release);
 }
@@ -210,10 +232,11 @@ void vt_mpi_drop(struct vt_mpi_request *request)
         atomic_store_explicit(request->key, 0, memory_order_release);
         return;
     }
-    vt_row_lock(request->row);
-    request->next = request->row->spare;
-    request->row->spare = request;
-    vt_row_unlock(request->row);
+    struct vt_mpi_list *list = request->list;
+    vt_list_lock(list);
+    request->next = list->spare;
+    list->spare = request;
+    vt_list_unlock(list);
 }
 
 /* ---- Operations ---- */
