@@ -27,8 +27,8 @@ def place(tmp_path: Path) -> Path:
 
 
 CASES = [
-    (("vtrace", ""), {"completion", "dump", "info", "shim"}),
-    (("vtrace", "d"), {"dump"}),
+    (("vtrace", ""), {"completion", "doctor", "dump", "info", "shim"}),
+    (("vtrace", "d"), {"doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),
     (("vtrace", "completion", "b"), {"bash"}),
     (("vtrace", "dump", "--no-"), {"--no-records", "--no-names"}),
