@@ -124,7 +124,7 @@ def test_without_compiling(tmp_path: Path) -> None:
     (block,) = (block for block in BLOCKS if block.heading == "Without compiling")
     assert [c.line.split()[0] for c in block.commands] == ["mpiexec", "vtunify"]
     ran, unified = (call(["sh", "-c", c.line], tmp_path) for c in block.commands)
-    assert ran.stdout == "4\n" * 4
+    assert ran.stdout.replace("\n", "") == "4" * 4, "the ranks write as they come"
     assert unified.stdout.startswith("solve.trace: 4 ranks, 4 locations")
 
 
@@ -155,7 +155,8 @@ def test_commands_in_the_text(tmp_path: Path) -> None:
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), text
             seen += 1
     assert seen >= 4
-    wrapper = call([*command("vtrace-cc"), "-vt:help"], tmp_path).stdout
+    wrappers = ("vtrace-cc", "vtrace-cxx", "vtrace-fc")
+    wrapper = "".join(call([*command(name), "-vt:help"], tmp_path).stdout for name in wrappers)
     options = set(re.findall(r"-vt:\w+(?: manual)?", readme.TEXT))
     assert len(options) >= 4
     assert all(option in wrapper for option in options)
