@@ -223,15 +223,15 @@ struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port
 /* ---- coll.c: collective operations ---- */
 
 /* OTF2's numbers (OTF2_CollectiveOp). */
+/* clang-format off */
 enum vt_mpi_op {
-    /* clang-format off */
     VT_OP_BARRIER, VT_OP_BCAST, VT_OP_GATHER, VT_OP_GATHERV, VT_OP_SCATTER, VT_OP_SCATTERV, VT_OP_ALLGATHER,
     VT_OP_ALLGATHERV, VT_OP_ALLTOALL, VT_OP_ALLTOALLV, VT_OP_ALLTOALLW, VT_OP_ALLREDUCE, VT_OP_REDUCE,
     VT_OP_REDUCE_SCATTER, VT_OP_SCAN, VT_OP_EXSCAN, VT_OP_REDUCE_SCATTER_BLOCK, VT_OP_CREATE_HANDLE,
     VT_OP_DESTROY_HANDLE, VT_OP_ALLOCATE, VT_OP_DEALLOCATE, VT_OP_CREATE_HANDLE_AND_ALLOCATE,
-    /* clang-format on */
     VT_OP_DESTROY_HANDLE_AND_DEALLOCATE,
 };
+/* clang-format on */
 
 struct vt_mpi_coll {
     const struct vt_mpi_comm *comm; /* NULL: no record */
@@ -487,12 +487,12 @@ void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes);
 /* OTF2's numbers (OTF2_RmaSyncLevel, OTF2_LockType, OTF2_RmaAtomicType). */
 enum vt_mpi_sync_level { VT_SYNC_NONE = 0, VT_SYNC_PROCESS = 1, VT_SYNC_MEMORY = 2 };
 enum vt_mpi_lock_type { VT_LOCK_EXCLUSIVE = 0, VT_LOCK_SHARED = 1 };
+/* clang-format off */
 enum vt_mpi_atomic {
-    /* clang-format off */
     VT_ATOMIC_ACCUMULATE = 0, VT_ATOMIC_COMPARE_AND_SWAP = 3, VT_ATOMIC_SWAP = 4, VT_ATOMIC_FETCH_AND_ADD = 5,
-    /* clang-format on */
     VT_ATOMIC_FETCH_AND_ACCUMULATE = 7,
 };
+/* clang-format on */
 
 struct vt_mpi_win {
     struct vt_mpi_object object;
