@@ -49,7 +49,7 @@ bench: setup ## Measure what recording and unifying cost
 	$(BIN)/python bench/run.py
 
 # Templates are no C before their holes are filled; of programs in tests/programs the line numbers are tested.
-C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.c)
+C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.[ch])
 
 lint: setup ## Check style and types
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "now.h"
 
 #define CHUNK (64u << 10)
 #define FIRST (4u << 20)
@@ -46,21 +47,6 @@ static __attribute__((noinline, cold)) void more(void)
     else if (mapped < ALL / CHUNK || next * CHUNK >= FIRST + NEXT) madvise(chunks[next], CHUNK, POPULATE_WRITE);
     at = (uint64_t *)chunks[next++];
     end = at + CHUNK / 8;
-}
-
-static inline uint64_t now(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t t;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-    return t;
-#else
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-#endif
 }
 
 static inline void record(uintptr_t function, uint64_t leave)

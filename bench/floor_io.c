@@ -4,22 +4,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
-
-static inline uint64_t now(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t t;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-    return t;
-#else
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-#endif
-}
+#include "now.h"
 
 static int (*next)(int, FILE *);
 static __thread volatile uint64_t begin, end;

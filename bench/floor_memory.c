@@ -4,26 +4,11 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
+#include "now.h"
 
 static void *(*next_malloc)(size_t);
 static void (*next_free)(void *);
 static _Thread_local volatile uint64_t before, after;
-
-static inline uint64_t ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t t;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-    return t;
-#else
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_nsec;
-#endif
-}
 
 __attribute__((constructor)) static void find(void)
 {
@@ -34,16 +19,16 @@ __attribute__((constructor)) static void find(void)
 void *malloc(size_t n)
 {
     if (!next_malloc) find();
-    before = ticks();
+    before = now();
     void *block = next_malloc(n);
-    after = ticks();
+    after = now();
     return block;
 }
 
 void free(void *block)
 {
     if (!next_free) find();
-    before = ticks();
+    before = now();
     next_free(block);
-    after = ticks();
+    after = now();
 }
