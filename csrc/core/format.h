@@ -46,6 +46,7 @@
 #define VT_CLASS_CONTROL 0x200u  /* lost, on, off, flush, limit, time */
 #define VT_CLASS_RMA 0x400u      /* one-sided communication */
 #define VT_CLASS_ATTRIBUTE 0x800u
+#define VT_CLASS_USER 0x1000u    /* markers, comments and messages of the user API */
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
@@ -120,7 +121,13 @@
     X(ENTER_FREE, 90, 4, HEAP) /* id region, w0 address, w1 bytes freed, w2 and w3 the sums without them */            \
     X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
     /* is LEAVE_ALLOC */                                                                                               \
-    X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */
+    X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */                            \
+    X(REWIND_MARK, 116, 0, CONTROL) /* a rewind may come back to here */                                               \
+    X(REWOUND, 117, 1, CONTROL) /* w0 ticks from here on whose records were discarded */                               \
+    X(MARKER, 118, 1, USER) /* id marker, w0 text */                                                                   \
+    X(COMMENT, 119, 1, USER) /* w0 text */                                                                             \
+    X(USER_SEND, 120, 2, USER) /* id user communicator, w0 tag, w1 bytes */                                            \
+    X(USER_RECV, 121, 2, USER) /* the same */
 
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,
@@ -155,7 +162,8 @@ enum vt_definition {
                               0xffffffff for a member of another world; of equal hashes only once, of a DUP never */
     VT_D_COMM_NAME = 7, /* id, name */
     VT_D_LOCATION = 8, /* number, kernel thread id, name or nil, ticks of its first event */
-    VT_D_METRIC = 9, /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point), per process (bool) */
+    VT_D_METRIC = 9, /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point, 'n' holds until the next),
+                      per process (bool) */
     VT_D_CLOCK = 10, /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
     VT_D_SUMMARY = 11, /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
                               record, reached limit (bool) */
@@ -167,7 +175,15 @@ enum vt_definition {
     VT_D_RMA_WIN = 15, /* id, comm id, count: number of earlier windows of that communicator */
     VT_D_RMA_WIN_NAME = 16, /* id, name */
     VT_D_GROUP = 17, /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
+    VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records */
+    VT_D_MARKER = 24, /* id, name, enum vt_marker */
+    VT_D_NOTE = 25, /* text: a comment on the whole run */
+    VT_D_USER_COMM = 26, /* id, name: of USER_SEND and USER_RECV; equal names are the same communicator */
+    VT_D_MEMBER = 27, /* VT_D_REGION or VT_D_METRIC, id of one, name of the user's group that it belongs to */
 };
+
+/* Severity of a marker, with the numbers of VampirTrace's user API. */
+enum vt_marker { VT_MARKER_ERROR = 1, VT_MARKER_WARNING = 2, VT_MARKER_HINT = 3 };
 
 /* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
    and count agree. count: for kinds that are collective over the parent the number of such calls on it before,

@@ -62,7 +62,7 @@ static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
     k->found |= classes[kind];
     if (kind == VT_K_ENTER) enter(k, what);
     else if (kind == VT_K_LEAVE) leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-    else if (kind >= VT_K_ENTER_ALLOC) heap(k, kind, VT_ID(what));
+    else if (kind >= VT_K_ENTER_ALLOC && kind <= VT_K_HEAP) heap(k, kind, VT_ID(what));
     else if (VT_LIKELY(kind > VT_K_LEAVE_ADDRESS && kind != VT_K_THREAD)) return;
     else if (kind == VT_K_ENTER_ADDRESS) enter(k, *payload | VT_OPEN_ADDRESS);
     else if (kind == VT_K_LEAVE_ADDRESS) leave(k, *payload | VT_OPEN_ADDRESS);

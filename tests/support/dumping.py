@@ -38,6 +38,11 @@ DEFINITIONS: list[list[Any]] = [
     [D["RMA_WIN"], 2, 1, 1],
     [D["RMA_WIN_NAME"], 1, "halo"],
     [D["GROUP"], 1, 1, 0, struct.pack("<2I", 1, 0)],
+    [D["TEXT"], 1, "step 3"],
+    [D["MARKER"], 1, "steps", 3],
+    [D["NOTE"], "made on a Monday"],
+    [D["USER_COMM"], 1, "queue"],
+    [D["MEMBER"], D["METRIC"], 1, "weather"],
 ]
 # Kind, delta, id, payload; what the record's item must have beside kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]
@@ -135,6 +140,14 @@ RECORDS: list[Shown] = [
     ("ATTRIBUTE", 1, 3, [9], {"attribute": 3, "name": "?", "value": 9}, "ATTRIBUTE ? <3> value=9"),
     *ONE_SIDED,
     *IO,
+    ("MARKER", 1, 1, [1], {"marker": 1, "name": "steps", "text": "step 3"}, 'MARKER steps <1> text="step 3"'),
+    ("COMMENT", 1, 0, [9], {"text": "?"}, "COMMENT text=?"),
+    ("USER_SEND", 1, 1, [7, 80], {"user_comm": 1, "name": "queue", "tag": 7, "bytes": 80},
+     "USER_SEND queue <1> tag=7 bytes=80"),
+    ("USER_RECV", 1, 2, [7, 80], {"user_comm": 2, "name": "?", "tag": 7, "bytes": 80},
+     "USER_RECV ? <2> tag=7 bytes=80"),
+    ("REWIND_MARK", 1, 0, [], {}, "REWIND_MARK"),
+    ("REWOUND", 1, 0, [300], {"duration": 300}, "REWOUND duration=300"),
     ("LOST", 1, 1, [12], {"reason": 1, "name": "SIGNAL", "events": 12}, "LOST SIGNAL <1> events=12"),
     ("ENTER_ADDRESS", 1, 0, [0x400010], {"address": 0x400010, "name": "prog+0x10", "at": "prog+0x10"},
      "ENTER_ADDRESS prog+0x10"),

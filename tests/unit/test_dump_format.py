@@ -73,8 +73,11 @@ def test_definitions(run: Path) -> None:
     assert fields[18] == {"id": 1, **handle, "access": None, "status": None}
     handle = {"name": "stdin", "file": None, "paradigm": "ISOC", "flags": ["PRE_CREATED"], "comm": 1, "parent": 1}
     assert fields[19] == {"id": 2, **handle, "access": "READ_ONLY", "status": ["NON_BLOCKING"]}
-    assert fields[21:] == [{"id": 2, "comm": 1, "count": 1}, {"id": 1, "name": "halo"},
-                           {"id": 1, "comm": 1, "first": 0, "ranks": [1, 0]}]  # fmt: skip
+    assert fields[21:24] == [{"id": 2, "comm": 1, "count": 1}, {"id": 1, "name": "halo"},
+                             {"id": 1, "comm": 1, "first": 0, "ranks": [1, 0]}]  # fmt: skip
+    assert fields[24:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
+                           {"text": "made on a Monday"}, {"id": 1, "name": "queue"},
+                           {"of": "METRIC", "id": 1, "group": "weather"}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout
     assert 'definition 0:0 PROPERTY key=command value=./a,"two words"\n' in text
     assert 'COMM_NAME id=2 name="row\\n0"' in text

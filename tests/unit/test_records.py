@@ -58,6 +58,7 @@ def test_enumerations(tmp_path: Path) -> None:
         "VT_D_": r.DEFINITIONS,
         "VT_COMM_": r.COMM_KINDS,
         "VT_IO_": r.IO_PARADIGMS,
+        "VT_MARKER_": r.MARKERS,
         "VT_LOST_": {name: number for number, name in r.LOST_REASONS.items()},
         "VT_CLOCK_": {"TSC": r.CLOCK_TSC, "CNTVCT": r.CLOCK_CNTVCT, "NANOSECONDS": r.CLOCK_NANOSECONDS},
         "VT_CHUNK_": {"FREE": r.CHUNK_FREE, "FILLING": r.CHUNK_FILLING, "FULL": r.CHUNK_FULL},

@@ -29,6 +29,11 @@ GOOD: dict[str, list[Any]] = {
     "RMA_WIN": [1, 1, 7],
     "RMA_WIN_NAME": [1, "halo"],
     "GROUP": [4, 1, 0, b"\1\0\0\0"],
+    "TEXT": [1, "step 3"],
+    "MARKER": [1, "steps", 2],
+    "NOTE": ["on a Monday"],
+    "USER_COMM": [1, "queue"],
+    "MEMBER": [9, 1, "rates"],
 }
 
 
@@ -54,6 +59,8 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})
     assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}
+    assert (found.texts, found.markers, found.notes) == ({1: "step 3"}, {1: ("steps", 2)}, ["on a Monday"])
+    assert (found.user_comms, found.members_of) == ({1: "queue"}, {(9, 1): "rates"})
 
 
 @pytest.mark.parametrize(
@@ -82,6 +89,9 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 0, 512]),
         ("RMA_WIN", [1, None, 7]),
         ("GROUP", [4, 1, 0, [1]]),
+        ("MARKER", [1, "steps", 4]),
+        ("NOTE", [1]),
+        ("MEMBER", [1, 1, "rates"]),
     ],
 )
 def test_wrong_shapes(name: str, values: list[Any]) -> None:
@@ -109,6 +119,8 @@ def test_forked_child_inherits_what_it_does_not_define() -> None:
     assert child.regions[3].name == "own"
     assert child.comms == parent.comms
     assert (child.windows, child.window_names, child.groups) == (parent.windows, parent.window_names, parent.groups)
+    assert (child.texts, child.markers, child.notes) == (parent.texts, parent.markers, [])
+    assert (child.user_comms, child.members_of) == (parent.user_comms, parent.members_of)
     assert (child.attributes, child.files, child.handles) == (parent.attributes, parent.files, parent.handles)
     assert (parent.inherited, child.inherited) == (set(), {2})
     assert [module.path for module in child.modules] == ["/bin/heat"], "loaded by the parent after the fork"

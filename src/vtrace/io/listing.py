@@ -48,7 +48,8 @@ _PAYLOAD = {
     "IO_TEST": "matching", "IO_COMPLETE": "bytes matching", "IO_CANCELLED": "matching",
     "IO_ACQUIRE_LOCK": "lock_type", "IO_RELEASE_LOCK": "lock_type", "IO_TRY_LOCK": "lock_type",
     "ENTER_ALLOC": "bytes", "LEAVE_ALLOC": "block heap blocks", "ENTER_FREE": "block bytes heap blocks",
-    "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks",
+    "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks", "REWOUND": "duration", "MARKER": "text",
+    "COMMENT": "text", "USER_SEND": "tag bytes", "USER_RECV": "tag bytes",
 }  # fmt: skip
 """Names of the payload words, see VT_KINDS in format.h; low/high: the two numbers of a word that holds two."""
 _ENUMERATIONS: dict[str, dict[int, str]] = {
@@ -68,6 +69,7 @@ REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(_REGION.spli
 REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
 REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
 REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
+REFERS_TO |= {"MARKER": "marker", "USER_SEND": "user_comm", "USER_RECV": "user_comm"}
 """What a record's id is, where it has one."""
 _FIELDS = {
     "PROPERTY": "key value",
@@ -87,6 +89,11 @@ _FIELDS = {
     "RMA_WIN": "id comm count",
     "RMA_WIN_NAME": "id name",
     "GROUP": "id comm first ranks",
+    "TEXT": "id text",
+    "MARKER": "id name severity",
+    "NOTE": "text",
+    "USER_COMM": "id name",
+    "MEMBER": "of id group",
 }
 """Names of the definitions' fields, see enum vt_definition in format.h."""
 
@@ -199,6 +206,10 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             found["role"] = _named(_otf2.RegionRole._names, found["role"])
         elif kind == "COMM":
             found["kind"] = _named(COMM_KINDS, found["kind"])
+        elif kind == "MARKER":
+            found["severity"] = _named({number: name for name, number in r.MARKERS.items()}, found["severity"])
+        elif kind == "MEMBER":
+            found["of"] = _named(_DEFINITIONS, found["of"])
         elif kind == "ATTRIBUTE":
             found["type"] = _named(_otf2.Type._names, found["type"])
         elif kind == "IO_HANDLE":

@@ -39,6 +39,7 @@ CLASS_METRIC: Final = 0x100
 CLASS_CONTROL: Final = 0x200
 CLASS_RMA: Final = 0x400
 CLASS_ATTRIBUTE: Final = 0x800
+CLASS_USER: Final = 0x1000
 CLASS_ADDRESS: Final = CLASS_FUNCTION | CLASS_NEW_CODE
 CLASS_HEAP: Final = CLASS_REGION | CLASS_MEMORY
 CLASS_ALL: Final = 0xFFFFFFFF
@@ -107,6 +108,12 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
     "ENTER_FREE": (90, 4, CLASS_HEAP),
     "ENTER_REALLOC": (91, 3, CLASS_HEAP),
     "HEAP": (92, 2, CLASS_MEMORY),
+    "REWIND_MARK": (116, 0, CLASS_CONTROL),
+    "REWOUND": (117, 1, CLASS_CONTROL),
+    "MARKER": (118, 1, CLASS_USER),
+    "COMMENT": (119, 1, CLASS_USER),
+    "USER_SEND": (120, 2, CLASS_USER),
+    "USER_RECV": (121, 2, CLASS_USER),
 }
 """name -> (number, payload words, class): format.h says what the payload means."""
 
@@ -114,8 +121,9 @@ LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT"}
 DEFINITIONS: Final = {
     "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
     "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11, "ATTRIBUTE": 12, "IO_FILE": 13, "IO_HANDLE": 14,
-    "RMA_WIN": 15, "RMA_WIN_NAME": 16, "GROUP": 17,
+    "RMA_WIN": 15, "RMA_WIN_NAME": 16, "GROUP": 17, "TEXT": 23, "MARKER": 24, "NOTE": 25, "USER_COMM": 26, "MEMBER": 27,
 }  # fmt: skip
+MARKERS: Final = {"ERROR": 1, "WARNING": 2, "HINT": 3}
 COMM_KINDS: Final = {
     "WORLD": 1, "SELF": 2, "DUP": 3, "SPLIT": 4, "CREATE": 5, "CREATE_GROUP": 6, "CART": 7, "CART_SUB": 8,
     "GRAPH": 9, "INTER_CREATE": 10, "INTER_MERGE": 11, "OTHER": 12, "FROM_GROUP": 13,

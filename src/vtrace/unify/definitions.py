@@ -57,7 +57,7 @@ class Members(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A counter. type: u, i or f; mode: a (accumulated) or p (point)."""
+    """A counter. type: u, i or f; mode: a (accumulated), p (point) or n (holds until the next)."""
 
     name: str
     unit: str
@@ -116,6 +116,13 @@ class Ranks(NamedTuple):
     ranks: bytes
 
 
+class UserMarker(NamedTuple):
+    """A kind of markers. severity: of records.MARKERS."""
+
+    name: str
+    severity: int
+
+
 @dataclass
 class ProcessDefinitions:
     """All definitions of one process; dictionaries are keyed by the process's own ids."""
@@ -138,6 +145,12 @@ class ProcessDefinitions:
     windows: dict[int, Window] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[Ranks]] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    markers: dict[int, UserMarker] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    user_comms: dict[int, str] = field(default_factory=dict)
+    members_of: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Names of the user's groups, by what they have (DEFINITIONS: REGION or METRIC) and its id."""
 
 
 _ID = range(ID_MAX + 1)
@@ -156,7 +169,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["COMM_MEMBERS"]: (_ID, range(2), _U32, _U64, bytes),
     DEFINITIONS["COMM_NAME"]: (_ID, str),
     DEFINITIONS["LOCATION"]: (_U32, _U32, _TEXT, _U64),
-    DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p"), bool),
+    DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p", "n"), bool),
     DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
     DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
     DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, range(26)),
@@ -165,6 +178,11 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["RMA_WIN"]: (_ID, _ID, _U32),
     DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
     DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
+    DEFINITIONS["TEXT"]: (_ID, str),
+    DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
+    DEFINITIONS["NOTE"]: (str,),
+    DEFINITIONS["USER_COMM"]: (_ID, str),
+    DEFINITIONS["MEMBER"]: ((DEFINITIONS["REGION"], DEFINITIONS["METRIC"]), _ID, str),
 }
 """What each value may be: a type, a range of whole numbers, a constant, or one of several of these. A region's last
 value came later, and may be missing.
@@ -235,6 +253,16 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.window_names[values[0]] = values[1]
         case "GROUP":
             found.groups.setdefault(values[0], []).append(Ranks(*values[1:]))
+        case "TEXT":
+            found.texts[values[0]] = values[1]
+        case "MARKER":
+            found.markers[values[0]] = UserMarker(*values[1:])
+        case "NOTE":
+            found.notes.append(values[0])
+        case "USER_COMM":
+            found.user_comms[values[0]] = values[1]
+        case "MEMBER":
+            found.members_of[values[0], values[1]] = values[2]
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -255,5 +283,9 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.windows = parent.windows | child.windows
     child.window_names = parent.window_names | child.window_names
     child.groups = parent.groups | child.groups
+    child.texts = parent.texts | child.texts
+    child.markers = parent.markers | child.markers
+    child.user_comms = parent.user_comms | child.user_comms
+    child.members_of = parent.members_of | child.members_of
     own = {module.slot for module in child.modules}
     child.modules += [m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own]

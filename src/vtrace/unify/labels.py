@@ -56,9 +56,11 @@ class Labels:
         if "address" in payload:
             return payload | self._function("address", payload["address"])
         if refers is None:
-            return payload
+            return payload | (self._text(payload["text"]) if record.kind == "COMMENT" else {})
         if refers in ("metric", "attribute"):
             payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
+        if record.kind == "MARKER":
+            payload |= self._text(payload["text"])
         return {refers: record.id, "name": plain(self._name(refers, record.id) or UNKNOWN)} | payload
 
     def _function(self, what: str, number: int) -> dict[str, Any]:
@@ -70,6 +72,9 @@ class Labels:
         at = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
         function = self._symbols.functions.get(place)
         return {"name": plain(function.name if function else at), "at": plain(at)}
+
+    def _text(self, number: int) -> dict[str, Any]:
+        return {"text": plain(self._known.texts.get(number, UNKNOWN))}
 
     def _value(self, what: str, number: int, word: int) -> Any:
         definition = (self._known.metrics if what == "metric" else self._known.attributes).get(number)
@@ -85,10 +90,11 @@ class Labels:
             return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)
         if what == "window":
             return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
-        if what == "file":
-            return known.files.get(number)
+        if what in ("file", "user_comm"):
+            return (known.files if what == "file" else known.user_comms).get(number)
         tables: dict[str, dict[int, Any]] = {
             "region": known.regions, "metric": known.metrics, "attribute": known.attributes, "handle": known.handles,
+            "marker": known.markers,
         }  # fmt: skip
         named = tables[what].get(number)
         return named.name if named else None

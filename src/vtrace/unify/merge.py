@@ -115,7 +115,7 @@ def _function(merged: Regions, symbols: Symbols, place: Place) -> int:
     return merged.number(place, Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
 
 
-_MODES = {"a": "ACCUMULATED_START", "p": "ABSOLUTE_POINT"}
+_MODES = {"a": "ACCUMULATED_START", "p": "ABSOLUTE_POINT", "n": "ABSOLUTE_NEXT"}
 _TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
 
 
