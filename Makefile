@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
 FUZZ_SECONDS ?= 3600
+WORKERS ?= 2
 SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
@@ -30,8 +31,8 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
 	@echo "To see the timeline, open demo/heat2d.trace/traces.otf2 in Vampir or ViTE. All that is known of the run:"
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
 
-test: setup ## Run the tests, TESTS="tests/unit -k name" some of them
-	$(BIN)/python -m pytest $(TESTS)
+test: setup ## Run the tests, TESTS="tests/unit -k name" some of them, WORKERS files at a time
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and sanitizers
 	$(BIN)/python -m pytest -m "" $(TESTS)

