@@ -12,12 +12,19 @@
 #define VT_ABI 1 /* the runtime keeps older shims and refuses newer ones with one warning */
 
 /* Paradigms and region roles have OTF2's numbers (OTF2_Paradigm, OTF2_RegionRole); tests compare them. */
-enum vt_paradigm { VT_PARADIGM_USER = 1, VT_PARADIGM_COMPILER = 2, VT_PARADIGM_MPI = 4, VT_PARADIGM_NONE = 22 };
+enum vt_paradigm {
+    VT_PARADIGM_USER = 1,
+    VT_PARADIGM_COMPILER = 2,
+    VT_PARADIGM_MPI = 4,
+    VT_PARADIGM_PTHREAD = 7,
+    VT_PARADIGM_NONE = 22
+};
 enum vt_role {
     /* clang-format off */
     VT_ROLE_FUNCTION = 1, VT_ROLE_BARRIER = 15, VT_ROLE_COLL_ONE2ALL = 23, VT_ROLE_COLL_ALL2ONE = 24,
     VT_ROLE_COLL_ALL2ALL = 25, VT_ROLE_COLL_OTHER = 26, VT_ROLE_FILE_IO = 27, VT_ROLE_POINT2POINT = 28,
-    VT_ROLE_RMA = 29, VT_ROLE_ALLOCATE = 35, VT_ROLE_DEALLOCATE = 36, VT_ROLE_REALLOCATE = 37,
+    VT_ROLE_RMA = 29, VT_ROLE_THREAD_CREATE = 32, VT_ROLE_THREAD_WAIT = 33, VT_ROLE_ALLOCATE = 35,
+    VT_ROLE_DEALLOCATE = 36, VT_ROLE_REALLOCATE = 37,
     /* clang-format on */
     VT_ROLE_FILE_IO_METADATA = 38,
 };
@@ -76,7 +83,7 @@ void vt_switch(int on);
 enum vt_id {
     /* clang-format off */
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,
-    VT_ID_GROUP, VT_IDS
+    VT_ID_GROUP, VT_ID_TEXT, VT_IDS
     /* clang-format on */
 };
 

@@ -39,7 +39,7 @@
 #define VT_CLASS_REGION 0x4u     /* enter and leave of named regions */
 #define VT_CLASS_MESSAGE 0x8u    /* point-to-point communication */
 #define VT_CLASS_COLLECTIVE 0x10u /* collectives, communicators */
-#define VT_CLASS_THREAD 0x20u    /* reuse of the location, later fork and join */
+#define VT_CLASS_THREAD 0x20u    /* reuse of the location, threads that begin and end, locks */
 #define VT_CLASS_IO 0x40u
 #define VT_CLASS_MEMORY 0x80u
 #define VT_CLASS_METRIC 0x100u
@@ -122,6 +122,12 @@
     X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
     /* is LEAVE_ALLOC */                                                                                               \
     X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */                            \
+    X(THREAD_CREATE, 104, 1, THREAD) /* w0 number of the thread that was created, from 1, unique in the process */     \
+    X(THREAD_BEGIN, 105, 1, THREAD) /* w0 the same, on the new thread's location */                                    \
+    X(THREAD_END, 106, 1, THREAD) /* the same */                                                                       \
+    X(THREAD_WAIT, 107, 1, THREAD) /* w0 the same: the thread has ended, and this one has waited for it */             \
+    X(ACQUIRE_LOCK, 108, 1, THREAD) /* id OTF2_Paradigm, w0 lock | order << 32: how often it was acquired before */    \
+    X(RELEASE_LOCK, 109, 1, THREAD) /* the same, order as when it was acquired */                                      \
     X(REWIND_MARK, 116, 0, CONTROL) /* a rewind may come back to here */                                               \
     X(REWOUND, 117, 1, CONTROL) /* w0 ticks from here on whose records were discarded */                               \
     X(MARKER, 118, 1, USER) /* id marker, w0 text */                                                                   \
@@ -175,7 +181,7 @@ enum vt_definition {
     VT_D_RMA_WIN = 15, /* id, comm id, count: number of earlier windows of that communicator */
     VT_D_RMA_WIN_NAME = 16, /* id, name */
     VT_D_GROUP = 17, /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
-    VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records */
+    VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records, and of attributes of the type STRING */
     VT_D_MARKER = 24, /* id, name, enum vt_marker */
     VT_D_NOTE = 25, /* text: a comment on the whole run */
     VT_D_USER_COMM = 26, /* id, name: of USER_SEND and USER_RECV; equal names are the same communicator */

@@ -28,6 +28,7 @@ static int32_t add_number(OTF2_AttributeList *list, uint32_t id, uint8_t type, u
 static int32_t add_reference(OTF2_AttributeList *list, uint32_t id, uint8_t type, uint32_t global)
 {
     switch (type) {
+    case VT_OTF2_TYPE_STRING: return vt_otf2.AttributeList_AddStringRef(list, id, global);
     case VT_OTF2_TYPE_REGION: return vt_otf2.AttributeList_AddRegionRef(list, id, global);
     case VT_OTF2_TYPE_COMM: return vt_otf2.AttributeList_AddCommRef(list, id, global);
     case VT_OTF2_TYPE_RMA_WIN: return vt_otf2.AttributeList_AddRmaWinRef(list, id, global);
@@ -41,6 +42,7 @@ static uint32_t referred(struct pass *p, uint8_t type, uint64_t id)
 {
     const struct vt_maps *m = p->maps;
     switch (type) {
+    case VT_OTF2_TYPE_STRING: return mapped(p, m->strings, m->nstrings, id);
     case VT_OTF2_TYPE_REGION: return mapped(p, m->regions, m->nregions, id);
     case VT_OTF2_TYPE_COMM: return mapped(p, m->comms, m->ncomms, id);
     case VT_OTF2_TYPE_RMA_WIN: return mapped(p, m->windows, m->nwindows, id);

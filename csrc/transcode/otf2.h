@@ -46,6 +46,7 @@ struct vt_otf2_locking {
     X(MEASUREMENT_OFF, 2)                                                                                              \
     X(COLLECTIVE_ROOT_THIS_GROUP, 0xfffffffdu)                                                                         \
     X(COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, 22)                                                                 \
+    X(PARADIGM_NONE, 22)                                                                                               \
     X(TYPE_UINT8, 1)                                                                                                   \
     X(TYPE_UINT16, 2)                                                                                                  \
     X(TYPE_UINT32, 3)                                                                                                  \
@@ -56,6 +57,7 @@ struct vt_otf2_locking {
     X(TYPE_INT64, 8)                                                                                                   \
     X(TYPE_FLOAT, 9)                                                                                                   \
     X(TYPE_DOUBLE, 10)                                                                                                 \
+    X(TYPE_STRING, 11)                                                                                                 \
     X(TYPE_REGION, 14)                                                                                                 \
     X(TYPE_COMM, 17)                                                                                                   \
     X(TYPE_RMA_WIN, 19)                                                                                                \
@@ -103,7 +105,8 @@ enum vt_otf2_constant {
     X(int32_t, EvtWriter_Metric,                                                                                       \
       (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))                        \
     VT_OTF2_RMA_EVENTS(X)                                                                                              \
-    VT_OTF2_IO_EVENTS(X)
+    VT_OTF2_IO_EVENTS(X)                                                                                               \
+    VT_OTF2_THREAD_EVENTS(X)
 
 #define VT_OTF2_RMA_EVENTS(X)                                                                                          \
     X(int32_t, EvtWriter_RmaWinCreate, (VT_OTF2_HEAD, uint32_t))                                                       \
@@ -140,6 +143,14 @@ enum vt_otf2_constant {
     X(int32_t, EvtWriter_IoReleaseLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
     X(int32_t, EvtWriter_IoTryLock, (VT_OTF2_HEAD, uint32_t, uint8_t))
 
+#define VT_OTF2_THREAD_EVENTS(X)                                                                                       \
+    X(int32_t, EvtWriter_ThreadCreate, (VT_OTF2_HEAD, uint32_t, uint64_t))                                             \
+    X(int32_t, EvtWriter_ThreadBegin, (VT_OTF2_HEAD, uint32_t, uint64_t))                                              \
+    X(int32_t, EvtWriter_ThreadEnd, (VT_OTF2_HEAD, uint32_t, uint64_t))                                                \
+    X(int32_t, EvtWriter_ThreadWait, (VT_OTF2_HEAD, uint32_t, uint64_t))                                               \
+    X(int32_t, EvtWriter_ThreadAcquireLock, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t))                               \
+    X(int32_t, EvtWriter_ThreadReleaseLock, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t))
+
 #define VT_OTF2_ATTRIBUTES(X)                                                                                          \
     X(OTF2_AttributeList *, AttributeList_New, (void))                                                                 \
     X(int32_t, AttributeList_Delete, (OTF2_AttributeList *))                                                           \
@@ -154,6 +165,7 @@ enum vt_otf2_constant {
     X(int32_t, AttributeList_AddInt64, (OTF2_AttributeList *, uint32_t, int64_t))                                      \
     X(int32_t, AttributeList_AddFloat, (OTF2_AttributeList *, uint32_t, float))                                        \
     X(int32_t, AttributeList_AddDouble, (OTF2_AttributeList *, uint32_t, double))                                      \
+    X(int32_t, AttributeList_AddStringRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \
     X(int32_t, AttributeList_AddRegionRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \
     X(int32_t, AttributeList_AddCommRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                   \
     X(int32_t, AttributeList_AddRmaWinRef, (OTF2_AttributeList *, uint32_t, uint32_t))                                 \

@@ -82,8 +82,9 @@ int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value);
 int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
 /* Forgets what was kept. */
 void vt_attributes_end(struct pass *p);
-/* Events of one-sided communication and of I/O. w: the payload. */
+/* Events of one-sided communication, of I/O, of threads and locks. w: the payload. */
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
 #endif

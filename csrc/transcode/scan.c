@@ -9,7 +9,7 @@ struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
 
 struct finder {
     struct set functions, addresses, regions, comms, handles;
-    uint64_t ticks, memory;
+    uint64_t ticks, memory, threads;
 };
 
 static inline uint64_t slot_of(uint64_t key, uint64_t size) { return key * 0x9e3779b97f4a7c15u >> 20 & (size - 1); }
@@ -67,6 +67,10 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     case VT_K_IO_DUPLICATE:
         if (!add(&f->handles, (uint32_t)words[1])) return 0;
         return add(&f->handles, VT_ID(what));
+    case VT_K_THREAD_CREATE:
+    case VT_K_THREAD_BEGIN:
+    case VT_K_THREAD_END:
+    case VT_K_THREAD_WAIT: f->threads = 1; break;
     case VT_K_IO_DELETE: break; /* names a file */
     default:
         if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_TRY_LOCK) return add(&f->handles, VT_ID(what));
@@ -121,6 +125,7 @@ static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
         error->offset = 0;
         if (!here && !(classes & wanted)) {
             if (classes & VT_CLASS_MEMORY) f->memory = 1;
+            if (classes & VT_CLASS_THREAD) f->threads = 1;
             if (row->end_ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
             if (row->end_ticks > found->last_ticks) found->last_ticks = row->end_ticks;
             continue;
@@ -163,6 +168,7 @@ static int collect(const struct finder *f, struct vt_scan *found)
     found->comms = members(&f->comms, &found->ncomms);
     found->handles = members(&f->handles, &found->nhandles);
     found->memory = f->memory;
+    found->threads = f->threads;
     int all = found->functions && found->addresses && found->regions && found->comms && found->handles;
     return all ? VT_OK : VT_NO_MEMORY;
 }

@@ -296,6 +296,12 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
         if ((code = vt_heap_leave(p, what, w[0]))) return code;
         return leave(p, t, ENTER_KEY | VT_ID(what));
     case VT_K_HEAP: return VT_OK;
+    case VT_K_THREAD_CREATE:
+    case VT_K_THREAD_BEGIN:
+    case VT_K_THREAD_END:
+    case VT_K_THREAD_WAIT:
+    case VT_K_ACQUIRE_LOCK:
+    case VT_K_RELEASE_LOCK: return vt_thread(p, t, what, w);
     default: return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
     }
 }

@@ -42,7 +42,8 @@ struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles;
     uint64_t first_ticks, last_ticks;
-    uint64_t memory; /* whether records tell of the heap */
+    uint64_t memory;  /* whether records tell of the heap */
+    uint64_t threads; /* whether any may tell of threads that begin and end */
 };
 
 /* The rows of one location. */
@@ -62,13 +63,16 @@ struct vt_maps {
     const uint8_t *metric_types;                /* OTF2_Type */
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
+    const uint32_t *strings;                    /* by local id: OTF2's strings */
     const uint32_t *attributes;                 /* by local id */
     const uint8_t *attribute_types;             /* OTF2_Type */
     const uint64_t *knot_ticks, *knot_ns;       /* at least two, ticks ascending, ns not descending */
-    uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nattributes;
+    uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
+        nattributes;
     uint64_t nknots;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
+    uint32_t thread_comm;     /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */
 };
 
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };

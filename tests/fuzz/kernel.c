@@ -113,6 +113,7 @@ REFERENCE(CommRef, reader.comms)
 REFERENCE(RmaWinRef, reader.others)
 REFERENCE(IoFileRef, reader.others)
 REFERENCE(IoHandleRef, reader.others)
+REFERENCE(StringRef, reader.others)
 
 /* ---- Events ---- */
 
@@ -221,6 +222,14 @@ EVENT(IoAcquireLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
 EVENT(IoReleaseLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
 EVENT(IoTryLock, FILE_ && type < 2, uint32_t handle, uint8_t type)
 
+#define TEAM comm == 1
+EVENT(ThreadCreate, TEAM, uint32_t comm, ANY8 number)
+EVENT(ThreadBegin, TEAM, uint32_t comm, ANY8 number)
+EVENT(ThreadEnd, TEAM, uint32_t comm, ANY8 number)
+EVENT(ThreadWait, TEAM, uint32_t comm, ANY8 number)
+EVENT(ThreadAcquireLock, paradigm < 23, uint8_t paradigm, ANY lock, ANY order)
+EVENT(ThreadReleaseLock, paradigm < 23, uint8_t paradigm, ANY lock, ANY order)
+
 static void take_operations(void)
 {
 #define TAKE(name) vt_otf2.EvtWriter_##name = name;
@@ -230,10 +239,11 @@ static void take_operations(void)
     TAKE(RmaOpCompleteRemote) TAKE(IoCreateHandle) TAKE(IoDestroyHandle) TAKE(IoDuplicateHandle) TAKE(IoSeek)
     TAKE(IoChangeStatusFlags) TAKE(IoDeleteFile) TAKE(IoOperationBegin) TAKE(IoOperationTest) TAKE(IoOperationIssued)
     TAKE(IoOperationComplete) TAKE(IoOperationCancelled) TAKE(IoAcquireLock) TAKE(IoReleaseLock) TAKE(IoTryLock)
+    TAKE(ThreadCreate) TAKE(ThreadBegin) TAKE(ThreadEnd) TAKE(ThreadWait) TAKE(ThreadAcquireLock) TAKE(ThreadReleaseLock)
 #define TAKE_ADD(name) vt_otf2.AttributeList_Add##name = Add##name;
     TAKE_ADD(Uint8) TAKE_ADD(Uint16) TAKE_ADD(Uint32) TAKE_ADD(Uint64) TAKE_ADD(Int8) TAKE_ADD(Int16) TAKE_ADD(Int32)
     TAKE_ADD(Int64) TAKE_ADD(Float) TAKE_ADD(Double) TAKE_ADD(RegionRef) TAKE_ADD(CommRef) TAKE_ADD(RmaWinRef)
-    TAKE_ADD(IoFileRef) TAKE_ADD(IoHandleRef)
+    TAKE_ADD(IoFileRef) TAKE_ADD(IoHandleRef) TAKE_ADD(StringRef)
     vt_otf2.AttributeList_New = list_new;
     vt_otf2.AttributeList_Delete = list_delete;
     vt_otf2.AttributeList_RemoveAllAttributes = list_clear;
@@ -449,7 +459,8 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
     maps.nwindows = maps.nfiles = maps.nrank_groups = maps.nattributes = VT_ID_MAX + 1;
     maps.windows = maps.window_peer_offset = maps.files = maps.rank_groups = maps.attributes = same;
     maps.attribute_types = types;
-    maps.heap_attributes = VT_UNMAPPED;
+    maps.nstrings = VT_ID_MAX + 1, maps.strings = same;
+    maps.heap_attributes = VT_UNMAPPED, maps.thread_comm = 1;
     if (!types[0]) memset(types, 10, sizeof types);
     struct vt_transcoded result;
     int code = transcode(rows, n, &maps, 0, &result);
@@ -470,7 +481,8 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
         .address_regions = functions, .naddresses = 3, .regions = regions, .nregions = 5, .comms = comms,
         .comm_peer_offset = offsets, .ncomms = 4, .metrics = metrics, .metric_types = types, .nmetrics = 1,
         .windows = others, .window_peer_offset = offsets, .rank_groups = others, .files = others, .handles = others,
-        .nwindows = 4, .nrank_groups = 4, .nfiles = 4, .nhandles = 4, .attributes = attributes,
+        .strings = others, .nwindows = 4, .nrank_groups = 4, .nfiles = 4, .nhandles = 4, .nstrings = 4,
+        .attributes = attributes, .thread_comm = options->nknots & 128 ? VT_UNMAPPED : 1,
         .attribute_types = attribute_types, .nattributes = sizeof attribute_types,
         .knot_ticks = options->knot_ticks, .knot_ns = options->knot_ns, .nknots = options->nknots % 5,
         .unknown_region = 3, .heap_attributes = options->nknots & 64 ? VT_UNMAPPED : 20,

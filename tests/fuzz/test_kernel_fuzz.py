@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.localfiles import Chunk, varint
-from support.operations import IO, ONE_SIDED
+from support.operations import IO, ONE_SIDED, THREADS
 from support.tools import ROOT, call, need, unavailable
 from support.transcoding import MPI
 from vtrace.io import records as r
@@ -56,7 +56,7 @@ def seeds(directory: Path) -> Path:
     """Every kind of record, codec and form, times before and after the knots, holes, and an event that OTF2 refuses."""
     directory.mkdir()
     every = Chunk(open=[r.FUNCTION | 1, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x7001]).enter(1).enter(2, 5)
-    for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO]:
+    for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO, *THREADS]:
         every.record("ATTRIBUTE", 1, identifier, 1).record(kind, 1, identifier, *payload)
     every.record("ENTER", 1, 2).record("ENTER_ADDRESS", 1, 0, 0x7001).leave(1, 3).record("METRIC", 1, 0, 77)
     every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LIMIT").record("LOST", 0, 1, 3)
@@ -75,7 +75,12 @@ def seeds(directory: Path) -> Path:
         "stored": options() + piece(every, r.CODEC_VARINT, STORED | RAW_BYTES, 0, varint(bytes(every.data))),
         "definitions": options() + piece(every, 1, DEFINITIONS),
     }
-    for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO]:  # alone, so that no other record names the same
+    for kind, identifier, payload, *_ in [
+        *MPI,
+        *ONE_SIDED,
+        *IO,
+        *THREADS,
+    ]:  # alone, so that no other record names the same
         found[kind] = options() + piece(Chunk().record(kind, 1, identifier, *payload), r.CODEC_RAW)
     for name, data in found.items():
         (directory / name).write_bytes(data)

@@ -106,6 +106,10 @@ IO: list[Shown] = [
     ("ENTER_REALLOC", 1, 1, [0, 0, 9], {"region": 1, "name": "solve it", "block": 0, "old_bytes": 0, "bytes": 9},
      "ENTER_REALLOC solve it <1> block=0x0 old_bytes=0 bytes=9"),
     ("HEAP", 1, 0, [70000, 3], {"heap": 70000, "blocks": 3}, "HEAP heap=70000 blocks=3"),
+    *((kind, 1, 0, [9], {"number": 9}, f"{kind} number=9") for kind in (
+        "THREAD_CREATE", "THREAD_BEGIN", "THREAD_END", "THREAD_WAIT")),
+    *((kind, 1, 7, [3 | 9 << 32], {"paradigm": 7, "name": "PTHREAD", "lock": 3, "order": 9},
+       f"{kind} PTHREAD <7> lock=3 order=9") for kind in ("ACQUIRE_LOCK", "RELEASE_LOCK")),
 ]  # fmt: skip
 RECORDS: list[Shown] = [
     ("ENTER", 10, 1, [], {"region": 1, "name": "solve it"}, "ENTER solve it <1>"),

@@ -88,6 +88,16 @@ IO: list[Operation] = [
     ("IO_DESTROY", 2, (), "IoDestroyHandle", {"handle": 1}, 'Handle: "h1" <1>'),
 ]  # fmt: skip
 
+MEMBER = {"thread_contingent": 2, "sequence_count": 1 << 40}
+HELD = {"model": "PTHREAD", "lock_id": 7, "acquisition_order": 3}
+THREADS: list[Operation] = [
+    *((record, 0, (1 << 40,), event, MEMBER, f'Thread Contingent: "c2" <2>, Sequence Count: {1 << 40}')
+      for record, event in (("THREAD_CREATE", "ThreadCreate"), ("THREAD_BEGIN", "ThreadBegin"),
+                            ("THREAD_END", "ThreadEnd"), ("THREAD_WAIT", "ThreadWait"))),
+    *((record, 7, (7 | 3 << 32,), event, HELD, "Model: PTHREAD, Lock: 7, Acquisition Order: 3")
+      for record, event in (("ACQUIRE_LOCK", "ThreadAcquireLock"), ("RELEASE_LOCK", "ThreadReleaseLock"))),
+]  # fmt: skip
+
 WRONG: list[tuple[str, tuple[int, ...], str]] = [
     ("RMA_COLL_END", (23, 0, 0, 0), "unknown collective operation 23"),
     ("RMA_COLL_END", (0, 4, 0, 0), "unknown level of synchronization 4"),

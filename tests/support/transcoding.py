@@ -35,7 +35,8 @@ ATTRIBUTES: list[tuple[int, str, int, object]] = [
     (1, "UINT8", 2**64 - 1, 255), (2, "UINT16", 2**64 - 1, 2**16 - 1), (3, "UINT32", 2**64 - 1, 2**32 - 1),
     (4, "UINT64", 2**64 - 1, 2**64 - 1), (5, "INT8", 2**64 - 2, -2), (6, "INT16", 2**64 - 2, -2),
     (7, "INT32", 2**64 - 2, -2), (8, "INT64", 2**64 - 2, -2), (9, "FLOAT", 0x3FC00000, 1.5),
-    (10, "DOUBLE", 0x3FF8000000000000, 1.5), (14, "REGION", 2, 2), (17, "COMM", 2, 2), (19, "RMA_WIN", 2, 1),
+    (10, "DOUBLE", 0x3FF8000000000000, 1.5), (11, "STRING", 2, "the second"),
+    (14, "REGION", 2, 2), (17, "COMM", 2, 2), (19, "RMA_WIN", 2, 1),
     (23, "IO_FILE", 2, 1), (24, "IO_HANDLE", 2, 1),
 ]  # fmt: skip
 """OTF2's type and its name, the word that is recorded and what a reader finds."""
@@ -53,7 +54,8 @@ def numbers(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 def maps(**changes: object) -> Maps:
     """One tick is one ns from tick 1000 on. Function n is region n up to 9, address 0x7000+n too, named region and
     communicator 1 and 2 are 1 and 2, communicator 2 counts its peers from 1; metric 1 is a double. Windows, groups,
-    files and handles n are n - 1, window 2 counts its peers from 1. Attribute n is n - 1, of n's type in ATTRIBUTES."""
+    files and handles n are n - 1, strings n, window 2 counts its peers from 1,
+    communicator 2 has the threads. Attribute n is n - 1, of n's type in ATTRIBUTES."""
     values: dict[str, object] = {
         "knot_ticks": np.array([1000, 2000], np.uint64), "knot_ns": np.array([0, 1000], np.uint64),
         "unknown_region": 0, "function_offsets": np.arange(1, 10, dtype=np.uint32),
@@ -64,7 +66,7 @@ def maps(**changes: object) -> Maps:
         "windows": numbers(2), "window_peer_offset": np.array([0, 0, 1], np.uint32), "rank_groups": numbers(2),
         "files": numbers(2), "handles": numbers(2), "attributes": numbers(len(ATTRIBUTES)),
         "attribute_types": np.array([0, *(kind for kind, *_ in ATTRIBUTES)], np.uint8),
-        **changes,
+        "strings": np.array([UNMAPPED, 1, 2], np.uint32), "thread_comm": 2, **changes,
     }  # fmt: skip
     return Maps(**values)  # type: ignore[arg-type]
 
@@ -78,7 +80,7 @@ def definitions() -> Definitions:
         metrics=[Metric("m", value_type="f")], metric_classes=[MetricClass([0])],
         windows=[Window(f"w{n}", n) for n in range(2)],
         files=[IoFile(f"/f{n}", 0) for n in range(2)], handles=[IoHandle(f"h{n}", n, n) for n in range(2)],
-        attributes=[Attribute(name, "", kind) for kind, name, *_ in ATTRIBUTES],
+        strings=["the first", "the second"], attributes=[Attribute(name, "", kind) for kind, name, *_ in ATTRIBUTES],
     )  # fmt: skip
 
 

@@ -95,12 +95,12 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
 
 def test_every_prototype_is_checked() -> None:
     assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
-    assert len(prototypes()) == abi.EVENT_KINDS + 22
+    assert len(prototypes()) == abi.EVENT_KINDS + 23
 
 
 def test_numbers_of_otf2() -> None:
     found = constants()
-    assert len(found) == 32
+    assert len(found) == 34
     assert {name: getattr(_otf2, name).value for name in found if hasattr(_otf2, name)} == found
     last = {
         "CollectiveOp": "COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE", "LockType": "LOCK_SHARED",

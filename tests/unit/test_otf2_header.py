@@ -13,7 +13,7 @@ import pytest
 from support.layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io import definition_writer, definitions
-from vtrace.unify import communicators, files, merge, windows
+from vtrace.unify import communicators, files, merge, threads, windows
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -118,7 +118,8 @@ def test_numbers_in_python() -> None:
     numbers = {
         "REGION_ROLE_FUNCTION": merge._FUNCTION, "REGION_ROLE_UNKNOWN": merge._UNKNOWN_ROLE,
         "PARADIGM_COMPILER": merge._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": merge._MEASUREMENT,
-        "PARADIGM_MPI": communicators._MPI, "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
+        "PARADIGM_MPI": communicators._MPI, "PARADIGM_PTHREAD": threads.PTHREAD,
+        "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
         "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
         "IO_HANDLE_FLAG_PRE_CREATED": files._PRE_CREATED, "IO_ACCESS_MODE_READ_WRITE": files._READ_WRITE,
@@ -126,7 +127,8 @@ def test_numbers_in_python() -> None:
     }  # fmt: skip
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
     assert windows._MPI == communicators._MPI
-    types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE REGION COMM RMA_WIN IO_FILE IO_HANDLE"
+    types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE STRING"
+    types += " REGION COMM RMA_WIN IO_FILE IO_HANDLE"
     assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == merge._ATTRIBUTE_TYPES
     classes = {_otf2.Paradigm._names[number] for number in definition_writer._PARADIGM_CLASSES}
     assert classes == {"OPENMP", "MPI", "PTHREAD"}

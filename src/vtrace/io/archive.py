@@ -15,6 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io import kernel
 from vtrace.io.definition_writer import write_definitions
 from vtrace.io.definitions import (
+    FIRST_STRING,
     Attribute,
     Comm,
     Definitions,
@@ -34,8 +35,8 @@ from vtrace.io.definitions import (
 )
 
 __all__ = [
-    "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location", "LocationGroup", "Marker",
-    "Metric", "MetricClass", "Region", "SystemNode", "Window",
+    "FIRST_STRING", "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location",
+    "LocationGroup", "Marker", "Metric", "MetricClass", "Region", "SystemNode", "Window",
 ]  # fmt: skip
 
 NAME = "traces"

@@ -3,25 +3,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import _otf2
 
-from vtrace.io.definitions import IO_PARADIGMS, UNDEFINED, Definitions, plain_text
+from vtrace.io.definitions import FIRST_STRING, IO_PARADIGMS, UNDEFINED, Definitions, plain_text
 
 
 class _Strings:
     """Writes each string once, before the definition that names it."""
 
-    def __init__(self, writer: Any) -> None:
+    def __init__(self, writer: Any, first: Sequence[str]) -> None:
         self._writer = writer
         self._ids: dict[str, int] = {}
+        self._next = 0
         self[""]  # id 0
+        for number, text in enumerate(first, FIRST_STRING):  # events refer to these
+            self._ids[text] = number
+            _otf2.GlobalDefWriter_WriteString(writer, number, plain_text(text))
+        self._next += len(first)
 
     def __getitem__(self, text: str) -> int:
         known = self._ids.get(text)
         if known is None:
-            known = self._ids[text] = len(self._ids)
+            known = self._ids[text] = self._next
+            self._next += 1
             _otf2.GlobalDefWriter_WriteString(self._writer, known, plain_text(text))
         return known
 
@@ -37,7 +44,7 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
     """Writes all definitions to an OTF2_GlobalDefWriter, in the order that readers need. Raises _otf2.Error."""
     d = definitions
     _otf2.GlobalDefWriter_WriteClockProperties(writer, d.resolution, d.offset, d.length, d.realtime)
-    strings = _Strings(writer)
+    strings = _Strings(writer, d.strings)
     _write_paradigms(writer, strings, d)
     _write_system(writer, strings, d)
     for number, region in enumerate(d.regions):
@@ -89,7 +96,8 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
             _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
     for number, process in enumerate(d.groups):
         kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
-        _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, UNDEFINED)
+        creator = UNDEFINED if process.creator is None else process.creator
+        _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)
     for number, location in enumerate(d.locations):
         kind = getattr(_otf2, f"LOCATION_TYPE_{location.type}")
         name = strings[location.name]

@@ -14,6 +14,8 @@ UNDEFINED_TIME = 0xFFFFFFFFFFFFFFFF
 DEFINITION_CHUNK = 256 * 1024
 """Smallest definition chunk of OTF2: each local .def file costs 11 us with it, 1.5 ms with the default of 4 MiB."""
 DEFINITION_CHUNK_MAX = 16 * 1024 * 1024
+FIRST_STRING = 1
+"""OTF2 id of the first of the strings that events refer to; 0 is the empty string."""
 STRING_MAX = 60_000
 """A string must fit into a definition chunk; names beyond this are shortened."""
 
@@ -30,10 +32,11 @@ class SystemNode:
 
 @dataclass
 class LocationGroup:
-    """A process on a system node."""
+    """A process on a system node. creator: the process that started it."""
 
     name: str
     node: int
+    creator: int | None = None
 
 
 @dataclass
@@ -178,6 +181,8 @@ class Definitions:
     windows: list[Window] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
     metric_classes: list[MetricClass] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    """Values of attributes of type STRING: the OTF2 id of the first is FIRST_STRING."""
     attributes: list[Attribute] = field(default_factory=list)
     files: list[IoFile] = field(default_factory=list)
     handles: list[IoHandle] = field(default_factory=list)

@@ -150,12 +150,13 @@ class Kernel:
                     (found.handles, found.nhandles),
                 )
             ]
-            first, last, memory = int(found.first_ticks), int(found.last_ticks), bool(found.memory)
+            first, last = int(found.first_ticks), int(found.last_ticks)
+            memory, threads = bool(found.memory), bool(found.threads)
         finally:
             self._library.vt_kernel_scan_free(ctypes.byref(found))
         functions, addresses, *ids = lists
         regions, comms, handles = (array.astype(np.uint32) for array in ids)
-        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last, memory)
+        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last, memory, threads)
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _u8, _u32, _u64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64
 _pointer = ctypes.c_void_p
 _pu64 = ctypes.POINTER(ctypes.c_uint64)
-EVENT_KINDS = 50
+EVENT_KINDS = 56
 
 
 class Error(ctypes.Structure):
@@ -33,6 +33,7 @@ class Found(ctypes.Structure):
         ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64), ("handles", _pu64),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nhandles", _u64),
         ("first_ticks", _u64), ("last_ticks", _u64), ("memory", _u64),
+        ("threads", _u64),
     ]  # fmt: skip
 
 
@@ -59,11 +60,13 @@ class MapPointers(ctypes.Structure):
         ("function_offsets", _pointer), ("function_regions", _pointer), ("addresses", _pointer),
         ("address_regions", _pointer), ("regions", _pointer), ("comms", _pointer), ("comm_peer_offset", _pointer),
         ("metrics", _pointer), ("metric_types", _pointer), ("windows", _pointer), ("window_peer_offset", _pointer),
-        ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("attributes", _pointer),
+        ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("strings", _pointer),
+        ("attributes", _pointer),
         ("attribute_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
-        ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nattributes", _u64),
-        ("nknots", _u64), ("unknown_region", _u32), ("heap_attributes", _u32),
+        ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nstrings", _u64),
+        ("nattributes", _u64),
+        ("nknots", _u64), ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
     ]  # fmt: skip
 
     def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
@@ -79,7 +82,7 @@ class MapPointers(ctypes.Structure):
             ("attributes", maps.attributes, "nattributes", "attribute_types", maps.attribute_types),
             ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
         ]
-        alone = ("regions", "rank_groups", "files", "handles")
+        alone = ("regions", "rank_groups", "files", "handles", "strings")
         pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
         types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns"), np.uint64)
         types |= dict.fromkeys(("metric_types", "attribute_types"), np.uint8)
@@ -93,7 +96,8 @@ class MapPointers(ctypes.Structure):
                     raise ValueError(f"{name} has {len(array)} entries, {first} {len(values)}")
                 keep.append(np.ascontiguousarray(array, types.get(name, np.uint32)))
                 setattr(self, name, keep[-1].ctypes.data)
-        self.unknown_region, self.heap_attributes = maps.unknown_region, maps.heap_attributes
+        for name in ("unknown_region", "heap_attributes", "thread_comm"):
+            setattr(self, name, getattr(maps, name))
         return keep
 
 

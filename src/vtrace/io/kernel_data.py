@@ -44,6 +44,8 @@ class Scan:
     last_ticks: int
     memory: bool
     """Whether any tell of the heap."""
+    threads: bool = False
+    """Whether any may tell of threads that begin and end."""
 
 
 @dataclass
@@ -78,12 +80,15 @@ class Maps:
     rank_groups: U4 = field(default_factory=empty4)
     files: U4 = field(default_factory=empty4)
     handles: U4 = field(default_factory=empty4)
+    strings: U4 = field(default_factory=empty4)
     attributes: U4 = field(default_factory=empty4)
     """By local id; attribute_types has OTF2's types."""
     attribute_types: U1 = field(default_factory=empty1)
     heap_attributes: int = UNMAPPED
     """Attribute of a size that is allocated; those of a size that is freed, of an argument's address and of a result's
     follow it."""
+    thread_comm: int = UNMAPPED
+    """Communicator of the process's threads."""
 
 
 @dataclass

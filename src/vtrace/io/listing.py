@@ -50,6 +50,8 @@ _PAYLOAD = {
     "ENTER_ALLOC": "bytes", "LEAVE_ALLOC": "block heap blocks", "ENTER_FREE": "block bytes heap blocks",
     "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks", "REWOUND": "duration", "MARKER": "text",
     "COMMENT": "text", "USER_SEND": "tag bytes", "USER_RECV": "tag bytes",
+    **dict.fromkeys(("THREAD_CREATE", "THREAD_BEGIN", "THREAD_END", "THREAD_WAIT"), "number"),
+    "ACQUIRE_LOCK": "lock/order", "RELEASE_LOCK": "lock/order",
 }  # fmt: skip
 """Names of the payload words, see VT_KINDS in format.h; low/high: the two numbers of a word that holds two."""
 _ENUMERATIONS: dict[str, dict[int, str]] = {
@@ -67,6 +69,7 @@ _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
 _REGION = "ENTER LEAVE ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC"
 REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(_REGION.split(), "region")
 REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
+REFERS_TO |= {"ACQUIRE_LOCK": "paradigm", "RELEASE_LOCK": "paradigm"}
 REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
 REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
 REFERS_TO |= {"MARKER": "marker", "USER_SEND": "user_comm", "USER_RECV": "user_comm"}

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
+import _otf2
 import numpy as np
 
 from vtrace.io.listing import COMM_KINDS, REFERS_TO, Record, plain
@@ -83,8 +84,8 @@ class Labels:
 
     def _name(self, what: str, number: int) -> str | None:
         known = self._known
-        if what == "reason":
-            return LOST_REASONS.get(number)
+        if what in ("reason", "paradigm"):
+            return (LOST_REASONS if what == "reason" else _otf2.Paradigm._names).get(number)
         if what == "comm":
             kind = COMM_KINDS.get(known.comms[number].kind) if number in known.comms else None
             return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)

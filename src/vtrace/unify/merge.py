@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vtrace.io.archive import Attribute, Definitions, Location, LocationGroup, Metric, Region, SystemNode
+from vtrace.io.archive import FIRST_STRING, Attribute, Definitions, Location, LocationGroup, Metric, Region, SystemNode
 from vtrace.unify import definitions as own_definitions
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Place, Symbols, places
@@ -130,8 +130,8 @@ def merge_metrics(processes: Sequence[Process]) -> tuple[list[Metric], list[tupl
     return [Metric(m.name, "", m.unit, m.type, _MODES[m.mode]) for m in numbers], maps
 
 
-_ATTRIBUTE_TYPES = {*range(1, 11), 14, 17, 19, 23, 24}
-"""Numbers of OTF2_Type; references to regions, communicators, windows, I/O files and I/O handles."""
+_ATTRIBUTE_TYPES = {*range(1, 12), 14, 17, 19, 23, 24}
+"""Numbers of OTF2_Type; references to strings, regions, communicators, windows, I/O files and I/O handles."""
 
 
 def merge_attributes(processes: Sequence[Process]) -> tuple[list[Attribute], list[tuple[Ids, Types]]]:
@@ -143,6 +143,16 @@ def merge_attributes(processes: Sequence[Process]) -> tuple[list[Attribute], lis
         ids = {local: numbers.setdefault(attribute, len(numbers)) for local, attribute in own.items()}
         maps.append((table(ids), types({local: attribute.type for local, attribute in own.items()})))
     return [Attribute(*attribute) for attribute in numbers], maps
+
+
+def merge_strings(processes: Sequence[Process]) -> tuple[list[str], list[Ids]]:
+    """The texts of all processes, each once, and for each process OTF2's numbers of them by its own ids."""
+    numbers: dict[str, int] = {}
+    maps = []
+    for process in processes:
+        own = sorted(process.definitions.texts.items())
+        maps.append(table({local: FIRST_STRING + numbers.setdefault(text, len(numbers)) for local, text in own}))
+    return list(numbers), maps
 
 
 def table(numbers: Mapping[int, int]) -> Ids:

@@ -78,6 +78,11 @@ class Process:
         return any(scan.memory for scan in self.scans.values())
 
     @property
+    def tells_threads(self) -> bool:
+        """Whether its events may tell of threads that begin and end."""
+        return any(scan.threads for scan in self.scans.values())
+
+    @property
     def complete(self) -> bool:
         """Whether it came to its end and said so."""
         return 0 in self.definitions.summaries

@@ -11,9 +11,10 @@ from vtrace.io.kernel import UNMAPPED, Maps
 from vtrace.unify import communicators
 from vtrace.unify.files import merge_files
 from vtrace.unify.heap import add_heap
-from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions
+from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
+from vtrace.unify.threads import add_threads
 from vtrace.unify.windows import merge_windows
 
 
@@ -33,6 +34,8 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
     definitions.metrics, metrics = merge_metrics(processes)
     definitions.metric_classes = [MetricClass([number]) for number in range(len(definitions.metrics))]
     definitions.attributes, attributes = merge_attributes(processes)
+    definitions.strings, strings = merge_strings(processes)
+    thread_comms = add_threads(processes, definitions)
     heap_attributes = add_heap(definitions) if any(process.heap is not None for process in processes) else UNMAPPED
     for i, (process, region) in enumerate(zip(processes, regions, strict=True)):
         if process.curve is None:
@@ -46,5 +49,5 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
             knot_ns=ns, metrics=metrics[i][0], metric_types=metrics[i][1], windows=windows.ids[i],
             window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=files.file_ids[i],
             handles=files.handle_ids[i], attributes=attributes[i][0], attribute_types=attributes[i][1],
-            heap_attributes=heap_attributes,
+            heap_attributes=heap_attributes, strings=strings[i], thread_comm=thread_comms[i],
         )  # fmt: skip

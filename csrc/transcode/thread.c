@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of threads that are created one by one, and of locks. */
+#include "pass.h"
+
+static int lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w)
+{
+    uint32_t paradigm = VT_ID(what), id = (uint32_t)w, order = (uint32_t)(w >> 32);
+    if (paradigm > VT_OTF2_PARADIGM_NONE)
+        return vt_fail(p->error, VT_BAD_DATA, "unknown paradigm of a lock %u", paradigm);
+    if (VT_KIND(what) == VT_K_ACQUIRE_LOCK) return WRITE(p, ThreadAcquireLock, t, (uint8_t)paradigm, id, order);
+    return WRITE(p, ThreadReleaseLock, t, (uint8_t)paradigm, id, order);
+}
+
+int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    uint32_t kind = VT_KIND(what), comm = p->maps->thread_comm;
+    if (kind == VT_K_ACQUIRE_LOCK || kind == VT_K_RELEASE_LOCK) return lock(p, t, what, w[0]);
+    if (comm == VT_UNMAPPED) {
+        p->result->unmapped++;
+        return VT_OK;
+    }
+    switch (kind) {
+    case VT_K_THREAD_CREATE: return WRITE(p, ThreadCreate, t, comm, w[0]);
+    case VT_K_THREAD_BEGIN: return WRITE(p, ThreadBegin, t, comm, w[0]);
+    case VT_K_THREAD_END: return WRITE(p, ThreadEnd, t, comm, w[0]);
+    default: return WRITE(p, ThreadWait, t, comm, w[0]);
+    }
+}
