@@ -259,6 +259,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     }
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
     if (kind >= VT_K_REWIND_MARK && kind <= VT_K_USER_RECV) return VT_OK;
+    if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return VT_OK;
     uint64_t t = time_at(p, p->ticks);
     switch (kind) {
     case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));

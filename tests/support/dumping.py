@@ -38,6 +38,8 @@ DEFINITIONS: list[list[Any]] = [
     [D["RMA_WIN"], 2, 1, 1],
     [D["RMA_WIN_NAME"], 1, "halo"],
     [D["GROUP"], 1, 1, 0, struct.pack("<2I", 1, 0)],
+    [D["REGION_AT"], 4, "parallel", 3, 5, 0x400010],
+    [D["TEAM"], 1, 3, 1, 0, 0],
     [D["TEXT"], 1, "step 3"],
     [D["MARKER"], 1, "steps", 3],
     [D["NOTE"], "made on a Monday"],
@@ -111,6 +113,23 @@ IO: list[Shown] = [
     *((kind, 1, 7, [3 | 9 << 32], {"paradigm": 7, "name": "PTHREAD", "lock": 3, "order": 9},
        f"{kind} PTHREAD <7> lock=3 order=9") for kind in ("ACQUIRE_LOCK", "RELEASE_LOCK")),
 ]  # fmt: skip
+LOOP = {"region": 4, "name": "parallel"}
+TASK = {"task": 2, "creator": 3, "team": 1}
+BEGUN = {"team": 1, "name": "team 1", "entered": 4, "nesting": 1, "joined": 7}
+TEAMS: list[Shown] = [
+    ("THREAD_FORK", 1, 4, [2 | 1 << 32], LOOP | {"requested": 2, "nesting": 1},
+     "THREAD_FORK parallel <4> requested=2 nesting=1"),
+    ("THREAD_TEAM_BEGIN", 1, 1, [4 | 1 << 32, 7], BEGUN,
+     "THREAD_TEAM_BEGIN team 1 <1> entered=4 nesting=1 joined=7"),
+    ("THREAD_TASK_CREATE", 1, 0, [2 | 3 << 32, 1], TASK, "THREAD_TASK_CREATE task=2 creator=3 team=1"),
+    ("THREAD_TASK_BEGIN", 1, 4, [2 | 3 << 32, 1], LOOP | TASK,
+     "THREAD_TASK_BEGIN parallel <4> task=2 creator=3 team=1"),
+    ("THREAD_TASK_END", 1, 4, [2 | 3 << 32, 1 | 1 << 32, 0], LOOP | TASK | {"later": 1, "next_task": 0},
+     "THREAD_TASK_END parallel <4> task=2 creator=3 team=1 later=1 next_task=0 next_creator=0"),
+    ("THREAD_TEAM_END", 1, 4, [1], LOOP | {"nesting": 1}, "THREAD_TEAM_END parallel <4> nesting=1"),
+    ("THREAD_TEAM_JOINED", 1, 0, [7], {"joined": 7}, "THREAD_TEAM_JOINED joined=7"),
+    ("THREAD_JOIN", 1, 9, [1], {"region": 9, "name": "?", "nesting": 1}, "THREAD_JOIN ? <9> nesting=1"),
+]  # fmt: skip
 RECORDS: list[Shown] = [
     ("ENTER", 10, 1, [], {"region": 1, "name": "solve it"}, "ENTER solve it <1>"),
     ("SEND", 0, 1, [1 | 5 << 32, 80], {"comm": 1, "name": "MPI_COMM_WORLD", "peer": 1, "tag": 5, "bytes": 80},
@@ -144,6 +163,7 @@ RECORDS: list[Shown] = [
     ("ATTRIBUTE", 1, 3, [9], {"attribute": 3, "name": "?", "value": 9}, "ATTRIBUTE ? <3> value=9"),
     *ONE_SIDED,
     *IO,
+    *TEAMS,
     ("MARKER", 1, 1, [1], {"marker": 1, "name": "steps", "text": "step 3"}, 'MARKER steps <1> text="step 3"'),
     ("COMMENT", 1, 0, [9], {"text": "?"}, "COMMENT text=?"),
     ("USER_SEND", 1, 1, [7, 80], {"user_comm": 1, "name": "queue", "tag": 7, "bytes": 80},

@@ -14,7 +14,7 @@ from support.tools import command
 from vtrace.commands import dump
 from vtrace.io import listing
 from vtrace.io import records as r
-from vtrace.unify import definitions
+from vtrace.unify import shapes
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_names_of_fields_are_complete() -> None:
     for name, (_, count, _) in r.KINDS.items():
         assert len(listing._PAYLOAD.get(name, "").split()) == count, name
     for name, number in D.items():
-        assert len(listing._FIELDS[name].split()) == len(definitions._SHAPES[number]), name
+        assert len(listing._FIELDS[name].split()) == len(shapes._SHAPES[number]), name
     assert {name for name, *_ in RECORDS} | {"TIME"} == set(r.KINDS)
     shown = dump.command.help or ""
     assert set(dump._KINDS) <= set(shown.split()), "--help names all kinds"
@@ -75,7 +75,11 @@ def test_definitions(run: Path) -> None:
     assert fields[19] == {"id": 2, **handle, "access": "READ_ONLY", "status": ["NON_BLOCKING"]}
     assert fields[21:24] == [{"id": 2, "comm": 1, "count": 1}, {"id": 1, "name": "halo"},
                              {"id": 1, "comm": 1, "first": 0, "ranks": [1, 0]}]  # fmt: skip
-    assert fields[24:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
+    assert fields[24:26] == [
+        {"id": 4, "name": "parallel", "paradigm": "OPENMP", "role": "PARALLEL", "address": 0x400010},
+        {"id": 1, "location": 3, "thread": 1, "creator": 0, "joined": 0},
+    ]
+    assert fields[26:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},
                            {"of": "METRIC", "id": 1, "group": "weather"}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout

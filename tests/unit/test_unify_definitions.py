@@ -29,6 +29,8 @@ GOOD: dict[str, list[Any]] = {
     "RMA_WIN": [1, 1, 7],
     "RMA_WIN_NAME": [1, "halo"],
     "GROUP": [4, 1, 0, b"\1\0\0\0"],
+    "REGION_AT": [5, "parallel", 3, 5, 0x1000],
+    "TEAM": [1, 2, 1, 0, 77],
     "TEXT": [1, "step 3"],
     "MARKER": [1, "steps", 2],
     "NOTE": ["on a Monday"],

@@ -48,7 +48,11 @@ _PAYLOAD = {
     "IO_TEST": "matching", "IO_COMPLETE": "bytes matching", "IO_CANCELLED": "matching",
     "IO_ACQUIRE_LOCK": "lock_type", "IO_RELEASE_LOCK": "lock_type", "IO_TRY_LOCK": "lock_type",
     "ENTER_ALLOC": "bytes", "LEAVE_ALLOC": "block heap blocks", "ENTER_FREE": "block bytes heap blocks",
-    "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks", "REWOUND": "duration", "MARKER": "text",
+    "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks", "THREAD_FORK": "requested/nesting",
+    "THREAD_JOIN": "nesting", "THREAD_TEAM_BEGIN": "entered/nesting joined", "THREAD_TEAM_END": "nesting",
+    "THREAD_TASK_CREATE": "task/creator team", "THREAD_TASK_BEGIN": "task/creator team",
+    "THREAD_TASK_END": "task/creator team/later next_task/next_creator", "THREAD_TEAM_JOINED": "joined",
+    "REWOUND": "duration", "MARKER": "text",
     "COMMENT": "text", "USER_SEND": "tag bytes", "USER_RECV": "tag bytes",
     **dict.fromkeys(("THREAD_CREATE", "THREAD_BEGIN", "THREAD_END", "THREAD_WAIT"), "number"),
     "ACQUIRE_LOCK": "lock/order", "RELEASE_LOCK": "lock/order",
@@ -66,12 +70,14 @@ _FLAGS: dict[str, dict[int, str]] = {
 }  # fmt: skip
 """Which payload is a number of OTF2 with a name, and which is a set of its flags."""
 _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
-_REGION = "ENTER LEAVE ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC"
+_REGION = "ENTER LEAVE ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC THREAD_FORK THREAD_JOIN THREAD_TEAM_END"
+_REGION += " THREAD_TASK_BEGIN THREAD_TASK_END"
 REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(_REGION.split(), "region")
 REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
 REFERS_TO |= {"ACQUIRE_LOCK": "paradigm", "RELEASE_LOCK": "paradigm"}
 REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
 REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
+REFERS_TO |= {"THREAD_TEAM_BEGIN": "team"}
 REFERS_TO |= {"MARKER": "marker", "USER_SEND": "user_comm", "USER_RECV": "user_comm"}
 """What a record's id is, where it has one."""
 _FIELDS = {
@@ -92,6 +98,8 @@ _FIELDS = {
     "RMA_WIN": "id comm count",
     "RMA_WIN_NAME": "id name",
     "GROUP": "id comm first ranks",
+    "REGION_AT": "id name paradigm role address",
+    "TEAM": "id location thread creator joined",
     "TEXT": "id text",
     "MARKER": "id name severity",
     "NOTE": "text",
@@ -204,7 +212,7 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             problem = f"a definition ({kind}) has a wrong shape" if kind else f"unknown definition {array[0]}"
             raise FormatError(f"{_place(stream, number)}: {problem}")
         found = dict(zip(names, array[1:], strict=True))
-        if kind == "REGION":
+        if kind in ("REGION", "REGION_AT"):
             found["paradigm"] = _named(_otf2.Paradigm._names, found["paradigm"])
             found["role"] = _named(_otf2.RegionRole._names, found["role"])
         elif kind == "COMM":

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vtrace.errors import FormatError
-from vtrace.io.records import DEFINITIONS, ID_MAX
+from vtrace.io.records import DEFINITIONS
+from vtrace.unify.shapes import fits
 
 
 class Region(NamedTuple):
@@ -116,6 +117,24 @@ class Ranks(NamedTuple):
     ranks: bytes
 
 
+class RegionAt(NamedTuple):
+    """A region whose place in the source follows from an address in the code. name: of the construct."""
+
+    name: str
+    paradigm: int
+    role: int
+    address: int
+
+
+class TeamMember(NamedTuple):
+    """How a location takes part in a team. thread: its number there; creator: the location that forks the team;
+    joined: ticks at which the team was joined for whose end the location waited last, 0 if that is not known."""
+
+    thread: int
+    creator: int
+    joined: int
+
+
 class UserMarker(NamedTuple):
     """A kind of markers. severity: of records.MARKERS."""
 
@@ -145,59 +164,15 @@ class ProcessDefinitions:
     windows: dict[int, Window] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[Ranks]] = field(default_factory=dict)
+    regions_at: dict[int, RegionAt] = field(default_factory=dict)
+    teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
+    """By team and location."""
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     user_comms: dict[int, str] = field(default_factory=dict)
     members_of: dict[tuple[int, int], str] = field(default_factory=dict)
     """Names of the user's groups, by what they have (DEFINITIONS: REGION or METRIC) and its id."""
-
-
-_ID = range(ID_MAX + 1)
-_U8, _U32, _U64 = range(1 << 8), range(1 << 32), range(1 << 64)
-_INT = range(-(1 << 63), 1 << 64)
-_TEXT = (str, None)
-_PROPERTY = (str, (str, list))
-_SOME_ID, _ACCESS, _STATUS = (_ID, None), (range(5), None), (range(1 << 9), None)
-_HANDLE = (_ID, str, _SOME_ID, range(1, 4), range(1 << 2), _SOME_ID, _SOME_ID, _ACCESS, _STATUS)
-_SHAPES: dict[int, tuple[Any, ...]] = {
-    DEFINITIONS["PROPERTY"]: _PROPERTY,
-    DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32, _TEXT),
-    DEFINITIONS["MODULE"]: (_U32, _U64, _U64, _U64, str, bytes, _U64),
-    DEFINITIONS["MODULE_END"]: (_U32, _U64),
-    DEFINITIONS["COMM"]: (_ID, _U8, (_ID, None), (_INT, str), _U64, _U64, _U32, _U32, _U32),
-    DEFINITIONS["COMM_MEMBERS"]: (_ID, range(2), _U32, _U64, bytes),
-    DEFINITIONS["COMM_NAME"]: (_ID, str),
-    DEFINITIONS["LOCATION"]: (_U32, _U32, _TEXT, _U64),
-    DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p", "n"), bool),
-    DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
-    DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
-    DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, range(26)),
-    DEFINITIONS["IO_FILE"]: (_ID, str),
-    DEFINITIONS["IO_HANDLE"]: _HANDLE,
-    DEFINITIONS["RMA_WIN"]: (_ID, _ID, _U32),
-    DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
-    DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
-    DEFINITIONS["TEXT"]: (_ID, str),
-    DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
-    DEFINITIONS["NOTE"]: (str,),
-    DEFINITIONS["USER_COMM"]: (_ID, str),
-    DEFINITIONS["MEMBER"]: ((DEFINITIONS["REGION"], DEFINITIONS["METRIC"]), _ID, str),
-}
-"""What each value may be: a type, a range of whole numbers, a constant, or one of several of these. A region's last
-value came later, and may be missing.
-"""
-_NAMES = {number: name for name, number in DEFINITIONS.items()}
-
-
-def _fits(value: object, wanted: Any) -> bool:
-    if isinstance(wanted, tuple):
-        return any(_fits(value, one) for one in wanted)
-    if isinstance(wanted, range):
-        return type(value) is int and value in wanted
-    if isinstance(value, list):
-        return wanted is list and all(isinstance(item, str) for item in value)
-    return type(value) is wanted if isinstance(wanted, type) else value == wanted
 
 
 def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
@@ -207,15 +182,12 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     """
     found = ProcessDefinitions()
     for array in arrays:
-        number, *values = array
-        shape = _SHAPES.get(number)
-        if number == DEFINITIONS["REGION"] and len(values) == 6:
-            values.append(None)
-        good = shape is not None and len(values) == len(shape) and all(map(_fits, values, shape))
-        if not good or (shape is _PROPERTY and isinstance(values[1], list) != (values[0] == "command")):
-            kind = _NAMES.get(number, "unknown number")
-            raise FormatError(f"{origin}: a definition ({kind}) has a wrong shape", "the file is damaged")
-        _add(found, _NAMES[number], values)
+        kind = fits(array)
+        if kind is None:
+            name = {number: name for name, number in DEFINITIONS.items()}.get(array[0], "unknown number")
+            raise FormatError(f"{origin}: a definition ({name}) has a wrong shape", "the file is damaged")
+        values = [*array[1:], None] if kind == "REGION" and len(array) == 7 else array[1:]
+        _add(found, kind, values)
     return found
 
 
@@ -253,6 +225,10 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.window_names[values[0]] = values[1]
         case "GROUP":
             found.groups.setdefault(values[0], []).append(Ranks(*values[1:]))
+        case "REGION_AT":
+            found.regions_at[values[0]] = RegionAt(*values[1:])
+        case "TEAM":
+            found.teams[values[0], values[1]] = TeamMember(*values[2:])
         case "TEXT":
             found.texts[values[0]] = values[1]
         case "MARKER":
@@ -283,6 +259,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.windows = parent.windows | child.windows
     child.window_names = parent.window_names | child.window_names
     child.groups = parent.groups | child.groups
+    child.regions_at = parent.regions_at | child.regions_at
     child.texts = parent.texts | child.texts
     child.markers = parent.markers | child.markers
     child.user_comms = parent.user_comms | child.user_comms

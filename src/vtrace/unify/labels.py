@@ -93,9 +93,12 @@ class Labels:
             return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
         if what in ("file", "user_comm"):
             return (known.files if what == "file" else known.user_comms).get(number)
+        if what == "team":
+            return f"team {number}" if any(team == number for team, _ in known.teams) else None
         tables: dict[str, dict[int, Any]] = {
-            "region": known.regions, "metric": known.metrics, "attribute": known.attributes, "handle": known.handles,
+            "region": known.regions_at | known.regions,
+            "metric": known.metrics, "attribute": known.attributes, "handle": known.handles,
             "marker": known.markers,
         }  # fmt: skip
         named = tables[what].get(number)
-        return named.name if named else None
+        return str(named.name) if named else None

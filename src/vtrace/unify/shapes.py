@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the values of each definition may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vtrace.io.records import DEFINITIONS, ID_MAX
+
+_ID = range(ID_MAX + 1)
+_U8, _U32, _U64 = range(1 << 8), range(1 << 32), range(1 << 64)
+_INT = range(-(1 << 63), 1 << 64)
+_TEXT = (str, None)
+_PROPERTY = (str, (str, list))
+_SOME_ID, _ACCESS, _STATUS = (_ID, None), (range(5), None), (range(1 << 9), None)
+_HANDLE = (_ID, str, _SOME_ID, range(1, 4), range(1 << 2), _SOME_ID, _SOME_ID, _ACCESS, _STATUS)
+_SHAPES: dict[int, tuple[Any, ...]] = {
+    DEFINITIONS["PROPERTY"]: _PROPERTY,
+    DEFINITIONS["REGION"]: (_ID, str, _U8, _U8, _TEXT, _U32, _TEXT),
+    DEFINITIONS["MODULE"]: (_U32, _U64, _U64, _U64, str, bytes, _U64),
+    DEFINITIONS["MODULE_END"]: (_U32, _U64),
+    DEFINITIONS["COMM"]: (_ID, _U8, (_ID, None), (_INT, str), _U64, _U64, _U32, _U32, _U32),
+    DEFINITIONS["COMM_MEMBERS"]: (_ID, range(2), _U32, _U64, bytes),
+    DEFINITIONS["COMM_NAME"]: (_ID, str),
+    DEFINITIONS["LOCATION"]: (_U32, _U32, _TEXT, _U64),
+    DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p", "n"), bool),
+    DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
+    DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
+    DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, range(26)),
+    DEFINITIONS["IO_FILE"]: (_ID, str),
+    DEFINITIONS["IO_HANDLE"]: _HANDLE,
+    DEFINITIONS["RMA_WIN"]: (_ID, _ID, _U32),
+    DEFINITIONS["RMA_WIN_NAME"]: (_ID, str),
+    DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
+    DEFINITIONS["REGION_AT"]: (_ID, str, _U8, _U8, _U64),
+    DEFINITIONS["TEAM"]: (_ID, _U32, _U32, _U32, _U64),
+    DEFINITIONS["TEXT"]: (_ID, str),
+    DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
+    DEFINITIONS["NOTE"]: (str,),
+    DEFINITIONS["USER_COMM"]: (_ID, str),
+    DEFINITIONS["MEMBER"]: ((DEFINITIONS["REGION"], DEFINITIONS["METRIC"]), _ID, str),
+}
+"""What each value may be: a type, a range of whole numbers, a constant, or one of several of these. A region's last
+value came later, and may be missing.
+"""
+_NAMES = {number: name for name, number in DEFINITIONS.items()}
+
+
+def _fits_one(value: object, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return any(_fits_one(value, one) for one in wanted)
+    if isinstance(wanted, range):
+        return type(value) is int and value in wanted
+    if isinstance(value, list):
+        return wanted is list and all(isinstance(item, str) for item in value)
+    return type(value) is wanted if isinstance(wanted, type) else value == wanted
+
+
+def fits(array: list[Any]) -> str | None:
+    """The kind of a decoded definition; None where its values are none of that kind."""
+    number, *values = array
+    shape = _SHAPES.get(number)
+    if number == DEFINITIONS["REGION"] and len(values) == 6:
+        values.append(None)
+    good = shape is not None and len(values) == len(shape) and all(map(_fits_one, values, shape))
+    if not good or (shape is _PROPERTY and isinstance(values[1], list) != (values[0] == "command")):
+        return None
+    return _NAMES[number]
