@@ -14,6 +14,7 @@ _COMMANDS = {
     "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),
     "info": ("vtrace.commands.info", "command"),
+    "run": ("vtrace.commands.run", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
 }
 """Sub-command -> where it is."""

@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Path:
 
 
 CASES = [
-    (("vtrace", ""), {"completion", "doctor", "dump", "info", "shim"}),
+    (("vtrace", ""), {"completion", "doctor", "dump", "info", "run", "shim"}),
     (("vtrace", "d"), {"doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),
     (("vtrace", "completion", "b"), {"bash"}),
@@ -35,6 +35,7 @@ CASES = [
     (("vtrace", "dump", "heat", "--only", "coll_"), {"coll_begin", "coll_end", "coll_request", "coll_complete"}),
     (("vtrace", "dump", "h"), {"heat"}),
     (("vtrace", "info", "--j"), {"--json"}),
+    (("vtrace", "run", "--m"), {"--mpi", "--memory", "--mpicc"}),
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),
     (("vtunify", "--keeplocal", "s"), {"sim"}),

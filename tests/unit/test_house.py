@@ -28,6 +28,7 @@ MAY_USE = {
     "reports": BASE | {"reports", "io"},
     "commands": BASE | {"commands", "wrappers", "unify", "reports", "io"},
     "cli": BASE | {"commands"},
+    "main": BASE | {"cli", "wrappers"},
 }
 SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 

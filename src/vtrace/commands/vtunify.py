@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, Console
+
+if TYPE_CHECKING:
+    from vtrace.unify.run import Written
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
 
@@ -52,14 +56,19 @@ def command(
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
     written = unify(Request(path, name, keep, force, salvage, jobs or 0), console)
+    console.result(summary(written))
+    target = written.archive if name or keep else path
+    console.result(f"next: vtrace info {shlex.quote(str(target))}")
+
+
+def summary(written: Written) -> str:
+    """What came of unifying, in one line."""
     world = _count(written.ranks, "rank") if written.ranks else _count(written.processes, "process", "processes")
-    console.result(
+    return (
         f"{written.archive}: {world}, {_count(written.locations, 'location')}, {_count(written.events, 'event')}, "
         f"{_count(written.messages, 'message')}, {_count(written.collectives, 'collective call')}, "
         f"{written.seconds:.6g} s"
     )
-    target = written.archive if name or keep else path
-    console.result(f"next: vtrace info {shlex.quote(str(target))}")
 
 
 def level(words: tuple[str, ...], start: int) -> int:

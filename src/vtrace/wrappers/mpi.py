@@ -88,16 +88,25 @@ def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None)
     StaticMpi where the library is an archive.
     """
     library = _find_library(tuple(compiler), tuple(words))
-    if library is None:
-        return find_mpi(mpicc)
-    places = [Path(place) for place in os.get_exec_path()]
-    others = [str(path) for place in places for path in sorted(place.glob("mpicc*")) if os.access(path, os.X_OK)]
+    return find_mpi_with(library, mpicc) if library else find_mpi(mpicc)
+
+
+def find_mpi_with(library: Path, mpicc: str | None = None) -> Mpi:
+    """The MPI of a library: that of mpicc if it links it, else of an mpicc in a bin/ beside or above the library, in
+    PATH or beside this Python, whatever its name.
+
+    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own.
+    """
+    places = [place / "bin" for place in library.parents[1:-1]] + [Path(place) for place in os.get_exec_path()]
+    found = [path for place in (*places, Path(sys.executable).parent) for path in sorted(place.glob("mpicc*"))]
+    others = [str(path) for path in dict.fromkeys(found) if os.access(path, os.X_OK)]
     for candidate in (mpicc, None, *others):
         with suppress(VtraceError):
             mpi = find_mpi(candidate)
             if mpi and mpi.library == library:
                 return mpi
-    raise VtraceError(f"{library}: finds no mpicc that links this MPI", "name it with -vt:cc, or put it into PATH")
+    hint = "put it into PATH or name it: -vt:cc of vtrace-cc, --mpicc of vtrace run; packages for development have it"
+    raise VtraceError(f"{library}: finds no mpicc that links this MPI", hint)
 
 
 def fortran_flags(mpi: Mpi) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
+from vtrace.wrappers.cache import cache_directory
 from vtrace.wrappers.mpi import Mpi
 from vtrace.wrappers.toolchain import library_directory, link_flags
 
@@ -43,11 +43,8 @@ class Shim:
 
 
 def cache_dir() -> Path:
-    """VT_SHIM_CACHE, else vtrace/ in XDG_CACHE_HOME, else ~/.cache/vtrace."""
-    chosen = os.environ.get("VT_SHIM_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtrace"
+    """Where the shims are kept."""
+    return Path(cache_directory())
 
 
 def shim_archive(mpi: Mpi) -> Path:
@@ -79,6 +76,11 @@ def _cached(mpi: Mpi) -> Path:
 
 def _is_whole(directory: Path) -> bool:
     return (directory / ARCHIVE).exists() and (directory / LIBRARY).exists()
+
+
+def has_shim(mpi: Mpi) -> bool:
+    """Whether the cache has the shim of an MPI."""
+    return _is_whole(cache_dir() / f"{_PREFIX}{mpi.key}")
 
 
 def list_shims() -> list[Shim]:

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace run: its help, what is wrong with its options, and what follows the program. The way without all that is
+vtrace.main.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vtrace import console as talk
+from vtrace.console import CLICK_SETTINGS, Console
+from vtrace.errors import VtraceError
+from vtrace.wrappers import choices, launch, launcher
+from vtrace.wrappers.choices import Choices
+from vtrace.wrappers.preload import Plan
+
+_HELP = """Run a program that was built without vtrace and record it: the libraries that record are loaded before it.
+
+PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. Then what it starts is
+recorded, not the launcher. Within a job, behind the launcher, it works as well. The exit code is the program's. VT_
+variables hold as always; an option goes before its variable."""
+
+_EXAMPLES = """\b
+Examples:
+  vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks, then: vtunify heat
+  mpiexec -n 4 vtrace run ./heat            the same
+  vtrace run --unify mpiexec -n 4 ./heat    writes heat.trace/traces.otf2 at the end
+  vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
+  vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
+  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that is not found by itself"""
+
+
+def _options() -> list[click.Parameter]:
+    switches = [
+        click.Option([f"--{name}/--no-{name}"], default=None, help=help) for name, help in choices.SWITCHES.items()
+    ]
+    values = [
+        click.Option([option, key], metavar=metavar, help=help)
+        for key, (option, metavar, help) in choices.VALUES.items()
+    ]
+    flags = [click.Option([option, key], is_flag=True, help=help) for key, (option, help) in choices.FLAGS.items()]
+    words = click.Argument(["words"], metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+    return [*switches, *values, *flags, words]
+
+
+class _Command(click.Command):
+    """Options end at the program, whose own ones follow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = next((i for i, word in enumerate(args) if word.startswith("--mpi=")), None)
+        if at is not None:  # an optional value, which click would take from the next word
+            args = [*args[:at], "--mpi", "--mpicc", args[at].partition("=")[2], *args[at + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+def _run(words: tuple[str, ...], unify: bool, force: bool, verbose: bool, **others: Any) -> None:
+    chosen = Choices(list(words))
+    chosen.unify, chosen.force, chosen.verbose = unify, force, verbose
+    for name in choices.VALUES:
+        setattr(chosen, name, others[name])
+    chosen.switches = {name: others[name] for name in choices.SWITCHES}
+    environ = launch.environment()
+    if unify and launcher.rank(environ) is not None and launcher.size(environ) != 1:
+        if launcher.rank(environ) == 0:
+            launch.say(
+                "warning: --unify belongs before the launcher: vtrace run --unify mpiexec ...; nothing is unified"
+            )
+        unify = False
+    made = launch.prepare(chosen, environ)
+    if not unify:
+        launch.become(made, environ)
+    click.get_current_context().exit(_and_unify(made, chosen, environ))
+
+
+command = _Command(
+    "run",
+    callback=_run,
+    params=_options(),
+    help=_HELP,
+    epilog=_EXAMPLES,
+    context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False},
+)
+
+
+def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
+    """Runs the program and unifies what it wrote. All talk goes to standard error: standard output is the program's.
+    Returns the program's exit code, or 1 if that was 0 and there is no archive.
+    """
+    after = {**environ, **made.changes}
+    prefix = Path(after["VT_PFORM_GDIR"]) / after["VT_FILE_PREFIX"]
+    console = Console("vtrace", talk.environment_level("vtrace"))
+    archive = Path(f"{prefix}.trace")
+    if archive.exists() and not chosen.force:
+        raise VtraceError(f"{archive} exists", "remove it, or replace it with --force")
+    code = launch.wait_for(made, environ)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from vtrace.commands.vtunify import summary
+    from vtrace.unify.run import Request, unify
+
+    try:
+        written = unify(Request(prefix, force=chosen.force), console)
+    except VtraceError as error:
+        launch.say(f"error: {error}")
+        return code or 1
+    console.note(summary(written))
+    console.note(f"next: vtrace info {shlex.quote(os.path.relpath(prefix))}")
+    return code

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Entry point of vtrace. `vtrace run` goes its own quick way: it stands before each rank of a job."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without loading typing
+if TYPE_CHECKING:
+    from vtrace.wrappers.choices import Choices
+
+
+def main() -> int:
+    """The command vtrace."""
+    if sys.argv[1:2] == ["run"]:
+        from vtrace.wrappers import choices
+
+        chosen = choices.parse(sys.argv[2:])
+        if chosen and not chosen.unify:
+            return _run(chosen)
+    from vtrace import cli
+
+    return cli.main()
+
+
+def _run(chosen: Choices) -> int:
+    from vtrace.errors import VtraceError
+    from vtrace.wrappers import launch
+
+    environ = launch.environment()
+    try:
+        launch.become(launch.prepare(chosen, environ), environ)
+    except VtraceError as error:
+        launch.say(f"error: {error}")
+        return error.exit_code

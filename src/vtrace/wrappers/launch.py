@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starts what `vtrace run` is to start: becomes the program, or waits for it where something follows."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vtrace.errors import VtraceError
+from vtrace.wrappers import launcher, preload
+from vtrace.wrappers.launcher import Launched
+from vtrace.wrappers.preload import Plan, Start
+from vtrace.wrappers.program import NoProgramError, find, locate
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    from vtrace.wrappers.choices import Choices
+
+_ENOEXEC = 8
+
+
+def environment() -> dict[str, str]:
+    """The environment that vtrace was started with: Python sets LC_CTYPE for itself in a C locale."""
+    now = dict(os.environ)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+                now.pop("LC_CTYPE", None)
+    except OSError:
+        pass
+    return now
+
+
+def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """What to start and with which environment, and says what is worth knowing: rank 0 only."""
+    made = _plan_launcher(chosen, environ) if launcher.kind_of(chosen.words) else None
+    if made is None:
+        made = preload.plan(chosen.words, chosen, Start(environ, launched=launcher.rank(environ) is not None))
+    directory = made.changes.get("VT_PFORM_GDIR")
+    if directory:
+        os.makedirs(directory, exist_ok=True)
+    if not launcher.rank(environ):
+        _tell(made, chosen, environ)
+    return made
+
+
+def _tell(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+    level = environ.get("VT_VERBOSE", "")
+    for text in made.warnings if level != "0" else []:
+        say(f"warning: {text}")
+    if chosen.verbose:
+        import shlex
+
+        changes = made.shown | made.changes
+        after = {**environ, **changes}
+        for text in made.details:
+            say(text)
+        for name in sorted(name for name in after if name.startswith("VT_") or name in changes):
+            say(f"{name}={after[name]}{'' if name in changes else ' (environment)'}")
+        say(f"starts {shlex.join(made.words)}")
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    os.write(2, f"vtrace: {plain}\n".encode(errors="backslashreplace"))
+
+
+def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
+    """A launcher is started as it is; each of its programs gets env in front. None: it starts nothing that we see."""
+    words = find(chosen.words, environ).words
+    found = launcher.programs_in(words, environ)
+    if not found:
+        file = launcher.file_of_programs(words)
+        if file:
+            raise VtraceError(
+                f"{words[0]} {file}: its programs stand in a file", "put vtrace run before each one there"
+            )
+        return None
+    made = Plan([])
+    at = 0
+    for one in found:
+        inner = _plan_inner(words, one, chosen, environ)
+        _common_prefix(made, inner, len(found) > 1 and not environ.get("VT_FILE_PREFIX"), words[one.begin])
+        made.shown |= inner.changes | inner.shown
+        made.words += [*words[at : one.begin], *_in_front(inner, environ), *inner.words]
+        at = one.end
+        made.warnings += [text for text in inner.warnings if text not in made.warnings]
+        made.details += [text for text in inner.details if text not in made.details]
+    made.words += words[at:]
+    return made
+
+
+def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """The plan for one program of a launcher; it may be a launcher itself (mpiexec -n 2 numactl -N 0 ./a.out)."""
+    behind = words[one.begin : one.end]
+    from vtrace.wrappers.choices import Choices
+
+    own = Choices(behind)
+    own.__dict__ |= {name: value for name, value in vars(chosen).items() if name != "words"}
+    if launcher.kind_of(behind):
+        made = _plan_launcher(own, environ)
+        if made:
+            return made
+    parallel = launcher.kind_of(words) in launcher.LAUNCHERS
+    start = Start(environ, one.directory, parallel or launcher.rank(environ) is not None)
+    start.mpicc = launcher.mpicc_of(locate(words[0], environ)) if parallel else None
+    try:
+        return preload.plan(behind, own, start)
+    except NoProgramError:
+        if one.directory == ".":
+            raise
+        return Plan(behind)  # on the hosts of the run there may be another directory of this name
+
+
+def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
+    """Programs of one job are unified together, so they have one prefix: the first one's name."""
+    if several:
+        name = (
+            made.changes.get("VT_FILE_PREFIX") or inner.changes.get("VT_FILE_PREFIX") or preload.standard_prefix(word)
+        )
+        made.changes["VT_FILE_PREFIX"] = inner.changes["VT_FILE_PREFIX"] = name
+    for key in ("VT_FILE_PREFIX", "VT_PFORM_GDIR"):
+        if key in inner.changes:
+            made.changes[key] = inner.changes[key]
+
+
+def _in_front(inner: Plan, environ: Mapping[str, str]) -> list[str]:
+    """env with all settings: some launchers hand on only part of the environment to other hosts."""
+    if not inner.changes:
+        return []
+    settings = {name: value for name, value in environ.items() if name.startswith("VT_")} | inner.changes
+    return [locate("env", environ), *(f"{name}={value}" for name, value in settings.items())]
+
+
+def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
+    """Replaces this process by the program."""
+    import signal
+
+    # Python ignores these, which a program would inherit.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    sys.stdout.flush()
+    path = locate(made.words[0], environ)
+    changed = {**environ, **made.changes}
+    try:
+        os.execve(path, made.words, changed)
+    except OSError as error:
+        if error.errno == _ENOEXEC and _is_text(path):
+            os.execve("/bin/sh", ["sh", path, *made.words[1:]], changed)
+        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+
+
+def _is_text(path: str) -> bool:
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(256)
+
+
+def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
+    """Starts the program, passes signals on that are sent to this process, and returns its exit code, or 128 and the
+    number of the signal that ended it."""
+    import signal
+
+    passed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
+    try:
+        pid = os.posix_spawn(
+            locate(made.words[0], environ), made.words, {**environ, **made.changes},
+            setsigmask=before, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+        )  # fmt: skip
+    except OSError as error:
+        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+    while True:
+        got = signal.sigwaitinfo(passed | {signal.SIGCHLD})
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            break
+        # What the terminal sends (Ctrl-C) the program gets itself; si_code is above 0 then.
+        if got.si_signo != signal.SIGCHLD and got.si_code <= 0:
+            os.kill(pid, got.si_signo)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `vtrace run` sets for a program that was built without vtrace: libraries to preload and settings, and why some
+programs get none. Imports little: this is done for each rank of a job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers import program as programs
+from vtrace.wrappers import uses
+from vtrace.wrappers.choices import Choices
+from vtrace.wrappers.program import Elf, Program
+
+LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_lib")
+RUNTIME = "libvtrace.so.1"
+
+SETTINGS = {
+    "mpi": "VT_MPITRACE",
+    "io": "VT_IOTRACE",
+    "memory": "VT_MEMTRACE",
+    "openmp": "VT_OMPTRACE",
+    "python": "VT_PYTRACE",
+}
+"""The setting of each kind of event, with the names of choices.SWITCHES."""
+
+LIBRARIES = {"io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
+"""Kinds with a library of their own, which comes behind the runtime: that of MPI is built for the MPI at hand, and the
+runtime itself has the others."""
+
+_YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
+
+
+class Plan:
+    """How to start a program: its words, the environment's changes, and what the user should know (warnings) or may ask
+    for (details; shown: the changes that a launcher's words make)."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.changes: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.details: list[str] = []
+
+
+class Start:
+    """Where a program starts: environment, directory, mpicc: that of the launcher's MPI if known, launched: by one."""
+
+    def __init__(self, environ: Mapping[str, str], directory: str = ".", launched: bool = False) -> None:
+        self.environ = dict(environ)
+        self.directory = directory
+        self.launched = launched
+        self.mpicc: str | None = None
+
+
+def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
+    """Looks at a program and says what to set for it. Raises VtraceError where the program cannot be started, or what
+    the user asks for cannot be had.
+    """
+    program = programs.find(words, start.environ, start.directory)
+    made = Plan(program.words)
+    _set_switches(made, chosen)
+    _set_names(made, program, chosen, start.environ)
+    elf = programs.read_elf(program.executable)
+    if elf is None and not os.access(program.executable, os.R_OK):
+        made.warnings.append(f"{program.executable} cannot be read: whether it uses MPI is unknown")
+        return made
+    if elf is None:  # execvp gives what has no first line to the shell
+        program = Program(words, program.path, os.path.realpath("/bin/sh"), program.path)
+        elf = programs.read_elf(program.executable)
+    why = _why_not(program, elf, start.environ)
+    if why or elf is None:
+        made.warnings.append(f"{words[0]} is not recorded: {why}")
+        return made
+    _set_preload(made, program, elf, chosen, start)
+    return made
+
+
+def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
+    """Whether a kind of events is to be recorded, by the command line, else by the environment."""
+    asked = chosen.switches[kind]
+    said = environ.get(SETTINGS[kind], "").lower()
+    return asked if asked is not None else said in _YES or (default and said not in _NO)
+
+
+def _set_switches(made: Plan, chosen: Choices) -> None:
+    for kind, asked in chosen.switches.items():
+        if asked is not None:
+            made.changes[SETTINGS[kind]] = "yes" if asked else "no"
+
+
+def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[str, str]) -> None:
+    """The prefix that the user gives, else a script's name: all scripts have the executable of their interpreter."""
+    name = script_name(program)
+    if chosen.prefix:
+        directory, made.changes["VT_FILE_PREFIX"] = os.path.split(chosen.prefix)
+        if not made.changes["VT_FILE_PREFIX"]:
+            raise UsageError(f"-o {chosen.prefix}: names a directory", "the prefix comes behind it: -o results/heat")
+        if directory:
+            made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
+    elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
+        made.changes["VT_FILE_PREFIX"] = name or standard_prefix(program.executable)
+    if chosen.unify:  # the program must not look for another directory than vtunify
+        made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
+
+
+def script_name(program: Program) -> str | None:
+    """The name of the script that runs, without its ending; None for a program that is none."""
+    script = program.script
+    if script is None and uses.is_python(program.name):
+        script = uses.python_script(program.words[1:])
+    elif script is None and program.name in _SHELLS and program.words[1:2] and program.words[1][0] not in "-+":
+        script = program.words[1]
+    base = os.path.basename(script or "")
+    return (os.path.splitext(base)[0] or base)[:100] or None
+
+
+def standard_prefix(path: str) -> str:
+    """The prefix of an executable's files, as csrc/core/settings.c makes it."""
+    name = os.path.basename(os.path.realpath(path))
+    return (name.removesuffix(".out").removesuffix(".exe") or name)[:128]
+
+
+def _why_not(program: Program, elf: Elf | None, environ: Mapping[str, str]) -> str | None:
+    """Why nothing can be preloaded, and what to do."""
+    own = programs.read_elf(os.path.join(LIB, RUNTIME))
+    if own is None:
+        raise VtraceError(f"{LIB}: no {RUNTIME}", "install vtrace again")
+    if elf is None:
+        return "it is no ELF executable"
+    if elf.machine != own.machine:
+        return "it is of another kind of processor than vtrace (32 bits?); compile it for this one"
+    if elf.loader is None:
+        go = " (a Go program makes its system calls itself, which no library sees)" if elf.go else ""
+        return f"it is statically linked, nothing can be loaded before it{go}; link it dynamically"
+    if _is_privileged(program.executable):
+        return "it runs with the rights of another user (setuid), and the loader ignores LD_PRELOAD; run a copy without"
+    return None
+
+
+def _is_privileged(path: str) -> bool:
+    """What makes the kernel set AT_SECURE: another user or group than now, or capabilities of the file."""
+    about = os.stat(path)
+    if about.st_mode & 0o4000 and about.st_uid != os.geteuid():
+        return True
+    if about.st_mode & 0o2010 == 0o2010 and about.st_gid != os.getegid():
+        return True
+    try:
+        return bool(os.geteuid() and os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
+def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start: Start) -> None:
+    environ = {**start.environ, **made.changes}
+    linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
+    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, False)]
+    chosen_libraries = [RUNTIME, *(LIBRARIES[kind] for kind in kinds)]
+    ours = [os.path.join(LIB, name) for name in chosen_libraries]
+    loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
+    shim = None
+    if wants("mpi", chosen, start.environ, True) and not (
+        linked and programs.holds(program.executable, b"vt_set_world\0")  # only the MPI shim calls it
+    ):
+        shim = _shim(made, program, loaded, chosen, start)
+    if shim:
+        ours.insert(1, shim)
+        loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
+    _check(ours, loaded)
+    made.changes["LD_PRELOAD"] = joined(ours, environ)
+    _set_for_sanitizers(made, loaded, environ)
+    recorded = kinds or shim or linked or uses.openmp(loaded) or wants("python", chosen, start.environ, False)
+    if elf.go and kinds:
+        made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
+    if not recorded and chosen.switches["openmp"] is None:
+        made.warnings.append(
+            f"{program.words[0]} does not use MPI: little is recorded; --io and --memory record more, or compile it "
+            "with vtrace-cc"
+        )
+
+
+def joined(ours: list[str], environ: Mapping[str, str]) -> str:
+    """The value of LD_PRELOAD. What the user preloads stays behind: an allocator there serves ours, in front it would
+    hide the program's calls.
+    """
+    theirs = environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    return ":".join([*ours, *(path for path in theirs if path not in ours)])
+
+
+def _check(ours: list[str], loaded: programs.Loaded) -> None:
+    """The loader only says that it leaves out what it cannot load, and runs the program."""
+    for path in ours:
+        if set(path) & set(" :\t\n"):
+            raise VtraceError(f"{path}: LD_PRELOAD cannot name it, for blanks and colons separate its paths",
+                              "install vtrace, or have VT_SHIM_CACHE, elsewhere")  # fmt: skip
+        if path not in loaded.libraries:
+            reason = next((line for line in loaded.said if path in line), "the loader does not list it")
+            raise VtraceError(f"{path} cannot be preloaded: {reason}", "vtrace doctor shows what is wrong")
+
+
+def _set_for_sanitizers(made: Plan, loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
+    if any(os.path.basename(name).startswith(("libasan.so", "libclang_rt.asan")) for name in loaded.libraries):
+        options = environ.get("ASAN_OPTIONS", "")
+        if "verify_asan_link_order" not in options:
+            option = "verify_asan_link_order=0"
+            made.changes["ASAN_OPTIONS"] = f"{options}:{option}" if options else option
+            made.details.append("ASan wants to come first: its check is turned off")
+
+
+def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
+    """The shim's library for the MPI that the program uses; None where it uses none."""
+    library = uses.mpi_library(loaded)
+    by = "it needs"
+    if library is None:
+        library, by = uses.mpi_behind(program, start.environ, start.directory, start.launched), "what it starts needs"
+    if chosen.mpicc:
+        named = uses.library_of(chosen.mpicc)
+        if library and _kind(named) != _kind(library):
+            raise UsageError(f"--mpicc {chosen.mpicc}: its MPI is {named}, the program's {library}", "name that one's")
+        library, by = named, "--mpicc names"
+    asked = chosen.switches["mpi"] is True
+    is_script = program.script is not None or program.name in _SHELLS
+    if library is None and (asked or (start.launched and is_script and not uses.is_python(program.name))):
+        library, by = uses.launchers_library(start.mpicc), "the launcher has"
+        if library is None and asked:
+            raise VtraceError(f"{program.words[0]}: finds no MPI for it", "name its compiler command with --mpicc")
+    if library is None:
+        return None
+    made.details.append(f"MPI: {by} {library}")
+    return uses.shim_of(library)
+
+
+def _kind(library: str) -> str:
+    """What tells binary interfaces apart: the name up to the number behind .so."""
+    name = os.path.basename(library)
+    base, _, version = name.partition(".so.")
+    return f"{base.removeprefix('lib')}.{version.partition('.')[0]}".replace("mpich.12", "mpi.12")

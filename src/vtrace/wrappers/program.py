@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program is that is about to be started: its executable (of a script its interpreter) and the libraries that
+the loader will give it. Imports little: this is looked at for each rank of a job.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Mapping
+
+from vtrace.errors import VtraceError
+
+_SHEBANG = 256
+"""Bytes of a script's first line that Linux looks at."""
+_NESTED = 5
+"""Interpreters of interpreters: as many as Linux allows."""
+_INTERP, _NOTE = 3, 4
+
+
+class NoProgramError(VtraceError):
+    """A program that cannot be started, with the exit code that shells have for it."""
+
+    def __init__(self, message: str, code: int, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.exit_code = code
+
+
+class Elf:
+    """An executable. machine: class and processor, as the loader compares them; loader: path of its dynamic linker, or
+    None for a static one; go: a program of the Go compiler."""
+
+    def __init__(self, machine: tuple[int, int], loader: str | None, go: bool) -> None:
+        self.machine = machine
+        self.loader = loader
+        self.go = go
+
+
+class Program:
+    """words: what to start, path: the file of words[0]; executable: what the kernel loads for it, the interpreter of a
+    script; script: the file that the interpreter was given, None without one."""
+
+    def __init__(self, words: list[str], path: str, executable: str, script: str | None) -> None:
+        self.words = words
+        self.path = path
+        self.executable = executable
+        self.script = script
+
+    @property
+    def name(self) -> str:
+        """The file name of the interpreter or executable, as it is called."""
+        return os.path.basename(self.executable)
+
+
+def find(words: list[str], environ: Mapping[str, str], directory: str = ".") -> Program:
+    """The program of a command; env in the first line of a script is passed over, for it would be the first program
+    of the run. Raises NoProgramError as the shell would complain.
+    """
+    path = locate(words[0], environ, directory)
+    chain, now, script = list(words), path, None
+    for _ in range(_NESTED):
+        interpreter = _first_line(now)
+        if not interpreter:
+            return Program(chain, path, now, script)
+        script = script or now
+        behind = _behind_env(interpreter)
+        if behind and now == path:
+            chain = [*behind, words[0] if "/" in words[0] else path, *words[1:]]
+            path = now = locate(behind[0], environ, directory)
+        else:
+            now = locate((behind or interpreter)[0], environ, directory)
+    raise NoProgramError(f"{words[0]}: more than {_NESTED} interpreters behind each other", 126)
+
+
+def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
+    """The path of the executable that a word names, as execvp finds it. Raises NoProgramError."""
+    places = [""] if "/" in word else environ.get("PATH", os.defpath).split(":")
+    problem: NoProgramError | None = None
+    for place in places:
+        path = os.path.join(place, word) if place else word
+        try:
+            mode = os.stat(os.path.join(directory, path)).st_mode
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            text = "no such program" if missing else f"cannot be started: {error.strerror}"
+            problem = problem or NoProgramError(f"{word}: {text}", 127 if missing else 126)
+            continue
+        if stat.S_ISDIR(mode):
+            problem = NoProgramError(f"{word}: is a directory", 126, "name the program in it")
+        elif not stat.S_ISREG(mode) or not os.access(os.path.join(directory, path), os.X_OK):
+            problem = NoProgramError(f"{word}: is not executable", 126, f"chmod +x {word}")
+        else:
+            return path if directory == "." else os.path.normpath(os.path.join(directory, path))
+    hint = f"./{word} is one" if "/" not in word and os.access(os.path.join(directory, word), os.X_OK) else None
+    if problem is None or hint:
+        raise NoProgramError(f"{word}: no such program in PATH", 127, hint)
+    raise problem
+
+
+def _first_line(path: str) -> list[str]:
+    """The words of a script's first line behind #!: the interpreter and one argument; none for other files."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_SHEBANG)
+    except OSError:
+        return []  # it may be executed all the same
+    if not head.startswith(b"#!"):
+        return []
+    line = os.fsdecode(head[2:].partition(b"\n")[0]).strip(" \t\r")
+    return line.split(None, 1)
+
+
+def _behind_env(interpreter: list[str]) -> list[str]:
+    """The command that env in a script's first line starts; none if it is not env, or sets something itself."""
+    if os.path.basename(interpreter[0]) != "env" or len(interpreter) < 2:
+        return []
+    text = interpreter[1]
+    if not text.startswith("-"):
+        return [text]
+    split = text.removeprefix("-S").removeprefix("--split-string").lstrip("= ")
+    words = split.split()
+    plain = (
+        text.startswith(("-S", "--split-string")) and not set(split) & set("\\'\"$#") and "=" not in (words or "=")[0]
+    )
+    return words if plain and not words[0].startswith("-") else []
+
+
+def read_elf(path: str) -> Elf | None:
+    """What the executable's headers say; None for a file of another kind, or one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+            if len(head) < 52 or head[:4] != b"\x7fELF" or head[4] not in (1, 2):
+                return None
+            wide, order = head[4] == 2, "<" if head[5] == 1 else ">"
+            (machine,) = struct.unpack_from(order + "H", head, 18)
+            at, size, count = _places(head, wide, order)
+            file.seek(at)
+            table = file.read(size * count)
+            loader, go = None, False
+            for i in range(len(table) // size if size else 0):
+                kind, offset, length = _segment(table, i * size, wide, order)
+                if kind in (_INTERP, _NOTE):
+                    file.seek(offset)
+                    data = file.read(min(length, 4096))
+                    loader = os.fsdecode(data.rstrip(b"\0")) if kind == _INTERP else loader
+                    go = go or (kind == _NOTE and b"\4\0\0\0Go\0\0" in data)
+    except (OSError, struct.error):
+        return None
+    return Elf((head[4], machine), loader, go)
+
+
+def _places(head: bytes, wide: bool, order: str) -> tuple[int, int, int]:
+    """Where the program headers are, bytes of one, how many."""
+    (at,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
+    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
+    return at, size, count
+
+
+def _segment(table: bytes, at: int, wide: bool, order: str) -> tuple[int, int, int]:
+    """Kind, place in the file and bytes there of one segment."""
+    if wide:
+        kind, _, offset, _, _, length = struct.unpack_from(order + "IIQQQQ", table, at)
+    else:
+        kind, offset, _, _, length = struct.unpack_from(order + "IIIII", table, at)
+    return kind, offset, length
+
+
+def holds(path: str, *texts: bytes) -> bool:
+    """Whether all texts stand in a file: names of symbols in its tables of strings."""
+    import mmap
+
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            return all(view.find(text) >= 0 for text in texts)
+    except (OSError, ValueError):
+        return False
+
+
+class Loaded:
+    """What the loader says that it would load: name or path -> path, None where not found; said: its complaints."""
+
+    def __init__(self, libraries: dict[str, str | None], said: list[str]) -> None:
+        self.libraries = libraries
+        self.said = said
+
+
+def libraries(elf: Elf, executable: str, environ: Mapping[str, str]) -> Loaded:
+    """Asks the executable's own loader, without starting the program: it honours RUNPATH, LD_LIBRARY_PATH and so on."""
+    assert elf.loader
+    out, err = ask([elf.loader, "--list", executable], environ)
+    found: dict[str, str | None] = {}
+    for line in out.splitlines():
+        name, arrow, place = line.strip().partition(" => ")
+        path = (place if arrow else name).rpartition(" (")[0]
+        found[name if arrow else path] = path or None
+    return Loaded(found, err.splitlines())
+
+
+def ask(words: list[str], environ: Mapping[str, str]) -> tuple[str, str]:
+    """What a short command prints on standard output and standard error; nothing where it cannot be started."""
+    ends = [os.pipe(), os.pipe()]
+    actions = (
+        (os.POSIX_SPAWN_DUP2, ends[0][1], 1),
+        (os.POSIX_SPAWN_DUP2, ends[1][1], 2),
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+    )
+    try:
+        pid = os.posix_spawn(words[0], words, dict(environ), file_actions=actions)
+    except OSError:
+        pid = 0
+    for _, write in ends:
+        os.close(write)
+    # Standard error is far below what a pipe holds.
+    texts = [_read(read).decode(errors="replace") for read, _ in ends]
+    if pid:
+        os.waitpid(pid, 0)
+    return texts[0], texts[1]
+
+
+def _read(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as file:
+        return file.read()

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace run: MPI programs that were built without vtrace, with it before the launcher and behind it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import names, unify, vtrace
+from support.tools import Done, call, command, need
+
+SOURCE = "mpi_messages.c"
+PYTHON = """
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+assert comm.size == 2
+for i in range(5):
+    comm.Barrier()
+if comm.rank == 0:
+    comm.Send(b"x" * 100, dest=1, tag=7)
+else:
+    comm.Recv(bytearray(100), source=0, tag=7)
+if comm.rank == 0:
+    print("done")
+"""
+
+
+def started(mpi: Mpi, *words: str | Path, ranks: int = 3, options: tuple[str, ...] = ()) -> dict[str, list[str | Path]]:
+    """The two ways to record a program in a job."""
+    run = [*command("vtrace"), "run", *options]
+    launch = [*mpi.launch, "-n", str(ranks)]
+    return {"before": [*run, *launch, *words], "behind": [*launch, *run, *words]}
+
+
+def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
+    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids."""
+    found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
+    for event in trace.events:
+        if event.kind.startswith("Mpi"):
+            about = [value for key, value in sorted(event.attrs.items()) if key != "request_id"]
+            found[event.location][event.kind, str(about)] += 1
+        elif event.kind == "Enter" and trace.region_of(event).paradigm == "MPI":
+            found[event.location][event.kind, trace.region_of(event).name] += 1
+    return found
+
+
+def calls(trace: Trace, location: int) -> Counter[str]:
+    """How often a location entered each region."""
+    return Counter(trace.region_of(e).name for e in trace.events if e.location == location and e.kind == "Enter")
+
+
+@pytest.fixture(scope="module")
+def linked(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Counter[tuple[str, str]]]:
+    """What the same program records that vtrace-cc compiled."""
+    return mpi_events(mpi.record(mpi.build(SOURCE), tmp_path_factory.mktemp("linked"), ranks=3))
+
+
+@pytest.mark.parametrize("way", ["before", "behind"])
+def test_as_if_linked(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: Path, way: str) -> None:
+    """Each call of each rank, and of nothing else: the launcher's processes leave no files."""
+    program = mpi.build(SOURCE, plain=True)
+    plain = call([*mpi.launch, "-n", "3", program], tmp_path, mpi.env)
+    done = call(started(mpi, program)[way], tmp_path, mpi.env)
+    assert (done.stdout, done.stderr.count("vtrace:")) == (plain.stdout, 1), str(done)
+    assert {name.partition(".")[0] for name in names(tmp_path)} == {"mpi_messages"}
+    unify(tmp_path, "mpi_messages")
+    assert mpi_events(check(tmp_path / "mpi_messages.trace")) == linked
+    assert linked[0]["Enter", "MPI_Init"] == 1
+
+
+@pytest.mark.parametrize("way", ["before", "behind"])
+def test_of_a_program_that_is_linked_with_a_shim(
+    mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: Path, way: str
+) -> None:
+    done = call(started(mpi, mpi.build(SOURCE), options=("-v",))[way], tmp_path, mpi.env)
+    assert "libvtrace-mpi.so" not in done.stderr
+    unify(tmp_path, "mpi_messages")
+    assert mpi_events(check(tmp_path / "mpi_messages.trace")) == linked
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+@pytest.mark.parametrize("binding", ["MPIF", "F90", "F08"])
+def test_fortran(build: Builder, tmp_path: Path, name: str, binding: str) -> None:
+    """Once for each call, whether the shim is preloaded or linked in."""
+    mpi = mpis.find(name, build)
+    compiler = need(f"mpifort.{name}")
+    flags = ["-O1", "-fallow-argument-mismatch", f"-D{binding}"]
+    found = {}
+    for way in ("plain", "linked"):
+        place = tmp_path / way
+        place.mkdir()
+        program = build("mpi_fortran.F90", compiler=compiler, flags=flags, plain=way == "plain")
+        call(started(mpi, program)["before"], place, mpi.env)
+        unify(place, "mpi_fortran")
+        found[way] = mpi_events(check(place / "mpi_fortran.trace"))
+    assert found["plain"] == found["linked"]
+    assert found["plain"][0]["Enter", "MPI_Init"] == 1
+
+
+@pytest.mark.parametrize("name", ["mpich-wheel", "openmpi"])
+@pytest.mark.parametrize("way", ["before", "behind"])
+@pytest.mark.parametrize("module", [False, True])
+def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: bool) -> None:
+    """The MPI that mpi4py finds for itself, and the script's name for a prefix."""
+    mpi = mpis.find(name, build)
+    env = {**mpi.env, **({"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"} if mpi.is_open else {})}
+    (tmp_path / "solve.py").write_text(PYTHON)
+    words = [sys.executable, *(["-m", "mpi4py"] if module else []), "solve.py"]
+    done = call(started(mpi, *words, ranks=2)[way], tmp_path, env)
+    assert done.stdout == "done\n"
+    unify(tmp_path, "solve")
+    trace = check(tmp_path / "solve.trace")
+    assert [calls(trace, rank)["MPI_Barrier"] for rank in trace.locations] == [5, 5]
+    sent = [e.attrs["msg_length"] for e in trace.events if e.kind == "MpiSend" and e.attrs["msg_tag"] == 7]
+    assert sent == [100]
+
+
+def test_several_programs(build: Builder, tmp_path: Path) -> None:
+    """They get one prefix, so that they come into one archive, with the options of each."""
+    mpi = mpis.find("mpich-wheel", build)
+    plain = [build(SOURCE, compiler=str(mpi.mpicc), plain=True, output=name) for name in ("ocean", "atmos")]
+    words = [*mpi.launch, "-n", "1", plain[0], ":", "-n", "2", "-env", "A", "b", plain[1]]
+    done = call([*command("vtrace"), "run", *words], tmp_path)
+    assert "next: vtunify ocean" in done.stderr
+    assert {name.partition(".")[0] for name in names(tmp_path)} == {"ocean"}
+    unify(tmp_path, "ocean")
+    trace = check(tmp_path / "ocean.trace")
+    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
+
+
+def test_a_script_before_the_program(mpi: Mpi, tmp_path: Path) -> None:
+    """As those that bind ranks to cores: the shell is no MPI program, the program among its arguments is."""
+    script = tmp_path / "bind.sh"
+    script.write_text('#!/bin/sh\nexec "$@"\n')
+    script.chmod(0o755)
+    program = mpi.build(SOURCE, plain=True)
+    call(started(mpi, "./bind.sh", program, options=("-o", "bound"))["before"], tmp_path, mpi.env)
+    unify(tmp_path, "bound")
+    trace = check(tmp_path / "bound.trace")
+    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
+
+
+def test_prefix_commands(build: Builder, tmp_path: Path) -> None:
+    """timeout and env are not recorded, what they start is."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(SOURCE, plain=True)
+    words = [*mpi.launch, "-n", "3", "timeout", "-k", "5", "60", "env", "A=b", program]
+    call([*command("vtrace"), "run", "--io", *words], tmp_path)
+    unify(tmp_path, "mpi_messages")
+    trace = check(tmp_path / "mpi_messages.trace")
+    assert len({location.group for location in trace.locations.values()}) == 3
+
+
+def test_unify(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: Path) -> None:
+    """One command from the program to the archive; standard output is the program's alone."""
+    program = mpi.build(SOURCE, plain=True)
+    plain = call([*mpi.launch, "-n", "3", program], tmp_path, mpi.env)
+    words = started(mpi, program, options=("--unify", "-o", "results/run1"))["before"]
+    done = call(words, tmp_path, mpi.env)
+    assert done.stdout == plain.stdout
+    assert done.stderr.splitlines()[-1] == "vtrace: next: vtrace info results/run1"
+    assert names(tmp_path / "results") == {"run1.trace"}
+    assert mpi_events(check(tmp_path / "results" / "run1.trace")) == linked
+    again = call(words, tmp_path, mpi.env, check=False)
+    assert again.returncode == 1
+    assert "run1.trace exists" in again.stderr
+    assert call([*words[:2], "--force", *words[2:]], tmp_path, mpi.env).stdout == plain.stdout
+
+
+def test_unify_behind_the_launcher(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(SOURCE, plain=True)
+    done = call(started(mpi, program, options=("--unify",))["behind"], tmp_path)
+    assert done.stderr.count("--unify belongs before the launcher") == 1, str(done)
+    assert not (tmp_path / "mpi_messages.trace").exists()
+
+
+def test_ranks_at_once_build_one_shim(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(SOURCE, plain=True)
+    env = {"VT_SHIM_CACHE": str(tmp_path / "cache"), "VT_VERBOSE": "1"}
+    done = call(started(mpi, program, ranks=6)["behind"], tmp_path, env, check=False)
+    assert done.stderr.count("rank 0 of 6 wrote") == 1, str(done)
+    shims = [name for name in names(tmp_path / "cache") if name.startswith("mpi-")]
+    assert len(shims) == 1
+    assert not [name for name in names(tmp_path / "cache") if name.startswith("building")]
+    unify(tmp_path, "mpi_messages")
+    trace = check(tmp_path / "mpi_messages.trace", complete=False)
+    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1] * 6
+
+
+def test_what_was_done(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(SOURCE, plain=True)
+    words = started(mpi, program, options=("-v", "--io"))["before"]
+    lines = call(words, tmp_path, {"VT_MAX_FLUSHES": "0"}).stderr.splitlines()
+    assert any(line.startswith("vtrace: MPI: it needs ") for line in lines)
+    assert "vtrace: VT_IOTRACE=yes" in lines
+    assert "vtrace: VT_MAX_FLUSHES=0 (environment)" in lines
+    (start,) = [line for line in lines if line.startswith("vtrace: starts ")]
+    assert shlex.split(start)[2 : 2 + len(mpi.launch)] == list(mpi.launch)
+    assert str(program) == shlex.split(start)[-1]
+
+
+def _wrong(tmp_path: Path, *words: str | Path) -> Done:
+    return vtrace(tmp_path, "run", *words, check=False)
+
+
+def test_another_mpi_is_refused(build: Builder, tmp_path: Path) -> None:
+    """The shim of another MPI would take its handles for its own."""
+    program = mpis.find("mpich-wheel", build).build(SOURCE, plain=True)
+    done = _wrong(tmp_path, "--mpicc", need("mpicc.openmpi"), program)
+    assert done.returncode == 2
+    assert "the program's" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    done = _wrong(tmp_path, *mpi.launch, "-configfile", "f")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "put vtrace run before each one there" in done.stderr
