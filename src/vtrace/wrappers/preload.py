@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from vtrace.errors import UsageError, VtraceError
 from vtrace.wrappers import program as programs
 from vtrace.wrappers import uses
+from vtrace.wrappers.cache import cache_directory
 from vtrace.wrappers.choices import Choices
 from vtrace.wrappers.program import Elf, Program
 
@@ -31,6 +32,7 @@ LIBRARIES = {"io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
 runtime itself has the others."""
 
 _YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
+_SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
@@ -160,7 +162,11 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, False)]
     chosen_libraries = [RUNTIME, *(LIBRARIES[kind] for kind in kinds)]
     ours = [os.path.join(LIB, name) for name in chosen_libraries]
+    _check_name(LIB, "install vtrace elsewhere")
     loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
+    if not loaded.libraries and not programs.libraries(elf, program.executable, start.environ).libraries:
+        return  # the program lacks a library of its own, and the loader will say so
+    _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
     if wants("mpi", chosen, start.environ, True) and not (
         linked and programs.holds(program.executable, b"vt_set_world\0")  # only the MPI shim calls it
@@ -171,14 +177,12 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
     _check(ours, loaded)
     made.changes["LD_PRELOAD"] = joined(ours, environ)
-    _set_for_sanitizers(made, loaded, environ)
     recorded = kinds or shim or linked or uses.openmp(loaded) or wants("python", chosen, start.environ, False)
     if elf.go and kinds:
         made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
     if not recorded and chosen.switches["openmp"] is None:
         made.warnings.append(
-            f"{program.words[0]} does not use MPI: little is recorded; --io and --memory record more, or compile it "
-            "with vtrace-cc"
+            f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"
         )
 
 
@@ -193,21 +197,29 @@ def joined(ours: list[str], environ: Mapping[str, str]) -> str:
 def _check(ours: list[str], loaded: programs.Loaded) -> None:
     """The loader only says that it leaves out what it cannot load, and runs the program."""
     for path in ours:
-        if set(path) & set(" :\t\n"):
-            raise VtraceError(f"{path}: LD_PRELOAD cannot name it, for blanks and colons separate its paths",
-                              "install vtrace, or have VT_SHIM_CACHE, elsewhere")  # fmt: skip
         if path not in loaded.libraries:
             reason = next((line for line in loaded.said if path in line), "the loader does not list it")
             raise VtraceError(f"{path} cannot be preloaded: {reason}", "vtrace doctor shows what is wrong")
 
 
-def _set_for_sanitizers(made: Plan, loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
-    if any(os.path.basename(name).startswith(("libasan.so", "libclang_rt.asan")) for name in loaded.libraries):
+def _check_name(path: str, hint: str) -> None:
+    if set(path) & set(" :\t\n"):
+        raise VtraceError(f"{path}: LD_PRELOAD cannot name a library there, for blanks and colons end its names", hint)
+
+
+def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
+    """A sanitizer's library has a malloc of its own, which does not work behind another one before it has started."""
+    found = next((name for name in map(os.path.basename, loaded.libraries) if name.startswith(_SANITIZERS)), None)
+    memory = os.path.join(LIB, LIBRARIES["memory"])
+    if found and memory in ours:
+        ours.remove(memory)
+        made.warnings.append(f"calls of malloc are not recorded: {found} has its own")
+    if found and "asan" in found:
         options = environ.get("ASAN_OPTIONS", "")
         if "verify_asan_link_order" not in options:
             option = "verify_asan_link_order=0"
             made.changes["ASAN_OPTIONS"] = f"{options}:{option}" if options else option
-            made.details.append("ASan wants to come first: its check is turned off")
+            made.details.append(f"{found} wants to come first: its check of that is turned off")
 
 
 def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
@@ -230,6 +242,7 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
     if library is None:
         return None
     made.details.append(f"MPI: {by} {library}")
+    _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")
     return uses.shim_of(library)
 
 

@@ -81,10 +81,10 @@ def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
         path = os.path.join(place, word) if place else word
         try:
             mode = os.stat(os.path.join(directory, path)).st_mode
+        except FileNotFoundError:
+            continue
         except OSError as error:
-            missing = isinstance(error, FileNotFoundError)
-            text = "no such program" if missing else f"cannot be started: {error.strerror}"
-            problem = problem or NoProgramError(f"{word}: {text}", 127 if missing else 126)
+            problem = problem or NoProgramError(f"{word}: cannot be started: {error.strerror}", 126)
             continue
         if stat.S_ISDIR(mode):
             problem = NoProgramError(f"{word}: is a directory", 126, "name the program in it")
@@ -92,10 +92,13 @@ def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
             problem = NoProgramError(f"{word}: is not executable", 126, f"chmod +x {word}")
         else:
             return path if directory == "." else os.path.normpath(os.path.join(directory, path))
-    hint = f"./{word} is one" if "/" not in word and os.access(os.path.join(directory, word), os.X_OK) else None
-    if problem is None or hint:
-        raise NoProgramError(f"{word}: no such program in PATH", 127, hint)
-    raise problem
+    if problem:
+        raise problem
+    if "/" in word:
+        raise NoProgramError(f"{word}: no such program", 127)
+    here = os.path.join(directory, word)
+    hint = f"./{word} is one" if os.path.isfile(here) and os.access(here, os.X_OK) else None
+    raise NoProgramError(f"{word}: no such program in PATH", 127, hint)
 
 
 def _first_line(path: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers import program as programs
+from vtrace.wrappers.cache import cache_directory
 from vtrace.wrappers.program import Loaded, NoProgramError, Program
 
 _NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
@@ -169,8 +170,6 @@ class _Note:
 
     def __init__(self, kind: str, key: str) -> None:
         from binascii import crc32
-
-        from vtrace.wrappers.cache import cache_directory
 
         self._key = key
         self._path = os.path.join(cache_directory(), f"{kind}-{crc32(os.fsencode(key)):08x}")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace run before programs that nothing can be preloaded into, or not everything: they run, and one line says why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.check import check
+from support.run import names, unify, vtrace
+from support.tools import Done, call, command, need
+
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { char *p = malloc(100); puts("works"); free(p); return 7; }
+"""
+GO = """
+__asm__(".section .note.go.buildid,\\"a\\",@note\\n.long 4, 4, 4\\n.ascii \\"Go\\\\0\\\\0abcd\\"\\n.previous");
+"""
+
+
+SMALL = """
+.globl _start
+_start: movl $4, %eax; movl $1, %ebx; movl $text, %ecx; movl $6, %edx; int $0x80
+movl $1, %eax; movl $7, %ebx; int $0x80
+.data
+text: .ascii "works\\n"
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "p.c").write_text(PROGRAM)
+    return tmp_path
+
+
+def run(cwd: Path, *words: str | Path, code: int = 7) -> Done:
+    done = vtrace(cwd, "run", "--io", *words, check=False)
+    assert done.returncode == code, str(done)
+    return done
+
+
+def compiled(cwd: Path, *flags: str, compiler: str = "gcc", name: str = "p") -> Path:
+    call([need(compiler), *flags, "p.c", "-o", name], cwd)
+    return cwd / name
+
+
+def warned(done: Done, *texts: str) -> None:
+    assert (done.stdout, done.stderr.count("\n")) == ("works\n", 1), str(done)
+    assert done.stderr.startswith("vtrace: warning: ")
+    assert all(text in done.stderr for text in texts), done.stderr
+
+
+@pytest.mark.parametrize("flag", ["-static", "-static-pie"])
+def test_static(source: Path, flag: str) -> None:
+    warned(run(source, compiled(source, flag)), "is statically linked", "link it dynamically")
+
+
+def test_go(source: Path) -> None:
+    """Static as most of them, and with the C library."""
+    (source / "p.c").write_text(PROGRAM + GO)
+    warned(run(source, compiled(source, "-static")), "a Go program", "system calls itself")
+    done = run(source, compiled(source))
+    assert "is a Go program" in done.stderr
+
+
+def test_setuid(source: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a program of another user")
+    program = compiled(source)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    warned(run(source, program), "setuid", "run a copy without")
+
+
+def test_another_processor(source: Path) -> None:
+    """A 32-bit program, for which assembler and linker suffice."""
+    (source / "i.s").write_text(SMALL)
+    for words in (["as", "--32", "i.s", "-o", "i.o"], ["ld", "-m", "elf_i386", "i.o", "-o", "small"]):
+        call([need(words[0]), *words[1:]], source)
+    plain = call([source / "small"], source, check=False)
+    if plain.returncode != 7:
+        pytest.skip("this kernel runs no 32-bit programs")
+    warned(run(source, source / "small"), "32 bits")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_sanitizers(source: Path, compiler: str, sanitizer: str) -> None:
+    """I/O is recorded with all of them; malloc where the sanitizer's own is not a library."""
+    program = compiled(source, f"-fsanitize={sanitizer}", compiler=compiler)
+    done = run(source, "--memory", program)
+    assert done.stdout == "works\n"
+    assert ("not recorded" in done.stderr) == (compiler == "gcc" and sanitizer != "undefined"), done.stderr
+    unify(source, "p")
+    trace = check(source / "p.trace")
+    assert Counter(trace.region_of(e).name for e in trace.events if e.kind == "Enter")["puts"] == 1
+
+
+def test_asan_options_of_the_user(source: Path) -> None:
+    program = compiled(source, "-fsanitize=address")
+    done = vtrace(source, "run", "-v", "--io", program, check=False)
+    assert "vtrace: ASAN_OPTIONS=verify_asan_link_order=0" in done.stderr
+    words = [*command("vtrace"), "run", "-v", "--io", program]
+    done = call(words, source, {"ASAN_OPTIONS": "exitcode=3"}, check=False)
+    assert "vtrace: ASAN_OPTIONS=exitcode=3:verify_asan_link_order=0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "prefix"),
+    [
+        ("#!/usr/bin/env bash\n", "script"),
+        ("#!/usr/bin/env -S bash -e\n", "script"),
+        ("#!/bin/sh\n", "script"),
+        ("#!./inner\n", "script"),
+        ("", "dash"),
+    ],
+)
+def test_scripts(tmp_path: Path, first: str, prefix: str) -> None:
+    """With one interpreter behind another, and without a first line."""
+    for name, text in {"script.sh": f"{first}echo $0 $1; exit 3\n", "inner": "#!/usr/bin/env bash\n. $1\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    shell = Path(shutil.which("sh") or "").resolve().name
+    plain = call([need("sh"), "-c", "./script.sh a; exit $?"], tmp_path, check=False)
+    done = run(tmp_path, "./script.sh", "a", code=3)
+    assert done.stdout == plain.stdout
+    assert {name.partition(".")[0] for name in names(tmp_path)} == {"script", "inner"} | (
+        {prefix if prefix != "dash" else shell}
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "text"),
+    [
+        ("./nothing", 127, "no such program"),
+        ("nothing-in-path", 127, "no such program in PATH"),
+        ("data", 127, "no such program in PATH"),
+        ("./data", 126, "is not executable (chmod +x ./data)"),
+        (".", 126, "is a directory"),
+        ("./place", 126, "is a directory"),
+        ("./broken", 126, "cannot be started: Exec format error"),
+        ("./lost", 127, "/no/such/interpreter: no such program"),
+        ("loop", 127, "(./loop is one)"),
+    ],
+)
+def test_what_cannot_be_started(tmp_path: Path, word: str, code: int, text: str) -> None:
+    """One line and the exit code of shells."""
+    (tmp_path / "place").mkdir()
+    (tmp_path / "data").write_text("data")
+    for name, content in {
+        "broken": b"\x7fELF\0\0\0",
+        "lost": b"#!/no/such/interpreter\n",
+        "loop": b"#!./loop\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o755)
+    done = run(tmp_path, word, code=code)
+    assert text in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("vtrace: error: ")
+
+
+def test_a_library_is_missing(source: Path) -> None:
+    """What the program lacks the loader says as always, and what vtrace lacks vtrace."""
+    (source / "lib.c").write_text("int f(void) { return 7; }\n")
+    (source / "p.c").write_text("int f(void);\nint main(void) { return f(); }\n")
+    call([need("gcc"), "-shared", "-fPIC", "lib.c", "-o", "libf.so"], source)
+    call([need("gcc"), "p.c", "-L.", "-lf", "-o", "p"], source)
+    done = run(source, "./p", code=127)
+    assert "libf.so: cannot open shared object file" in done.stderr
+    assert "vtrace: error" not in done.stderr
+
+
+def test_blanks_in_the_path_of_the_shim(tmp_path: Path) -> None:
+    """LD_PRELOAD has no way to name such a library."""
+    (tmp_path / "p.c").write_text("#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n")
+    call([need("mpicc"), "p.c", "-o", "p"], tmp_path)
+    words = [*command("vtrace"), "run", "./p"]
+    done = call(words, tmp_path, {"VT_SHIM_CACHE": str(tmp_path / "two words")}, check=False)
+    assert done.returncode == 1
+    assert "blanks and colons" in done.stderr.splitlines()[-1]

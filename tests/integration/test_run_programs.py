@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace run before real programs with all that it records: the same output, files and exit code, and what they did."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.realprograms import PYTHON, SCRIPTS
+from support.run import names, unify, vtrace
+from support.tools import Done, call, command, environment, need
+
+ALL = ("--io", "--memory", "--openmp")
+RUN = [*command("vtrace"), "run"]
+SQLITE = """
+create table t(a, b);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000) insert into t select i, i * i from n;
+create index x on t(b);
+select count(*), sum(a), max(b) from t;
+.tables
+select * from nothing;
+"""
+
+
+def outcome(here: Path, words: list[str], env: dict[str, str]) -> tuple[Done, dict[str, bytes]]:
+    here.mkdir()
+    done = call(words, here, env=env, check=False)
+    return done, {str(f.relative_to(here)): f.read_bytes() for f in here.rglob("*") if f.is_file()}
+
+
+@pytest.mark.parametrize("name", ["python", "bash", "git", "sqlite3"])
+def test_same_as_without(tmp_path: Path, name: str) -> None:
+    if name == "python":
+        words = [need("python3"), "-c", PYTHON]
+    elif name == "sqlite3":
+        words = [need("sqlite3"), "data.db", SQLITE]
+    else:
+        need(name)
+        words = [need("bash"), "-c", SCRIPTS[name]]
+    plain, files = outcome(tmp_path / "plain", words, {})
+    local = str(tmp_path / "local" / "all")
+    env = {"VT_VERBOSE": "0", "VT_MAX_FLUSHES": "0", "VT_PFORM_LDIR": str(tmp_path)}
+    traced, same = outcome(tmp_path / "traced", [*RUN, *ALL, "-o", local, *words], env)
+    assert (traced.returncode, traced.stdout) == (plain.returncode, plain.stdout), str(traced)
+    assert traced.stderr == plain.stderr
+    assert same == files
+    unify(tmp_path / "local", "all")
+    trace = check(tmp_path / "local" / "all.trace", complete=False)
+    kinds = Counter(event.kind for event in trace.events)
+    assert kinds["IoOperationComplete"] > 50
+    assert Counter(trace.region_of(e).name for e in trace.events if e.kind == "Enter")["malloc"] > 50
+
+
+def test_bytes_of_dd(tmp_path: Path) -> None:
+    """Five blocks of 1000 bytes in and out."""
+    words = [*RUN, "--io", "-o", "copy", need("dd"), "if=/dev/zero", "of=out", "bs=1000", "count=5"]
+    done = call(words, tmp_path)
+    assert "5000 bytes" in done.stderr
+    unify(tmp_path, "copy")
+    trace = check(tmp_path / "copy.trace")
+    moved: Counter[tuple[str, str | None]] = Counter()
+    modes = {e.attrs["matching_id"]: e.attrs["mode"] for e in trace.events if e.kind == "IoOperationBegin"}
+    for event in trace.events:
+        if event.kind == "IoOperationComplete":
+            file = trace.handles[event.attrs["handle"]].file
+            moved[modes[event.attrs["matching_id"]], file] += event.attrs["bytes_result"]
+    assert moved["READ", "/dev/zero"] == 5000
+    assert moved["WRITE", str(tmp_path / "out")] == 5000
+
+
+def test_environment_and_signals_are_the_programs(tmp_path: Path) -> None:
+    """Python changes some of both for itself."""
+    script = (
+        "env | grep -v ^VT_FILE_PREFIX | sort; grep -E '^Sig(Blk|Ign)' /proc/self/status; ls -l /proc/self/fd | wc -l"
+    )
+    env = {"LC_ALL": "", "LANG": "", "PWD": str(tmp_path)}
+    plain = call([need("sh"), "-c", script], tmp_path, env)
+    done = call([*RUN, "--no-mpi", need("sh"), "-c", script], tmp_path, env)
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(("LD_PRELOAD=", "VT", "_="))]
+    assert lines == [line for line in plain.stdout.splitlines() if not line.startswith("_=")]
+
+
+def test_of_the_users_preloads(tmp_path: Path) -> None:
+    """They stay, behind: an allocator works there, and our libraries stand before it once."""
+    (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
+    call([need("gcc"), "-shared", "-fPIC", "other.c", "-o", "other.so"], tmp_path)
+    env = {"LD_PRELOAD": str(tmp_path / "other.so")}
+    shown = [need("sh"), "-c", "echo $LD_PRELOAD"]
+    done = call([*RUN, "--io", "--memory", *RUN, "--io", *shown], tmp_path, env)
+    assert [os.path.basename(path) for path in done.stdout.strip().split(":")] == [
+        "libvtrace.so.1", "libvtrace-io.so", "libvtrace-mem.so", "other.so",
+    ]  # fmt: skip
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    for unifies in ((), ("--unify", "--force")):
+        done = call([*RUN, "--io", *unifies, "-o", "x", need("sh"), "-c", "exit 42"], tmp_path, check=False)
+        assert done.returncode == 42, str(done)
+    killed = [need("sh"), "-c", "kill -TERM $$"]
+    assert call([*RUN, "--io", *killed], tmp_path, check=False).returncode == -signal.SIGTERM
+    done = call([*RUN, "--io", "--unify", "--force", "-o", "x", *killed], tmp_path, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert "x.trace: 1 process" in done.stderr
+
+
+COUNTS = """
+import signal, sys, time
+got = []
+for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: got.append(number))
+print("ready", flush=True)
+while signal.SIGTERM not in got:
+    time.sleep(0.01)
+print(got.count(signal.SIGUSR1), got.count(signal.SIGINT), got.count(signal.SIGTERM), flush=True)
+sys.exit(9)
+"""
+
+
+@pytest.mark.parametrize("unifies", [(), ("--unify",)])
+def test_signals_reach_the_program(tmp_path: Path, unifies: tuple[str, ...]) -> None:
+    """Each once, whether vtrace has become the program or waits for it."""
+    words = [*RUN, "--io", *unifies, "-o", "counts", sys.executable, "-c", COUNTS]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
+            process.send_signal(number)
+            time.sleep(0.2)
+        assert process.stdout.readline() == "1 1 1\n"
+        assert process.wait(60) == 9
+    assert (tmp_path / "counts.trace").exists() == bool(unifies)
+
+
+def test_nothing_was_recorded(tmp_path: Path) -> None:
+    """With --unify that is an error, which does not hide the program's own."""
+    quiet = [need("true")]
+    done = call([*RUN, "--unify", *quiet], tmp_path, check=False)
+    assert done.returncode == 1
+    assert "little of" in done.stderr
+    assert "error: " in done.stderr
+    assert names(tmp_path) == set()
+
+
+def test_a_python_script_gives_its_name(tmp_path: Path) -> None:
+    (tmp_path / "solve.py").write_text("#!/usr/bin/env python3\nimport sys\nprint(sys.argv)\n")
+    (tmp_path / "solve.py").chmod(0o755)
+    for words in (["./solve.py", "a"], [sys.executable, "-u", "solve.py", "a"]):
+        plain = call(words, tmp_path)
+        done = vtrace(tmp_path, "run", "--io", *words)
+        assert done.stdout == plain.stdout
+        assert names(tmp_path) > {"solve.1.def.z"}
+        unify(tmp_path, "solve", "--force")
+        trace = check(tmp_path / "solve.trace")
+        assert len(trace.locations) == 1  # env is no process of the run
+
+
+def test_of_what_vtrace_compiled(build: Builder, tmp_path: Path) -> None:
+    """It has the shims in it, and records each call once; only what it starts is recorded in addition."""
+    counted = {}
+    for way, words in {"alone": [], "run": [*RUN, "--io"]}.items():
+        place = tmp_path / way
+        place.mkdir()
+        call([*words, build("io_streams.c")], place, {"VT_IOTRACE": "yes"})
+        unify(place, "io_streams")
+        trace = check(place / "io_streams.trace")
+        entered = [event for event in trace.events if event.kind == "Enter" and event.location == 0]
+        counted[way] = Counter(trace.region_of(event).name for event in entered)
+    assert counted["run"] == counted["alone"]
+    assert counted["run"]["main"] == 1
