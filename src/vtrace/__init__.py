@@ -1,4 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """vtrace: records what parallel programs do over time, and unifies it into OTF2 archives."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vtrace.reports.trace import Trace
+
 __version__ = "0.1.0"
+
+
+def open(path: str | Path) -> Trace:
+    """Opens an OTF2 archive of any tool: its directory, its anchor file or its prefix. See
+    vtrace.reports.trace.Trace."""
+    from vtrace.reports.trace import open_trace  # numpy and otf2 only for those who read
+
+    return open_trace(path)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libotf2's callbacks for global definitions: each adds a row to the table of its kind. */
+#include "definitions.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "readback.h"
+
+struct vt_definitions {
+    struct vt_table tables[VT_DEF_KINDS + 2]; /* and the members of lists, and text, 8 bytes a row */
+    uint64_t text_size;
+    int failed;
+};
+enum { MEMBERS = VT_DEF_KINDS, TEXT };
+
+static struct {
+    void *(*create)(void);
+    void (*destroy)(void *);
+    int32_t (*set[VT_DEF_KINDS])(void *, void *);
+} otf2;
+
+#define WORDS(...) #__VA_ARGS__
+static const char *const kinds[VT_DEF_KINDS] = {
+#define KIND(name, arguments, ...) [VT_DEF_##name] = #name ":" WORDS(__VA_ARGS__),
+    VT_READ_DEFINITIONS(KIND) VT_READ_LISTED_DEFINITIONS(KIND)
+#undef KIND
+};
+
+/* ---- Tables ---- */
+
+static uint64_t *rows(struct vt_definitions *d, unsigned table, uint64_t n)
+{
+    struct vt_table *t = &d->tables[table];
+    if (n > t->capacity - t->count) {
+        uint64_t capacity = t->capacity ? t->capacity * 2 : 16;
+        while (capacity < t->count + n) capacity *= 2;
+        void *bigger = realloc(t->rows, capacity * t->width * sizeof *t->rows);
+        if (!bigger) return d->failed = 1, NULL;
+        t->rows = bigger;
+        t->capacity = capacity;
+    }
+    t->count += n;
+    return t->rows + (t->count - n) * t->width;
+}
+
+static uint32_t add(struct vt_definitions *d, unsigned table, const uint64_t *values)
+{
+    uint64_t *to = rows(d, table, 1);
+    if (!to) return VT_OTF2_CALLBACK_ERROR;
+    memcpy(to, values, d->tables[table].width * sizeof *values);
+    return VT_OTF2_CALLBACK_SUCCESS;
+}
+
+#define ADD(name, ...) add(user, VT_DEF_##name, (const uint64_t[]){__VA_ARGS__})
+
+#define PLAIN(name, arguments, ...)                                                                                    \
+    static uint32_t on_##name arguments { return ADD(name, VT_NUMBERS_OF(__VA_ARGS__)); }
+/* Signed values keep their bits. */
+#define VT_NUMBERS_OF(...) PICK(__VA_ARGS__, N10, N9, N8, N7, N6, N5, N4, N3, N2, N1)(__VA_ARGS__)
+#define PICK(a, b, c, d, e, f, g, h, i, j, name, ...) name
+#define N1(a) (uint64_t)(a)
+#define N2(a, ...) N1(a), N1(__VA_ARGS__)
+#define N3(a, ...) N1(a), N2(__VA_ARGS__)
+#define N4(a, ...) N1(a), N3(__VA_ARGS__)
+#define N5(a, ...) N1(a), N4(__VA_ARGS__)
+#define N6(a, ...) N1(a), N5(__VA_ARGS__)
+#define N7(a, ...) N1(a), N6(__VA_ARGS__)
+#define N8(a, ...) N1(a), N7(__VA_ARGS__)
+#define N9(a, ...) N1(a), N8(__VA_ARGS__)
+#define N10(a, ...) N1(a), N9(__VA_ARGS__)
+VT_READ_DEFINITIONS(PLAIN)
+#undef PLAIN
+
+static uint32_t on_String(void *user, uint32_t id, const char *text)
+{
+    struct vt_definitions *d = user;
+    uint64_t length = text ? strlen(text) : 0, used = d->tables[TEXT].count * 8;
+    if (used - d->text_size < length && !rows(d, TEXT, (length + 7) / 8)) return VT_OTF2_CALLBACK_ERROR;
+    if (length) memcpy((char *)d->tables[TEXT].rows + d->text_size, text, length);
+    d->text_size += length;
+    return ADD(String, id, d->text_size - length, length);
+}
+
+static uint32_t on_IoParadigm(void *user, uint8_t id, uint32_t identification, uint32_t name, uint8_t class,
+                              uint32_t flags, uint8_t count, const uint8_t *properties, const uint8_t *types,
+                              const union OTF2_AttributeValue_union *values)
+{
+    (void)count, (void)properties, (void)types, (void)values;
+    return ADD(IoParadigm, id, identification, name, class, flags);
+}
+
+static uint32_t on_Group(void *user, uint32_t id, uint32_t name, uint8_t type, uint8_t paradigm, uint32_t flags,
+                         uint32_t count, const uint64_t *members)
+{
+    struct vt_definitions *d = user;
+    uint64_t offset = d->tables[MEMBERS].count;
+    uint64_t *to = count ? rows(d, MEMBERS, count) : NULL;
+    if (count && !to) return VT_OTF2_CALLBACK_ERROR;
+    for (uint32_t i = 0; i < count; i++) to[i] = members[i];
+    return ADD(Group, id, name, type, paradigm, flags, offset, count);
+}
+
+static uint32_t on_MetricClass(void *user, uint32_t id, uint8_t count, const uint32_t *members, uint8_t occurrence,
+                               uint8_t recorder)
+{
+    struct vt_definitions *d = user;
+    uint64_t offset = d->tables[MEMBERS].count;
+    uint64_t *to = count ? rows(d, MEMBERS, count) : NULL;
+    if (count && !to) return VT_OTF2_CALLBACK_ERROR;
+    for (uint32_t i = 0; i < count; i++) to[i] = members[i];
+    return ADD(MetricClass, id, occurrence, recorder, offset, count);
+}
+
+static uint32_t on_Unknown(void *user) { return ADD(Unknown, 0); }
+
+/* ---- What Python calls ---- */
+
+/* clang-format off */
+static void *const handlers[VT_DEF_KINDS] = {
+#define HANDLER(name, ...) [VT_DEF_##name] = (void *)on_##name,
+    VT_READ_DEFINITIONS(HANDLER)
+    VT_READ_LISTED_DEFINITIONS(HANDLER)
+#undef HANDLER
+};
+/* clang-format on */
+
+#define FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))
+
+VT_EXPORT int vt_definitions_find(const char *path, char *text, size_t size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(text, size, "%s", dlerror());
+        return 1;
+    }
+    for (unsigned i = 0; i < VT_DEF_KINDS; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "OTF2_GlobalDefReaderCallbacks_Set%.*sCallback", (int)strcspn(kinds[i], ":"),
+                 kinds[i]);
+        *(void **)&otf2.set[i] = dlsym(library, name);
+    }
+    if (FIND(otf2.create, "GlobalDefReaderCallbacks_New") && FIND(otf2.destroy, "GlobalDefReaderCallbacks_Delete") &&
+        otf2.set[VT_DEF_Location])
+        return 0;
+    snprintf(text, size, "%s cannot read definitions", path);
+    return 1;
+}
+
+VT_EXPORT struct vt_definitions *vt_definitions_new(void)
+{
+    struct vt_definitions *d = calloc(1, sizeof *d);
+    if (!d) return NULL;
+    for (unsigned i = 0; i < VT_DEF_KINDS; i++) {
+        d->tables[i].width = 1;
+        for (const char *p = kinds[i]; *p; p++) d->tables[i].width += *p == ',';
+    }
+    d->tables[MEMBERS].width = d->tables[TEXT].width = 1;
+    return d;
+}
+
+VT_EXPORT void vt_definitions_free(struct vt_definitions *d)
+{
+    for (unsigned i = 0; d && i < sizeof d->tables / sizeof *d->tables; i++) free(d->tables[i].rows);
+    free(d);
+}
+
+VT_EXPORT void *vt_definitions_callbacks(void)
+{
+    void *callbacks = otf2.create();
+    if (!callbacks) return NULL;
+    for (unsigned i = 0; i < VT_DEF_KINDS; i++)
+        if (otf2.set[i]) otf2.set[i](callbacks, handlers[i]);
+    return callbacks;
+}
+
+VT_EXPORT void vt_definitions_callbacks_free(void *callbacks)
+{
+    if (callbacks) otf2.destroy(callbacks);
+}
+
+VT_EXPORT const char *vt_definitions_kind(uint32_t number)
+{
+    if (number < VT_DEF_KINDS) return kinds[number];
+    return number == MEMBERS ? "Members:member" : number == TEXT ? "Text:bytes" : NULL;
+}
+
+VT_EXPORT struct vt_table *vt_definitions_table(struct vt_definitions *d, uint32_t number)
+{
+    return &d->tables[number];
+}
+
+VT_EXPORT int vt_definitions_failed(const struct vt_definitions *d) { return d->failed; }

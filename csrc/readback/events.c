@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libotf2's callbacks for events: each fills one row of the columns. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "readback.h"
+
+#define INTERRUPT VT_OTF2_CALLBACK_ERROR /* the same number: any but success */
+#define NONE VT_NONE
+#define NS 1000000000u
+
+static struct {
+    void *(*create)(void);
+    void (*destroy)(void *);
+    uint32_t (*attributes)(const OTF2_AttributeList *);
+    int32_t (*attribute)(const OTF2_AttributeList *, uint32_t, uint32_t *, uint8_t *, uint64_t *);
+    int32_t (*set[VT_READ_KINDS])(void *, void *);
+} otf2;
+
+#define TEXT(...) #__VA_ARGS__
+static const char *const events[VT_READ_KINDS] = {
+#define BARE(name, arguments, ref) [VT_READ_##name] = #name ":" #ref,
+    VT_READ_BARE_EVENTS(BARE)
+#undef BARE
+#define MORE(name, arguments, ref, ...) [VT_READ_##name] = #name ":" #ref ", " TEXT(__VA_ARGS__),
+        VT_READ_EVENTS(MORE) VT_READ_LIST_EVENTS(MORE)
+#undef MORE
+};
+
+VT_EXPORT const char *vt_readback_event(uint32_t number) { return number < VT_READ_KINDS ? events[number] : NULL; }
+
+/* ---- Rows ---- */
+
+static int room_for(void **items, uint64_t size, uint64_t count, uint64_t *most)
+{
+    if (count < *most) return 1;
+    uint64_t more = *most ? *most * 2 : 4096;
+    void *bigger = realloc(*items, more * size);
+    if (!bigger) return 0;
+    *items = bigger;
+    *most = more;
+    return 1;
+}
+
+static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, const OTF2_AttributeList *list)
+{
+    uint32_t n = otf2.attributes(list);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!room_for((void **)&b->attributes, sizeof *b->attributes, b->nattributes, &b->attributes_max)) {
+            b->out_of_room = 1;
+            return INTERRUPT;
+        }
+        uint32_t id;
+        uint8_t type;
+        uint64_t value = 0;
+        if (otf2.attribute(list, i, &id, &type, &value)) continue;
+        b->attributes[b->nattributes++] =
+            (struct vt_read_attribute){(uint32_t)b->count - 1, id, NONE, NONE, 0, type, value};
+    }
+    return VT_OTF2_CALLBACK_SUCCESS;
+}
+
+static inline int64_t nanoseconds(const struct vt_batch *b, uint64_t time)
+{
+    int64_t ticks = (int64_t)(time - b->clock_offset);
+    if (__builtin_expect(b->resolution == NS, 1)) return ticks;
+    return (int64_t)((long double)ticks * NS / (long double)b->resolution);
+}
+
+enum { SKIPPED = 2 };
+
+/* A row for an event; SKIPPED when it is not wanted. */
+static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint32_t ref,
+                           const OTF2_AttributeList *attributes)
+{
+    int64_t t = nanoseconds(b, time);
+    if (__builtin_expect(t < b->last, 0)) {
+        b->early++;
+        t = b->last; /* whoever counts on the order gets it */
+    }
+    b->last = t;
+    if (__builtin_expect(t > b->to, 0)) {
+        b->ended = 1;
+        return INTERRUPT;
+    }
+    if (t < b->from || b->count == b->capacity) return SKIPPED;
+    uint64_t n = b->count++;
+    b->time[n] = t;
+    b->ref[n] = ref;
+    b->kind[n] = kind;
+    if (__builtin_expect(b->want_attributes && attributes, 0)) return keep_attributes(b, attributes);
+    return VT_OTF2_CALLBACK_SUCCESS;
+}
+
+static inline uint32_t detail(struct vt_batch *b, uint8_t kind, uint32_t ref, const uint64_t *words, unsigned n)
+{
+    if (!room_for((void **)&b->details, sizeof *b->details, b->ndetails, &b->details_max)) {
+        b->out_of_room = 1;
+        return INTERRUPT;
+    }
+    struct vt_detail *d = &b->details[b->ndetails++];
+    *d = (struct vt_detail){(uint32_t)b->count - 1, kind, ref, NONE, NONE, 0, {0}};
+    for (unsigned i = 0; i < n; i++) d->words[i] = words[i];
+    return VT_OTF2_CALLBACK_SUCCESS;
+}
+
+#define UNUSED_HEAD (void)location, (void)position
+
+#define BARE(name, arguments, ref)                                                                                     \
+    static uint32_t on_##name arguments                                                                                \
+    {                                                                                                                  \
+        UNUSED_HEAD;                                                                                                   \
+        uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
+        return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;                                                      \
+    }
+#define on_Unknown on_plain_Unknown
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+VT_READ_BARE_EVENTS(BARE)
+#pragma GCC diagnostic pop
+#undef BARE
+#undef on_Unknown
+
+static uint32_t on_Unknown(VT_READ_HEAD)
+{
+    ((struct vt_batch *)user)->unknown++;
+    return on_plain_Unknown(location, time, position, user, attributes);
+}
+
+#define MORE(name, arguments, ref, ...)                                                                                \
+    static uint32_t on_##name arguments                                                                                \
+    {                                                                                                                  \
+        UNUSED_HEAD;                                                                                                   \
+        uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
+        if (code) return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;                                            \
+        const uint64_t words[] = {VT_WORDS_OF(__VA_ARGS__)};                                                           \
+        return detail(user, VT_READ_##name, ref, words, sizeof words / sizeof *words);                                 \
+    }
+/* Signed values keep their bits. */
+#define VT_WORDS_OF(...) PICK(__VA_ARGS__, W5, W4, W3, W2, W1)(__VA_ARGS__)
+#define PICK(a, b, c, d, e, name, ...) name
+#define W1(a) (uint64_t)(a)
+#define W2(a, b) W1(a), W1(b)
+#define W3(a, b, c) W2(a, b), W1(c)
+#define W4(a, b, c, d) W3(a, b, c), W1(d)
+#define W5(a, b, c, d, e) W4(a, b, c, d), W1(e)
+VT_READ_EVENTS(MORE)
+#undef MORE
+
+static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
+                          const union OTF2_MetricValue_union *values)
+{
+    UNUSED_HEAD;
+    uint32_t code = row(user, time, VT_READ_Metric, metric, attributes);
+    if (code) return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;
+    const uint64_t *bits = (const void *)values;
+    for (unsigned i = 0; !code && i < count; i++) {
+        const uint64_t words[] = {i, types[i], bits[i]};
+        code = detail(user, VT_READ_Metric, metric, words, 3);
+    }
+    return code;
+}
+
+static uint32_t on_ProgramBegin(VT_READ_HEAD, uint32_t program, uint32_t count, const uint32_t *arguments)
+{
+    UNUSED_HEAD, (void)arguments;
+    uint32_t code = row(user, time, VT_READ_ProgramBegin, program, attributes);
+    if (code) return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;
+    const uint64_t words[] = {count};
+    return detail(user, VT_READ_ProgramBegin, program, words, 1);
+}
+
+/* ---- What Python calls ---- */
+
+/* clang-format off */
+static void *const handlers[VT_READ_KINDS] = {
+#define HANDLER(name, ...) [VT_READ_##name] = (void *)on_##name,
+    VT_READ_BARE_EVENTS(HANDLER)
+    VT_READ_EVENTS(HANDLER)
+    VT_READ_LIST_EVENTS(HANDLER)
+#undef HANDLER
+};
+/* clang-format on */
+
+#define FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))
+
+VT_EXPORT int vt_readback_find(const char *path, char *text, size_t size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(text, size, "%s", dlerror());
+        return 1;
+    }
+    /* Events that an older libotf2 does not know have no setter: it calls the one for unknown events. */
+    for (unsigned i = 0; i < VT_READ_KINDS; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "OTF2_EvtReaderCallbacks_Set%.*sCallback", (int)strcspn(events[i], ":"), events[i]);
+        *(void **)&otf2.set[i] = dlsym(library, name);
+    }
+    if (FIND(otf2.create, "EvtReaderCallbacks_New") && FIND(otf2.destroy, "EvtReaderCallbacks_Delete") &&
+        FIND(otf2.attributes, "AttributeList_GetNumberOfElements") &&
+        FIND(otf2.attribute, "AttributeList_GetAttributeByIndex") && otf2.set[VT_READ_Enter])
+        return 0;
+    snprintf(text, size, "%s cannot read events", path);
+    return 1;
+}
+
+VT_EXPORT void *vt_readback_callbacks(const uint8_t wanted[VT_READ_KINDS])
+{
+    void *callbacks = otf2.create();
+    if (!callbacks) return NULL;
+    for (unsigned i = 0; i < VT_READ_KINDS; i++)
+        if (wanted[i] && otf2.set[i]) otf2.set[i](callbacks, handlers[i]);
+    return callbacks;
+}
+
+VT_EXPORT void vt_readback_callbacks_free(void *callbacks)
+{
+    if (callbacks) otf2.destroy(callbacks);
+}
+
+VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity)
+{
+    struct vt_batch *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->capacity = capacity;
+    b->time = malloc(capacity * sizeof *b->time);
+    b->ref = malloc(capacity * sizeof *b->ref);
+    b->kind = malloc(capacity * sizeof *b->kind);
+    if (b->time && b->ref && b->kind) return b;
+    vt_readback_batch_free(b);
+    return NULL;
+}
+
+VT_EXPORT void vt_readback_batch_free(struct vt_batch *b)
+{
+    if (!b) return;
+    free(b->time);
+    free(b->ref);
+    free(b->kind);
+    free(b->details);
+    free(b->attributes);
+    free(b);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading an archive: libotf2 decodes the files, and its callbacks fill columns. What Python sees of it through ctypes
+   (src/vtrace/io/readback_abi.py has the twins of these structures). Ids in events may be any number: nothing here uses
+   one as an index without looking.                                                                                  */
+#ifndef VT_READBACK_H
+#define VT_READBACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "../transcode/otf2.h"
+#include "events.h"
+
+#define VT_EXPORT __attribute__((visibility("default")))
+#define VT_NONE 0xffffffffu
+#define VT_DETAIL_WORDS 5
+
+/* What an event has besides time, kind and one reference. A Metric has one of these for each value. */
+struct vt_detail {
+    uint32_t row;  /* in the batch */
+    uint32_t kind; /* enum vt_read_kind */
+    uint32_t ref;
+    uint32_t region, caller, node; /* of the replay: innermost open region, the one around it, call path */
+    uint64_t words[VT_DETAIL_WORDS];
+};
+
+/* An attribute of an event. */
+struct vt_read_attribute {
+    uint32_t row, attribute;
+    uint32_t region, caller, node; /* as of details; of an Enter or Leave its own region is the innermost */
+    uint32_t type;                 /* OTF2_Type */
+    uint64_t value;
+};
+
+/* Events of one location in their order. Times in ns since the clock's offset. */
+struct vt_batch {
+    int64_t *time;
+    uint32_t *ref; /* region of Enter and Leave, comm of messages ...; VT_NONE */
+    uint8_t *kind;
+    struct vt_detail *details;
+    struct vt_read_attribute *attributes;
+    uint64_t count, ndetails, nattributes, details_max, attributes_max, capacity;
+    int64_t from, to;                  /* which times to take, both included */
+    uint64_t clock_offset, resolution; /* of the archive: ticks, ticks a second */
+    uint64_t want_attributes;
+    uint64_t unknown;     /* events that libotf2 has no name for, so far */
+    uint64_t ended;       /* an event was beyond `to` */
+    uint64_t early;       /* times before the event before it, so far */
+    int64_t last;         /* time of the latest event */
+    uint64_t out_of_room; /* memory was missing */
+};
+
+enum { VT_READ_OK, VT_READ_NO_MEMORY };
+
+VT_EXPORT const char *vt_readback_event(uint32_t number);
+VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
+VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);
+VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
+/* An OTF2_EvtReaderCallbacks that takes the kinds for which wanted is not 0; NULL without memory. */
+VT_EXPORT void *vt_readback_callbacks(const uint8_t wanted[VT_READ_KINDS]);
+VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
+
+/* ---- definitions.c ---- */
+
+/* Definitions of one kind: rows of `width` numbers each. */
+struct vt_table {
+    uint64_t *rows;
+    uint64_t count, capacity, width;
+};
+
+/* All of the global definitions. Strings: rows (id, offset, length) into text; lists: (offset, count) into members. */
+struct vt_definitions;
+VT_EXPORT int vt_definitions_find(const char *library, char *text, size_t size);
+VT_EXPORT struct vt_definitions *vt_definitions_new(void);
+VT_EXPORT void vt_definitions_free(struct vt_definitions *d);
+VT_EXPORT void *vt_definitions_callbacks(void);
+VT_EXPORT void vt_definitions_callbacks_free(void *callbacks);
+/* "Name:field, field": which table has this number; NULL beyond the last. */
+VT_EXPORT const char *vt_definitions_kind(uint32_t number);
+VT_EXPORT struct vt_table *vt_definitions_table(struct vt_definitions *d, uint32_t number);
+VT_EXPORT int vt_definitions_failed(const struct vt_definitions *d);
+
+#endif

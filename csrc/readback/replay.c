@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The stack of a location, event by event. */
+#include "replay.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SEARCH_MAX 4096u /* how far below the top the enter of a leave is looked for */
+
+struct frame {
+    int64_t enter, inside; /* inside: time of the calls made from it */
+    uint32_t region, node;
+};
+
+struct replay {
+    struct vt_replay out; /* first: what Python sees */
+    struct frame *frames;
+    uint64_t depth, frames_max;
+    uint32_t *open;       /* how often each region is on the stack */
+    uint32_t *children;   /* hash of (parent, region) to paths */
+    uint64_t mask;
+    uint32_t *latest;     /* of each path: the child that was found last */
+    uint64_t paths_room, slices_room;
+    int64_t now;          /* time of the event before */
+};
+
+/* ---- Call paths ---- */
+
+static uint64_t slot(uint32_t parent, uint32_t region, uint64_t mask)
+{
+    uint64_t key = (uint64_t)parent << 32 | region;
+    key *= 0x9e3779b97f4a7c15u;
+    return (key ^ key >> 29) & mask;
+}
+
+static int grow_hash(struct replay *r)
+{
+    uint64_t size = r->mask ? (r->mask + 1) * 2 : 1024;
+    uint32_t *bigger = calloc(size, sizeof *bigger);
+    if (!bigger) return 0;
+    for (uint64_t i = 1; i < r->out.npaths; i++) {
+        uint64_t at = slot(r->out.paths[i].parent, r->out.paths[i].region, size - 1);
+        while (bigger[at]) at = (at + 1) & (size - 1);
+        bigger[at] = (uint32_t)i;
+    }
+    free(r->children);
+    r->children = bigger;
+    r->mask = size - 1;
+    return 1;
+}
+
+static int grow_paths(struct replay *r)
+{
+    uint64_t room = r->paths_room ? r->paths_room * 2 : 256;
+    void *paths = realloc(r->out.paths, room * sizeof *r->out.paths);
+    if (paths) r->out.paths = paths;
+    void *stats = realloc(r->out.path_stats, room * sizeof *r->out.path_stats);
+    if (stats) r->out.path_stats = stats;
+    void *touched = realloc(r->out.touched_paths, room * sizeof *r->out.touched_paths);
+    if (touched) r->out.touched_paths = touched;
+    void *latest = realloc(r->latest, room * sizeof *r->latest);
+    if (latest) r->latest = latest;
+    if (!paths || !stats || !touched || !latest) return 0;
+    memset(r->out.path_stats + r->paths_room, 0, (room - r->paths_room) * sizeof *r->out.path_stats);
+    memset(r->latest + r->paths_room, 0, (room - r->paths_room) * sizeof *r->latest);
+    r->paths_room = room;
+    return 1;
+}
+
+/* A new path, or its parent where there may be no more; VT_NONE without memory. */
+static uint32_t add_path(struct replay *r, uint32_t parent, uint32_t region)
+{
+    if (r->out.npaths >= r->out.paths_max) return parent;
+    if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;
+    if (r->out.npaths * 2 > r->mask && !grow_hash(r)) return VT_NONE;
+    uint64_t at = slot(parent, region, r->mask);
+    while (r->children[at]) at = (at + 1) & r->mask;
+    uint32_t number = (uint32_t)r->out.npaths++;
+    r->children[at] = number;
+    r->out.paths[number] = (struct vt_path){parent, region};
+    return number;
+}
+
+static inline uint32_t path(struct replay *r, uint32_t parent, uint32_t region)
+{
+    uint32_t last = r->latest[parent];
+    if (last && r->out.paths[last].region == region) return last;
+    for (uint64_t at = slot(parent, region, r->mask); r->children[at]; at = (at + 1) & r->mask) {
+        struct vt_path *p = &r->out.paths[r->children[at]];
+        if (p->parent == parent && p->region == region) return r->latest[parent] = r->children[at];
+    }
+    return add_path(r, parent, region);
+}
+
+/* ---- Sums ---- */
+
+static inline void count(struct vt_stats *s, int64_t time, int64_t own, int outermost)
+{
+    if (!s->calls++ || time < s->min) s->min = time;
+    if (time > s->max) s->max = time;
+    s->total += time;
+    s->exclusive += own;
+    if (outermost) s->inclusive += time;
+    s->squares += (double)time * (double)time;
+}
+
+/* The time since the event before belongs to the class of what is open. */
+static void draw(struct replay *r, int64_t begin, int64_t end)
+{
+    struct vt_replay *o = &r->out;
+    uint64_t class = r->depth ? o->class_of[r->frames[r->depth - 1].region] : o->classes;
+    double *line = o->line + class * o->bins, width = (double)(o->to - o->from) / (double)o->bins;
+    double a = (double)(begin - o->from) / width, z = (double)(end - o->from) / width;
+    uint64_t first = (uint64_t)a, last = (uint64_t)z;
+    if (last >= o->bins) last = o->bins - 1;
+    if (first >= last) {
+        line[last] += (double)(end - begin);
+        return;
+    }
+    line[first] += ((double)first + 1 - a) * width;
+    for (uint64_t i = first + 1; i < last; i++) line[i] += width;
+    line[last] += (z - (double)last) * width;
+}
+
+static inline int64_t within(const struct vt_replay *o, int64_t t)
+{
+    return t < o->from ? o->from : t > o->to ? o->to : t;
+}
+
+static inline void pass(struct replay *r, int64_t t)
+{
+    int64_t begin = within(&r->out, r->now), end = within(&r->out, t);
+    if (r->out.bins && end > begin) draw(r, begin, end);
+    r->now = t;
+}
+
+static int keep_slice(struct replay *r, const struct frame *f, int64_t begin, int64_t end)
+{
+    struct vt_replay *o = &r->out;
+    if (o->nslices == r->slices_room) {
+        uint64_t room = r->slices_room ? r->slices_room * 2 : 4096;
+        void *bigger = realloc(o->slices, room * sizeof *o->slices);
+        if (!bigger) return 0;
+        o->slices = bigger;
+        r->slices_room = room;
+    }
+    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->depth};
+    return 1;
+}
+
+/* ---- The stack ---- */
+
+static int grow_stack(struct replay *r)
+{
+    uint64_t most = r->frames_max ? r->frames_max * 2 : 256;
+    void *bigger = realloc(r->frames, most * sizeof *r->frames);
+    if (!bigger) return 0;
+    r->frames = bigger;
+    r->frames_max = most;
+    return 1;
+}
+
+static inline int enter(struct replay *r, int64_t t, uint32_t region)
+{
+    if (region >= r->out.nregions) region = (uint32_t)r->out.nregions - 1;
+    uint32_t around = r->depth ? r->frames[r->depth - 1].node : 0, node = 0;
+    if (r->depth == r->frames_max && !grow_stack(r)) return 0;
+    if (r->out.want_paths && (node = path(r, around, region)) == VT_NONE) return 0;
+    r->frames[r->depth++] = (struct frame){t, 0, region, node};
+    if (r->depth > r->out.deepest) r->out.deepest = r->depth;
+    r->open[region]++;
+    return 1;
+}
+
+/* Ends the innermost call. */
+static inline int pop(struct replay *r, int64_t t)
+{
+    struct vt_replay *o = &r->out;
+    struct frame *f = &r->frames[--r->depth];
+    int outermost = !--r->open[f->region];
+    int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin;
+    if (f->enter > o->to || t < o->from) return 1; /* beyond the window */
+    if (r->depth) f[-1].inside += time;
+    if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
+    count(&o->regions[f->region], time, time - f->inside, outermost);
+    if (o->want_paths) {
+        if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
+        /* Beyond paths_max a path stands for the calls from it too: only the outermost adds its time. */
+        int same = r->depth && f[-1].node == f->node;
+        count(&o->path_stats[f->node], time, time - f->inside, !same);
+    }
+    return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end);
+}
+
+static inline int leave(struct replay *r, int64_t t, uint32_t region)
+{
+    if (region >= r->out.nregions) region = (uint32_t)r->out.nregions - 1;
+    if (__builtin_expect(r->depth && r->frames[r->depth - 1].region == region, 1)) return pop(r, t);
+    uint64_t steps = 0;
+    if (!r->open[region]) steps = r->depth;
+    while (steps < r->depth && steps < SEARCH_MAX && r->frames[r->depth - 1 - steps].region != region) steps++;
+    if (steps == r->depth || steps == SEARCH_MAX) {
+        r->out.stray++;
+        return 1;
+    }
+    int fine = 1;
+    for (uint64_t i = 0; fine && i <= steps; i++) fine = pop(r, t);
+    return fine;
+}
+
+/* The rest of a batch that is not told yet where it happened. */
+struct rest {
+    struct vt_detail *detail, *details_end;
+    struct vt_read_attribute *attribute, *attributes_end;
+};
+
+/* Tells the details and attributes of a row from which calls they are. */
+static void place(const struct replay *r, struct rest *rest, uint64_t row)
+{
+    uint32_t region = VT_NONE, caller = VT_NONE, node = 0;
+    if (r->depth) {
+        region = r->frames[r->depth - 1].region;
+        node = r->frames[r->depth - 1].node;
+    }
+    if (r->depth > 1) caller = r->frames[r->depth - 2].region;
+    for (; rest->detail < rest->details_end && rest->detail->row == row; rest->detail++) {
+        rest->detail->region = region;
+        rest->detail->caller = caller;
+        rest->detail->node = node;
+    }
+    for (; rest->attribute < rest->attributes_end && rest->attribute->row == row; rest->attribute++) {
+        rest->attribute->region = region;
+        rest->attribute->caller = caller;
+        rest->attribute->node = node;
+    }
+}
+
+static inline int has_rest(const struct rest *rest, uint64_t row)
+{
+    return (rest->detail < rest->details_end && rest->detail->row == row) ||
+           (rest->attribute < rest->attributes_end && rest->attribute->row == row);
+}
+
+/* ---- What Python calls ---- */
+
+VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
+{
+    struct replay *r = (struct replay *)out;
+    struct rest rest = {b->details, b->details + b->ndetails, b->attributes, b->attributes + b->nattributes};
+    out->nslices = 0;
+    if (b->count && !out->events) out->first = r->now = b->time[0];
+    for (uint64_t i = 0; i < b->count; i++) {
+        int64_t t = b->time[i];
+        int fine = 1, more = has_rest(&rest, i);
+        if (b->kind[i] == VT_READ_Enter) {
+            pass(r, t);
+            fine = enter(r, t, b->ref[i]);
+            if (more) place(r, &rest, i);
+        } else {
+            if (more) place(r, &rest, i);
+            if (b->kind[i] != VT_READ_Leave) continue;
+            pass(r, t);
+            fine = leave(r, t, b->ref[i]);
+        }
+        if (!fine) return VT_READ_NO_MEMORY;
+    }
+    if (b->count) out->last = b->time[b->count - 1];
+    out->events += b->count;
+    return VT_READ_OK;
+}
+
+VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
+{
+    struct replay *r = (struct replay *)out;
+    int fine = 1;
+    out->nslices = 0;
+    out->closed += r->depth;
+    if (out->events) pass(r, ns);
+    while (fine && r->depth) fine = pop(r, ns);
+    return fine ? VT_READ_OK : VT_READ_NO_MEMORY;
+}
+
+VT_EXPORT void vt_replay_begin(struct vt_replay *out)
+{
+    struct replay *r = (struct replay *)out;
+    while (r->depth) r->open[r->frames[--r->depth].region] = 0;
+    for (uint64_t i = 0; i < out->ntouched; i++) memset(&out->regions[out->touched[i]], 0, sizeof *out->regions);
+    for (uint64_t i = 0; i < out->ntouched_paths; i++)
+        memset(&out->path_stats[out->touched_paths[i]], 0, sizeof *out->path_stats);
+    out->ntouched = out->ntouched_paths = out->nslices = 0;
+    out->stray = out->closed = out->events = out->deepest = 0;
+    out->first = out->last = r->now = 0;
+}
+
+VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths)
+{
+    struct replay *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->out.nregions = nregions;
+    r->out.want_paths = want_paths;
+    r->out.paths_max = 1u << 20;
+    r->out.to = INT64_MAX;
+    r->out.npaths = 1;
+    r->out.regions = calloc(nregions, sizeof *r->out.regions);
+    r->out.touched = calloc(nregions, sizeof *r->out.touched);
+    r->open = calloc(nregions, sizeof *r->open);
+    if (r->out.regions && r->out.touched && r->open && grow_paths(r) && grow_hash(r)) {
+        r->out.paths[0] = (struct vt_path){0, VT_NONE};
+        return &r->out;
+    }
+    vt_replay_free(&r->out);
+    return NULL;
+}
+
+VT_EXPORT void vt_replay_free(struct vt_replay *out)
+{
+    struct replay *r = (struct replay *)out;
+    if (!r) return;
+    void *all[] = {out->regions, out->touched, out->paths, out->path_stats, out->touched_paths,
+                   out->slices,  r->frames,    r->open,    r->children,     r->latest};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    free(r);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Following the stack of a location through its batches: what each region and call path took, and what was open when. */
+#ifndef VT_REPLAY_H
+#define VT_REPLAY_H
+
+#include "readback.h"
+
+/* Of a region or a call path. Times in ns. */
+struct vt_stats {
+    uint64_t calls;
+    int64_t inclusive; /* outermost calls only: never more than the time that passed */
+    int64_t exclusive;
+    int64_t total; /* of all calls, those inside another call of the same region too */
+    int64_t min, max;
+    double squares; /* sum of the squares of all calls' times */
+};
+
+/* A call path: the root has number 0 and no region. A parent's number is smaller. */
+struct vt_path {
+    uint32_t parent, region;
+};
+
+/* A call that has ended. */
+struct vt_slice {
+    int64_t begin, end;
+    uint32_t region, depth; /* 0: nothing around it */
+};
+
+/* What to find out; set before vt_replay_begin. Regions have numbers below nregions, the last stands for unknown ones. */
+struct vt_replay {
+    int64_t from, to; /* only what lies between them counts */
+    uint64_t nregions;
+    uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
+    uint64_t want_slices; /* calls of at least shortest ns */
+    int64_t shortest;
+    uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
+    const uint8_t *class_of; /* of each region */
+    double *line; /* [classes + 1][bins] ns; the last class: outside all regions */
+    struct vt_stats *regions; /* results from here on: of the location since vt_replay_begin */
+    struct vt_stats *path_stats;
+    struct vt_path *paths;
+    uint32_t *touched, *touched_paths; /* which of them have calls */
+    struct vt_slice *slices; /* of the last batch */
+    uint64_t ntouched, ntouched_paths, npaths, nslices;
+    uint64_t stray; /* leaves without an enter, left out */
+    uint64_t closed; /* regions that were open at the end */
+    int64_t first, last; /* event */
+    uint64_t events, deepest; /* depth */
+};
+
+VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths);
+VT_EXPORT void vt_replay_free(struct vt_replay *r);
+/* A new location: forgets all results but the paths. */
+VT_EXPORT void vt_replay_begin(struct vt_replay *r);
+/* Fills region, caller and node of the batch's details on the way. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_replay_batch(struct vt_replay *r, struct vt_batch *b);
+/* The end of the location, at ns: what is still open ends there. */
+VT_EXPORT int vt_replay_end(struct vt_replay *r, int64_t ns);
+
+#endif

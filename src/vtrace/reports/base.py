@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An OTF2 archive of any tool: its definitions, and passes over its events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import _otf2
+import numpy as np
+
+from vtrace.errors import FormatError
+from vtrace.io.markers import read_markers
+from vtrace.io.overview import PROPERTY
+from vtrace.io.readback import Reader
+from vtrace.reports import definitions as d
+from vtrace.reports.places import Places
+from vtrace.reports.scan import Pass, Question, scan
+from vtrace.reports.table import Table, texts
+
+_COVERAGE = {
+    "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
+    "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1),
+}  # fmt: skip
+"""Properties of locations, and their columns."""
+
+
+class TraceBase:
+    """An archive: its definitions, and passes over its events. Times are in ns since its start (int64) where nothing
+    else is said.
+
+    Tables (see docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
+    metrics, metric_classes, attributes, parameters, comm_groups, and location_properties, group_properties,
+    node_properties. Where one refers to another it has its row there, -1 for none.
+    """
+
+    def __init__(self, anchor: Path) -> None:
+        self.path = anchor
+        """The anchor file."""
+        with Reader(anchor) as reader:
+            self.definitions = d.build(reader.definitions())
+            self._about(reader.handle)
+        self.resolution, self._offset, length, self.start = self.definitions.clock
+        """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
+        self.duration = length * 10**9 // self.resolution
+        """ns from the start to the end, as the archive's clock properties say."""
+        self.problems: list[str] = []
+        """One line for each location whose events could not all be read, so far."""
+
+    def _about(self, handle: Any) -> None:
+        try:
+            self.creator = _otf2.Reader_GetCreator(handle) or ""
+            self.machine = _otf2.Reader_GetMachineName(handle) or ""
+            names = _otf2.Reader_GetPropertyNames(handle)
+            self.properties = {name: _otf2.Reader_GetProperty(handle, name) for name in names}
+        except (_otf2.Error, ValueError) as error:
+            raise FormatError(f"{self.path}: its properties cannot be read: {error}") from error
+
+    def __getattr__(self, name: str) -> Table:
+        tables: dict[str, Table] = self.__dict__["definitions"].tables if "definitions" in self.__dict__ else {}
+        if name in tables:
+            return tables[name]
+        raise AttributeError(f"a Trace has no {name}")
+
+    def reader(self) -> Reader:
+        """Opens the archive once more, to read events."""
+        reader = Reader(self.path, self.locations["id"].tolist())
+        reader.offset, reader.resolution = self._offset, self.resolution
+        return reader
+
+    @cached_property
+    def places(self) -> Places:
+        """Which location is which rank, and who is who in a communicator."""
+        return Places(self)
+
+    @property
+    def processes(self) -> Table:
+        """Rows in the order of MPI's ranks, then those without one: group, rank (-1: none), name, host."""
+        return self.places.processes
+
+    @property
+    def vtrace(self) -> dict[str, Any]:
+        """What vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE); empty for other tools'
+        archives."""
+        return {n.removeprefix(PROPERTY): _value(t) for n, t in self.properties.items() if n.startswith(PROPERTY)}
+
+    def scan(
+        self, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
+        stop: int | None = None, jobs: int | None = None,
+    ) -> Pass:  # fmt: skip
+        """Answers several questions in one pass over the events; see vtrace.reports.scan."""
+        met = scan(self, questions, locations, start, stop, jobs)
+        self.problems += [line for line in met.problems if line not in self.problems]
+        return met
+
+    def markers(self) -> Table:
+        """Remarks: time (ns), duration (ns), group, category, severity, scope (GLOBAL, LOCATION ...), scope_id (OTF2's
+        id of what the scope means), text; in the order of the file."""
+        with Reader(self.path) as reader:
+            found = read_markers(reader)
+        scale, zero = 10**9 / self.resolution, self._offset
+        return Table(
+            {
+                "time": np.array([int((marker.time - zero) * scale) for marker in found], np.int64),
+                "duration": np.array([int(marker.duration * scale) for marker in found], np.int64),
+                **{name: texts([getattr(m, name) for m in found]) for name in "group category severity scope".split()},
+                "scope_id": np.array([marker.scope_id for marker in found], np.uint64),
+                "text": texts([marker.text for marker in found]),
+            }
+        )
+
+    def coverage(self) -> Table:
+        """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
+        (events), limit (whether recording ended early). NaN and -1 where it is not known, as in other tools'
+        archives."""
+        rows = self.locations.rows
+        found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
+        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit")}
+        for one in self.location_properties.records():
+            name, divisor = _COVERAGE.get(one["name"].removeprefix(PROPERTY), ("", 1))
+            if name and one["location"] >= 0 and str(one["value"]).isdigit():
+                found[name][one["location"]] = int(one["value"]) / divisor
+        return Table({"location": np.arange(rows), **found})
+
+    def __repr__(self) -> str:
+        where = self.path.parent if self.path.name == "traces.otf2" else self.path
+        return f"Trace({str(where)!r}: {self.locations.rows} locations, {self.regions.rows - 1} regions)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks. Names are escaped."""
+        events = int(np.sum(self.locations["events"]))
+        rows = {
+            "archive": str(self.path), "creator": self.creator, "machine": self.machine,
+            "time": f"{self.duration / 1e9:.6g} s", "processes": f"{self.processes.rows:,}",
+            "locations": f"{self.locations.rows:,}", "regions": f"{self.regions.rows - 1:,}", "events": f"{events:,}",
+        }  # fmt: skip
+        body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
+        return f"<table>{body}</table>"
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

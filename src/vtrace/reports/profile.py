@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How often and how long: each region on each location, and each call path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.io.readback import Rows
+from vtrace.io.readback_abi import STATS
+from vtrace.reports.scan import Part, Question, Replay
+from vtrace.reports.table import Array, Table, group, stack, texts
+
+if TYPE_CHECKING:
+    from vtrace.reports.base import TraceBase
+
+NUMBERS = {name: np.int64 if name != "squares" else np.float64 for name in STATS.names or ()}
+"""The columns of a profile that are sums, minima and maxima over calls, and their types."""
+
+
+class _ProfilePart(Part):
+    def __init__(self) -> None:
+        self.rows, self.stats = np.empty(0, np.int64), np.empty(0, STATS)
+        self.replay: Replay | None = None
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.rows, self.stats = replay.stats()
+
+
+class Profile(Question):
+    """Table of Trace.profile."""
+
+    replay = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _ProfilePart()
+
+    def table(self) -> Table:
+        found = []
+        for location, part in self.parts.items():
+            assert isinstance(part, _ProfilePart)
+            order = np.argsort(part.rows)
+            columns = {name: part.stats[name][order] for name in NUMBERS}
+            found.append({"location": np.full(len(order), location), "region": part.rows[order], **columns})
+        return stack(found, {"location": np.int64, "region": np.int64, **NUMBERS})
+
+
+class _PathPart(_ProfilePart):
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.rows, self.stats = replay.path_stats()
+        self.replay = replay
+
+
+class CallTree(Question):
+    """Tables of Trace.call_tree."""
+
+    replay = paths = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _PathPart()
+
+    def tables(self) -> tuple[Table, Table]:
+        """Paths and their numbers. Each thread has met its own paths: they are joined, parents before children."""
+        parts = {location: part for location, part in self.parts.items() if isinstance(part, _PathPart)}
+        number: dict[tuple[int, int], int] = {}
+        parents, regions, depths = [-1], [-1], [0]
+        maps: dict[int, Array] = {}
+        for part in parts.values():
+            assert part.replay is not None
+            if id(part.replay) in maps:
+                continue
+            own = np.zeros(part.replay.fields.npaths, np.int64)
+            for i, (parent, region) in enumerate(part.replay.all_paths().tolist()[1:], 1):
+                key = (int(own[parent]), region)
+                if key not in number:
+                    number[key] = len(parents)
+                    parents.append(key[0])
+                    regions.append(region)
+                    depths.append(depths[key[0]] + 1)
+                own[i] = number[key]
+            maps[id(part.replay)] = own
+        found = []
+        for location, part in parts.items():
+            paths = maps[id(part.replay)][part.rows]
+            order = np.argsort(paths)
+            columns = {name: part.stats[name][order] for name in NUMBERS}
+            found.append({"location": np.full(len(order), location), "path": paths[order], **columns})
+        tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
+        return tree, stack(found, {"location": np.int64, "path": np.int64, **NUMBERS})
+
+
+def reduce(table: Table, *keys: str) -> Table:
+    """The rows of a profile or of call paths joined where all keys are equal: sums, minima and maxima over their calls.
+
+    locations: how many rows were joined.
+    """
+    columns = [table[key] for key in keys] or [np.zeros(table.rows, np.int64)]
+    first, member = group(columns)
+    n = len(first)
+    found: dict[str, Any] = {key: table[key][first] for key in keys}
+    for name, kind in NUMBERS.items():
+        if name in ("min", "max"):
+            ends = np.full(n, np.iinfo(np.int64).max if name == "min" else np.iinfo(np.int64).min)
+            (np.minimum if name == "min" else np.maximum).at(ends, member, table[name])
+            found[name] = ends
+        else:
+            sums = np.zeros(n, kind)
+            np.add.at(sums, member, table[name])
+            found[name] = sums
+    return Table(found | {"locations": np.bincount(member, minlength=n)}, **table.notes)
+
+
+def mean_and_deviation(table: Table) -> tuple[Array, Array]:
+    """Mean and standard deviation (of the population) of the time of a call in each row, ns."""
+    calls = np.maximum(table["calls"], 1)
+    mean = table["total"] / calls
+    return mean, np.sqrt(np.maximum(table["squares"] / calls - mean**2, 0))
+
+
+class _SlicePart(Part):
+    def __init__(self, owner: Slices) -> None:
+        self.owner = owner
+        self.found: list[Array] = []
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def add(self, replay: Replay) -> None:
+        slices = replay.slices()
+        if len(slices):
+            self.found.append(slices.copy())
+            self.owner.more(len(slices))
+        replay.fields.shortest = self.owner.shortest
+
+
+class Slices(Question):
+    """Table of Trace.slices: of too many the shortest go."""
+
+    replay = True
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.kept, self.shortest, self.dropped = most, 0, 0, False
+        self.all: list[_SlicePart] = []
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        self.all.append(_SlicePart(self))
+        return self.all[-1]
+
+    def configure(self, replay: Replay) -> None:
+        replay.fields.want_slices = 1
+
+    def more(self, count: int) -> None:
+        self.kept += count
+        if self.kept > 2 * self.most:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Leaves at most `most` slices. The bound is by time, so that all threads and locations have the same."""
+        self.dropped = True
+        times = np.concatenate([s["end"] - s["begin"] for part in self.all for s in part.found])
+        bound = int(np.partition(times, len(times) - self.most)[len(times) - self.most])
+        self.shortest = max(self.shortest, bound + 1 if np.count_nonzero(times >= bound) > self.most else bound)
+        for part in self.all:
+            kept = [s[s["end"] - s["begin"] >= self.shortest] for s in part.found]
+            part.found = [np.concatenate(kept)] if kept else []
+        self.kept = sum(len(s) for part in self.all for s in part.found)
+
+    def table(self) -> Table:
+        if self.kept > self.most:
+            self.shorten()
+        found = []
+        for location, part in self.parts.items():
+            assert isinstance(part, _SlicePart)
+            for slices in part.found:
+                columns = {name: slices[name] for name in slices.dtype.names or ()}
+                found.append({"location": np.full(len(slices), location), **columns})
+        like = dict.fromkeys(("location", "begin", "end", "region", "depth"), np.int64)
+        table = stack(found, like, shortest=self.shortest if self.dropped else 0)
+        return table.take(np.lexsort((table["depth"], table["begin"], table["location"])))
+
+
+def path_names(tree: Table, names: Array, path: int) -> list[str]:
+    """The names of the regions of a call path, the outermost first."""
+    found: list[str] = []
+    while path > 0:
+        found.append(str(names[tree["region"][path]]))
+        path = int(tree["parent"][path])
+    return found[::-1]
+
+
+def add_names(table: Table, trace: TraceBase) -> Table:
+    """The table with a column of the regions' names before the others."""
+    return Table({"name": texts(trace.regions["name"][table["region"]].tolist()), **table}, **table.notes)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results as columns of equal length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_SHOWN = 20
+
+
+class Table(Mapping[str, Array]):
+    """Columns by name, numpy arrays of one length; len() is the number of columns, rows the number of rows.
+
+    table["calls"] and table.calls are the same column.
+    """
+
+    def __init__(self, columns: Mapping[str, Any], **notes: Any) -> None:
+        """columns: name -> array; notes: what else is known of the table, attributes with these names."""
+        self._columns = {name: np.asarray(column) for name, column in columns.items()}
+        lengths = {len(column) for column in self._columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+        self.rows = lengths.pop() if lengths else 0
+        """How many rows."""
+        self.notes = notes
+
+    def __getitem__(self, name: str) -> Array:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getattr__(self, name: str) -> Any:
+        for place in ("_columns", "notes"):
+            found = self.__dict__.get(place, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(name)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The rows, one after the other, with plain Python values."""
+        lists = [column.tolist() for column in self._columns.values()]
+        for values in zip(*lists, strict=True):
+            yield dict(zip(self._columns, values, strict=True))
+
+    def take(self, rows: Any) -> Table:
+        """Only these rows: a mask, numbers or a slice."""
+        return Table({name: column[rows] for name, column in self._columns.items()}, **self.notes)
+
+    def order(self, column: str, descending: bool = True) -> Table:
+        """The rows by the values of a column; equal ones keep their order."""
+        values = self._columns[column]
+        if not descending:
+            return self.take(np.argsort(values, kind="stable"))
+        return self.take(self.rows - 1 - np.argsort(values[::-1], kind="stable")[::-1])
+
+    def frame(self) -> Any:
+        """A pandas.DataFrame of the same columns. Raises VtraceError without pandas."""
+        return pandas().DataFrame(self._columns)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows. Names are escaped."""
+        head = "".join(f"<th>{escape(str(name))}</th>" for name in self._columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
+            for row in self.take(slice(_SHOWN)).records()
+        )
+        more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    def __repr__(self) -> str:
+        return f"Table({self.rows} rows: {', '.join(self._columns)})"
+
+
+def pandas() -> Any:
+    """The module pandas. Raises VtraceError where it is not installed."""
+    try:
+        import pandas as module
+    except ImportError as error:
+        from vtrace.errors import VtraceError
+
+        raise VtraceError("pandas is not installed", "pip install 'vtrace[pandas]'") from error
+    return module
+
+
+def texts(values: Any) -> Array:
+    """A column of text."""
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def stack(parts: Sequence[Mapping[str, Any]], like: Mapping[str, Any], **notes: Any) -> Table:
+    """One table of the rows of all parts; like: name -> dtype, for when there are none."""
+    found = {
+        name: np.concatenate([np.asarray(part[name]) for part in parts]).astype(kind) if parts else np.empty(0, kind)
+        for name, kind in like.items()
+    }
+    return Table(found, **notes)
+
+
+def group(keys: list[Array]) -> tuple[Array, Array]:
+    """Rows with equal keys: the first row of each group, in the order of the keys, and each row's group."""
+    rows = len(keys[0])
+    if not rows:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.lexsort(keys[::-1])
+    changed = np.zeros(rows, bool)
+    changed[0] = True
+    for key in keys:
+        ordered = key[order]
+        changed[1:] |= ordered[1:] != ordered[:-1]
+    member = np.empty(rows, np.int64)
+    member[order] = np.cumsum(changed) - 1
+    return order[changed], member
+
+
+def add_up(member: Array, values: Any, groups: int) -> Array:
+    """(groups,) int64: the sum of the values of each group's rows."""
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, member, values)
+    return sums
