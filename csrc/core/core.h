@@ -40,6 +40,8 @@ struct vt_shim {
     uint32_t unused;
     const char *name;    /* "MPICH 5.0.2": for messages; of an MPI shim for the trace's properties */
     const char *version; /* vtrace version that built the shim */
+    /* Older shims end here. */
+    void (*switched)(int on); /* of an MPI shim: recording goes off (0: told before), or is on again (told after); or NULL */
 };
 
 /* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).
@@ -83,7 +85,7 @@ void vt_switch(int on);
 enum vt_id {
     /* clang-format off */
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,
-    VT_ID_GROUP, VT_ID_TEXT, VT_IDS
+    VT_ID_GROUP, VT_ID_TEXT, VT_ID_MARKER, VT_ID_USER_COMM, VT_IDS
     /* clang-format on */
 };
 

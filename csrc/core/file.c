@@ -218,6 +218,10 @@ int vt_file_flush(struct vt_location *l)
         if (!vt_location_lock(l)) return -EDEADLK;
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         vt_defs_finish(l);
+        if (l->full && l->mark.chunk) { /* what is written cannot be taken back */
+            l->mark.chunk = NULL;
+            l->mark.voided = 1;
+        }
         if (!r) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
         if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
         vt_location_unlock(l);

@@ -62,6 +62,12 @@ struct vt_location {
     uint32_t off, nmissed; /* recording is switched off; regions entered since then, and the outermost of them */
     uint64_t missed[VT_MISSED];
 
+    struct {
+        struct vt_chunk *chunk; /* where records go on after a rewind; NULL: there is no mark */
+        uint32_t offset, off, voided; /* voided: 1, there was one before a flush */
+        uint64_t last, lost_told; /* as they were then */
+    } mark;
+
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
@@ -119,8 +125,12 @@ int vt_settings_allow(uint32_t kind);
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
 
+void vt_flush(void); /* writes out what the calling thread has recorded */
+void vt_define_clock(struct vt_location *l); /* the clocks, now */
+
 /* record.c */
 struct vt_location *vt_location_to_record(unsigned events);
+void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
 /* buffer.c */
 int vt_buffer_open(void);
@@ -142,14 +152,23 @@ void vt_location_mend(struct vt_location *l);
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
+void vt_stay_off(struct vt_location *l); /* behind it */
 void vt_chunk_finish(struct vt_location *l);
 unsigned vt_events_in(const uint64_t *words, unsigned n);
 
 /* switch.c: off and on */
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
+void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
+void vt_switch_tell(void (*switched)(int on));
+int vt_is_on(void);
+
+/* rewind.c: the calling thread's records since the mark are discarded */
+void vt_set_rewind_mark(void);
+void vt_rewind(void);
 
 /* replay.c: what the records of a chunk leave open */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);
+uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least);
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 
 /* module.c */

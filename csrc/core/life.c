@@ -232,6 +232,8 @@ int vt_attach(const struct vt_shim *shim)
                 shim->version, shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
+    if (shim->size >= sizeof *shim && shim->switched) vt_switch_tell(shim->switched);
+    if (shim->size >= sizeof *shim && shim->switched && !vt_is_on()) shim->switched(0);
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
     return vt_settings_allow(shim->kind);
 }
@@ -294,9 +296,20 @@ void vt_set_world(const struct vt_world *w)
     set_rank(w->rank, is_first() ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
 }
 
-static void define_end(struct vt_location *l)
+void vt_define_clock(struct vt_location *l)
 {
     struct vt_clock_pair p = vt_clock_measure();
+    struct vt_mp m = vt_define_begin(l, 48);
+    vt_mp_array(&m, 4);
+    vt_mp_uint(&m, VT_D_CLOCK);
+    vt_mp_uint(&m, p.ticks);
+    vt_mp_uint(&m, p.mono);
+    vt_mp_uint(&m, p.real);
+    vt_define_end(l, &m);
+}
+
+static void define_end(struct vt_location *l)
+{
     struct vt_mp m = vt_define_begin(l, 192);
     vt_mp_array(&m, 5);
     vt_mp_uint(&m, VT_D_LOCATION);
@@ -305,13 +318,7 @@ static void define_end(struct vt_location *l)
     vt_mp_nil(&m);
     vt_mp_uint(&m, l->first);
     vt_define_end(l, &m);
-    m = vt_define_begin(l, 192);
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_CLOCK);
-    vt_mp_uint(&m, p.ticks);
-    vt_mp_uint(&m, p.mono);
-    vt_mp_uint(&m, p.real);
-    vt_define_end(l, &m);
+    vt_define_clock(l);
     m = vt_define_begin(l, 192);
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_SUMMARY);
@@ -379,19 +386,23 @@ static int complete_all(int last)
     return all;
 }
 
-void vt_complete(void)
+static void flush(int all)
 {
     struct vt_location *l = vt_location_to_record(0);
     if (!l) return;
     vt_busy_begin(l);
     uint64_t begin = vt_now();
-    complete_all(0);
+    if (all) complete_all(0);
+    else complete(l, 0);
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
     record[1] = vt_now() - begin;
     VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
     vt_put(l, record, 2, begin);
     vt_busy_end(l);
 }
+
+void vt_complete(void) { flush(1); }
+void vt_flush(void) { flush(0); }
 
 static void say_what_was_written(int all)
 {

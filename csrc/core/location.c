@@ -42,6 +42,8 @@ static struct vt_location *adopt(uint32_t thread)
         }
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         VT_SET(l->thread, thread);
+        l->mark.chunk = NULL;
+        l->mark.voided = 0;
         if (l->busy) vt_location_mend(l); /* it was cancelled while recording */
         vt_busy_begin(l);
         vt_put(l, record, 2, vt_now());
@@ -282,12 +284,18 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     vt_publish(l, at);
 }
 
+/* Who switches off takes the limit away, which may just have been set. */
+void vt_stay_off(struct vt_location *l)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
+}
+
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
     int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
     else vt_put_record(l, words, n, now);
-    atomic_thread_fence(memory_order_seq_cst); /* who switches off takes the limit away, which may just have been set */
-    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
+    vt_stay_off(l);
 }

@@ -45,46 +45,20 @@ void vt_write(uint64_t *words, unsigned n)
 
 /* ---- The same for few words, which stay in registers: nothing is called on the way that would push them out ---- */
 
-static __attribute__((noinline, cold)) void write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-                                                       unsigned n)
+__attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n)
 {
     uint64_t words[] = {a, b, c, d, e};
     vt_write(words, n);
 }
 
-static inline __attribute__((always_inline)) void write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-                                                            unsigned n)
-{
-    struct vt_location *l = vt_here;
-    if (VT_UNLIKELY(!l || VT_READ(l->busy) || !vt_clock_is_counter)) {
-        write_slow(a, b, c, d, e, n);
-        return;
-    }
-    vt_busy_begin(l);
-    uint64_t now = vt_counter(), dt = now - l->last, *at = l->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) {
-        vt_busy_end(l);
-        write_slow(a, b, c, d, e, n);
-        return;
-    }
-    at[0] = dt << 32 | (uint32_t)a;
-    if (n > 1) VT_SET(at[1], b);
-    if (n > 2) VT_SET(at[2], c);
-    if (n > 3) VT_SET(at[3], d);
-    if (n > 4) VT_SET(at[4], e);
-    VT_SET(l->last, now);
-    vt_publish(l, at + n);
-    vt_busy_end(l);
-}
+void vt_write_1(uint64_t a) { vt_write_few(a, 0, 0, 0, 0, 1); }
+void vt_write_2(uint64_t a, uint64_t b) { vt_write_few(a, b, 0, 0, 0, 2); }
+void vt_write_3(uint64_t a, uint64_t b, uint64_t c) { vt_write_few(a, b, c, 0, 0, 3); }
+void vt_write_4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { vt_write_few(a, b, c, d, 0, 4); }
 
-void vt_write_1(uint64_t a) { write_few(a, 0, 0, 0, 0, 1); }
-void vt_write_2(uint64_t a, uint64_t b) { write_few(a, b, 0, 0, 0, 2); }
-void vt_write_3(uint64_t a, uint64_t b, uint64_t c) { write_few(a, b, c, 0, 0, 3); }
-void vt_write_4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { write_few(a, b, c, d, 0, 4); }
+void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e) { vt_write_few(a, b, c, d, e, 5); }
 
-void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e) { write_few(a, b, c, d, e, 5); }
-
-void vt_enter(uint32_t region) { write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1); }
-void vt_leave(uint32_t region) { write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1); }
+void vt_enter(uint32_t region) { vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1); }
+void vt_leave(uint32_t region) { vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1); }
 
 uint64_t vt_ticks(void) { return vt_now(); }

@@ -61,4 +61,30 @@ static inline void vt_publish(struct vt_location *l, uint64_t *cursor)
     __atomic_store_n(&c->head, (uint16_t)(uintptr_t)cursor, __ATOMIC_RELEASE);
 }
 
+/* Writes one record of n <= 5 words at one moment, now. */
+static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                                            unsigned n)
+{
+    struct vt_location *l = vt_here;
+    if (VT_UNLIKELY(!l || VT_READ(l->busy) || !vt_clock_is_counter)) {
+        vt_write_slow(a, b, c, d, e, n);
+        return;
+    }
+    vt_busy_begin(l);
+    uint64_t now = vt_counter(), dt = now - l->last, *at = l->cursor;
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) {
+        vt_busy_end(l);
+        vt_write_slow(a, b, c, d, e, n);
+        return;
+    }
+    at[0] = dt << 32 | (uint32_t)a;
+    if (n > 1) VT_SET(at[1], b);
+    if (n > 2) VT_SET(at[2], c);
+    if (n > 3) VT_SET(at[3], d);
+    if (n > 4) VT_SET(at[4], e);
+    VT_SET(l->last, now);
+    vt_publish(l, at + n);
+    vt_busy_end(l);
+}
+
 #endif

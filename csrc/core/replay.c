@@ -96,6 +96,21 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
     VT_SET(l->records, l->records + records);
 }
 
+/* The stack after n more words of records, without those deeper than VT_OPEN_MAX, and how low it was meanwhile. */
+uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least)
+{
+    struct walk k = {depth, 0, open, NULL};
+    for (uint32_t i = 0; i < n;) {
+        uint32_t what = (uint32_t)words[i];
+        if (!(what & VT_FUNCTION)) other(&k, what, words + i + 1);
+        else if (what & VT_FUNCTION_LEAVE) leave(&k, what & ~VT_FUNCTION_LEAVE);
+        else enter(&k, what);
+        if (k.depth < *least) *least = k.depth;
+        i += 1 + VT_WORDS(what);
+    }
+    return k.depth;
+}
+
 /* The time of a chunk's last published record; lost: the events that had been told as lost then. */
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost)
 {

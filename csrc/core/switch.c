@@ -35,7 +35,7 @@ static void put_on(struct vt_location *l, uint64_t when)
 }
 
 /* Brings the location to the state of the process, at the time at which that changed. */
-static void follow(struct vt_location *l, uint64_t now)
+void vt_switch_follow(struct vt_location *l, uint64_t now)
 {
     uint32_t off = atomic_load(&vt_process.off);
     uint64_t when = atomic_load(&vt_process.switched);
@@ -90,17 +90,25 @@ static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     int record = 0;
-    follow(l, now);
+    vt_switch_follow(l, now);
     for (unsigned i = 0; l->off && i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
         record |= !pass_by(l, (uint32_t)words[i], words + i + 1);
     if (record || !l->off) put(l, words, n, now);
 }
 
-void vt_switch(int on)
+/* ---- The switch ---- */
+
+static _Atomic uint32_t switching; /* lock: one thread at a time */
+static void (*_Atomic told)(int on);
+
+void vt_switch_tell(void (*switched)(int on)) { atomic_store(&told, switched); }
+
+/* On also before the first event, which starts the runtime. */
+int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic_load(&vt_process.off); }
+
+static void change(struct vt_location *own, int on)
 {
-    struct vt_location *own = vt_location_to_record(0);
     uint32_t n = atomic_load(&vt_process.locations);
-    if (!own || atomic_load(&vt_process.off) == !on) return;
     vt_busy_begin(own);
     uint64_t now = vt_now();
     atomic_store(&vt_process.switched, now);
@@ -109,7 +117,22 @@ void vt_switch(int on)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) VT_SET(l->limit, NULL); /* its next event takes the slow path */
     }
-    follow(own, now);
+    vt_switch_follow(own, now);
     if (!on) VT_SET(own->limit, NULL);
     vt_busy_end(own);
+}
+
+void vt_switch(int on)
+{
+    struct vt_location *own = vt_location_to_record(0);
+    uint64_t mask;
+    if (!own) return;
+    vt_lock(&switching, &mask);
+    if (atomic_load(&vt_process.off) != !on) {
+        void (*tell)(int) = atomic_load(&told);
+        if (tell && !on) tell(0);
+        change(own, on);
+        if (tell && on) tell(1);
+    }
+    vt_unlock(&switching, &mask);
 }

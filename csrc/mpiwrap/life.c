@@ -20,13 +20,21 @@ __attribute__((section(".note.vtrace"), used, aligned(4))) static const struct {
     char text[(sizeof(VT_NOTE_TEXT) + 3) / 4 * 4];
 } vt_mpi_note = {sizeof("vtrace"), sizeof(VT_NOTE_TEXT), VT_SHIM_MPI, "vtrace", VT_NOTE_TEXT};
 
+/* Whoever switches: MPI_Pcontrol, or the user API. */
+static void vt_mpi_switched(int on)
+{
+    atomic_store(&vt_mpi_off, !on);
+    if (on) vt_mpi_announce_windows();
+}
+
 static void vt_mpi_attach(void)
 {
     int expected = VT_MPI_NEW;
     if (!atomic_compare_exchange_strong(&vt_mpi_state, &expected, VT_MPI_ATTACHING)) return;
     const int saved = errno;
     static const struct vt_shim shim = {
-        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION};
+        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION,
+        .switched = vt_mpi_switched};
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();
@@ -107,12 +115,7 @@ VT_WRAPPER int MPI_Finalize(void)
    itself stands on the recorded side.                                                                                   */
 void vt_mpi_control(int level, bool after)
 {
-    if (level != (after ? 0 : 1)) return;
-    if (after) atomic_store(&vt_mpi_off, true);
-    vt_switch(level);
-    if (after) return;
-    atomic_store(&vt_mpi_off, false);
-    vt_mpi_announce_windows();
+    if (level == (after ? 0 : 1)) vt_switch(level);
 }
 
 /* What follows level is for the tool that takes it, and the MPI library takes nothing. */

@@ -377,7 +377,7 @@ void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));
 
-/* MPI_Pcontrol has switched recording off. */
+/* Recording is switched off, by MPI_Pcontrol or the user API. */
 extern _Atomic(bool) vt_mpi_off;
 
 /* A number that no other request of the process has. Threads take them in blocks. 0: the start is not recorded, so that

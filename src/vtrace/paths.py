@@ -6,4 +6,5 @@ from __future__ import annotations
 from pathlib import Path
 
 LIB = Path(__file__).resolve().parent / "_lib"
-"""libvtrace.so.1, libvtrace-transcode.so; below it include/ (core.h, format.h, msgpack.h), mpiwrap/ (sources)."""
+"""libvtrace.so.1, libvtrace-transcode.so; below it include/ (core.h, format.h, msgpack.h), mpiwrap/ (sources),
+user/ (vt_user.h, vt_user.inc)."""

@@ -84,15 +84,21 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
     if line.untraced and not line.probe:
         if "static" in line.untraced:
             _say(language, f"{line.untraced}: links without vtrace, the program will not be traced")
-        return [*compiler, *given]
+        untraced = toolchain.user_stubs(toolchain.library_directory()) if line.links and language is opt.FORTRAN else []
+        return [*compiler, *_include_flags(line), *given, *untraced]
     added = _compile_flags(compiler, options, language, line) if line.compiles else []
     if not line.links:
         return [*compiler, *added, *options.flags, *options.args]
     return [*compiler, *added, *_link(given, compiler, options, language, line)]
 
 
+def _include_flags(line: Line) -> list[str]:
+    """Where vt_user.h and vt_user.inc are."""
+    return toolchain.include_flags(toolchain.library_directory()) if line.compiles else []
+
+
 def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
-    flags = []
+    flags = _include_flags(line)
     if options.instrument and not line.probe:
         flags += [] if line.debug else ["-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language)

@@ -93,6 +93,17 @@ def library_directory(environ: Mapping[str, str] = os.environ) -> str:
     raise UsageError(f"VT_PREFIX={prefix}: no vtrace installed there", "set it to the directory of the installation")
 
 
+def include_flags(directory: str) -> list[str]:
+    """For the user API's headers, which stand in a directory of their own."""
+    return [f"-I{os.path.join(directory, 'user')}"]
+
+
+def user_stubs(directory: str) -> list[str]:
+    """For Fortran that calls the user API and is linked without libvtrace.so.1: C has weak references."""
+    archive = os.path.join(directory, "libvtrace-user.a")
+    return by_name(archive) if os.path.exists(archive) else []
+
+
 _SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
 """Shims of libc's functions: in every program, so that VT_IOTRACE and VT_MEMTRACE need no other link. They come behind
 the program's own archives, whose functions go before those of libc."""

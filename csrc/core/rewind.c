@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rewind: what a location has recorded since its mark is discarded, as if recording had been off. Chunks behind the mark's
+   are given back, newest first, and the mark's is filled again: whoever reads the buffer meanwhile, after a crash, finds a
+   prefix of what was recorded. The stack is made to fit where the two moments lie at different levels of it.            */
+#define _GNU_SOURCE
+#include <string.h>
+#include "record.h"
+
+/* Under busy. */
+static void set_mark(struct vt_location *l)
+{
+    uint64_t now = vt_now(), word = VT_HEAD(VT_K_REWIND_MARK, 0, 0);
+    l->mark.chunk = NULL;
+    l->mark.voided = 0;
+    vt_switch_follow(l, now);
+    if (l->stopped) return;
+    vt_put_record(l, &word, 1, now);
+    vt_stay_off(l);
+    if (!l->chunk || !l->cursor || l->stopped) return;
+    l->mark.offset = (uint32_t)((char *)l->cursor - (char *)l->chunk);
+    l->mark.off = l->off;
+    l->mark.last = l->last;
+    l->mark.lost_told = l->lost_told;
+    l->mark.chunk = l->chunk;
+}
+
+void vt_set_rewind_mark(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || (VT_READ(l->vforked) && vt_is_vfork_child(l))) return;
+    vt_busy_begin(l);
+    set_mark(l);
+    vt_busy_end(l);
+}
+
+struct stack {
+    uint32_t depth;
+    uint64_t open[VT_OPEN_MAX];
+};
+
+/* The stacks at the mark and now; returns how many of the outermost regions stayed open in between. */
+static uint32_t stacks(const struct vt_location *l, struct stack *then, struct stack *now)
+{
+    struct vt_chunk *c = l->mark.chunk;
+    uint32_t words = (l->mark.offset - VT_CHUNK_DATA) / 8, least = c->depth;
+    memcpy(then->open, c->open, sizeof then->open);
+    then->depth = vt_replay_part(then->open, c->depth, vt_chunk_words(c), words, &least);
+    *now = *then;
+    least = then->depth;
+    for (;;) {
+        uint32_t n = vt_chunk_used(c) / 8 - words;
+        now->depth = vt_replay_part(now->open, now->depth, vt_chunk_words(c) + words, n, &least);
+        if (c == l->chunk) return least;
+        words = 0;
+        c = c == l->full_last ? l->chunk : vt_chunk_next(c);
+        if (!c) return least;
+    }
+}
+
+/* Takes the last chunk out of the list of full ones. */
+static struct vt_chunk *take_last(struct vt_location *l)
+{
+    struct vt_chunk *last = l->full_last, *c = l->full;
+    if (c == last) l->full = l->full_last = NULL;
+    else {
+        while (vt_chunk_next(c) != last) c = vt_chunk_next(c);
+        VT_SET(c->next, 0);
+        l->full_last = c;
+    }
+    VT_SET(l->records, l->records - last->records);
+    return last;
+}
+
+/* The mark's chunk, full meanwhile, becomes the one that is filled; the later ones go. Functions that were new in them
+   are new again.                                                                                                        */
+static void go_back(struct vt_location *l)
+{
+    struct vt_chunk *c = l->mark.chunk;
+    if (l->chunk) {
+        vt_chunk_give(l->chunk);
+        l->chunks--;
+    }
+    while (l->full_last != c) {
+        vt_chunk_give(take_last(l));
+        l->chunks--;
+    }
+    take_last(l);
+    c->classes = VT_CLASS_ALL;
+    __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    VT_SET(l->chunk, c);
+    l->sequence = c->sequence + 1;
+    l->depth = c->depth;
+    l->nopen = c->nopen;
+    memcpy(l->open, c->open, sizeof l->open);
+    memset(l->filter, 0xff, sizeof l->filter);
+}
+
+/* Under the lock. */
+static void discard(struct vt_location *l)
+{
+    struct vt_chunk *c = l->mark.chunk;
+    if (c != l->chunk) go_back(l);
+    __atomic_store_n(&c->head, (uint16_t)l->mark.offset, __ATOMIC_RELEASE);
+    l->cursor = (uint64_t *)((char *)c + l->mark.offset);
+    VT_SET(l->limit, NULL);
+    VT_SET(l->last, l->mark.last);
+    l->lost_told = l->mark.lost_told;
+}
+
+static void put(struct vt_location *l, uint64_t open, int enter, uint64_t when)
+{
+    uint64_t address[2] = {enter ? VT_HEAD(VT_K_ENTER_ADDRESS, 1, 0) : VT_HEAD(VT_K_LEAVE_ADDRESS, 1, 0),
+                           open & ~VT_OPEN_ADDRESS};
+    if (open & VT_OPEN_ADDRESS) {
+        vt_put_record(l, address, 2, when);
+        return;
+    }
+    uint32_t what = (uint32_t)open;
+    if (!enter) what = what & VT_FUNCTION ? what | VT_FUNCTION_LEAVE : VT_WHAT(VT_K_LEAVE, 0, VT_ID(what));
+    uint64_t word = what;
+    vt_put_record(l, &word, 1, when);
+}
+
+/* Leaves what was left since the mark, tells of the gap, and enters what was entered since then and is still open. */
+static void tell(struct vt_location *l, const struct stack *then, const struct stack *here, uint32_t kept, uint64_t now)
+{
+    uint64_t gap[2] = {VT_HEAD(VT_K_REWOUND, 1, 0), now > l->last ? now - l->last : 0};
+    uint64_t on = VT_HEAD(VT_K_ON, 0, 0), off = VT_HEAD(VT_K_OFF, 0, 0);
+    for (uint32_t i = then->depth; i > kept; i--) put(l, then->open[i - 1], 0, l->last);
+    vt_put_record(l, gap, 2, l->last);
+    if (l->mark.off && !l->off) vt_put_record(l, &on, 1, now);
+    for (uint32_t i = kept; i < here->depth; i++) put(l, here->open[i], 1, now);
+    if (!l->mark.off && l->off) vt_put_record(l, &off, 1, now);
+    vt_stay_off(l);
+}
+
+/* Under busy. */
+static void rewind_to_mark(struct vt_location *l)
+{
+    static const char at_another[] =
+        "VT_REWIND lies at another level of the call stack than VT_SET_REWIND_MARK: regions were ended and begun there";
+    struct stack then, here;
+    uint64_t now = vt_now();
+    vt_switch_follow(l, now);
+    if (!vt_location_lock(l)) return;
+    int marked = l->mark.chunk && !l->stopped;
+    uint32_t kept = marked ? stacks(l, &then, &here) : 0;
+    int known = marked && ((then.depth <= VT_OPEN_MAX && here.depth <= VT_OPEN_MAX) ||
+                           (then.depth == kept && here.depth == kept));
+    if (known) discard(l);
+    vt_location_unlock(l);
+    if (known) tell(l, &then, &here, kept, now);
+    if (known && then.depth != here.depth) vt_warn(at_another);
+    else if (marked && !known) vt_warn("VT_REWIND in a stack deeper than %u: nothing is discarded", VT_OPEN_MAX);
+    else if (!marked && l->mark.voided)
+        vt_warn("VT_REWIND: records since VT_SET_REWIND_MARK are written out already and stay; a larger VT_BUFFER_SIZE "
+                "keeps them in memory");
+    else if (!marked && !l->stopped) vt_warn("VT_REWIND without VT_SET_REWIND_MARK before it: nothing is discarded");
+}
+
+void vt_rewind(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || (VT_READ(l->vforked) && vt_is_vfork_child(l))) return;
+    vt_busy_begin(l);
+    rewind_to_mark(l);
+    vt_busy_end(l);
+}

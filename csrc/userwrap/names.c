@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the program has named so far: a hash table of entries that never change once they stand in it. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+#include "userwrap.h"
+
+#define SLOTS 65536u
+#define PROBES 512u
+#define TEXT_MOST 1024u /* of a longer name the rest is not looked at */
+#define BLOCK (64u << 10)
+
+struct entry {
+    uint64_t hash;
+    uint32_t id, kind, number;
+    uint32_t bytes[3];
+    char text[]; /* the three, each ended by 0 */
+};
+
+struct block {
+    _Atomic size_t used;
+    char data[];
+};
+
+static struct entry *_Atomic *_Atomic slots;
+static struct block *_Atomic room;
+
+/* Zeroed memory for ever. */
+static void *take(size_t bytes)
+{
+    bytes = (bytes + 7) & ~(size_t)7;
+    for (;;) {
+        struct block *b = atomic_load(&room);
+        size_t at = b ? atomic_fetch_add(&b->used, bytes) : BLOCK;
+        if (at + bytes <= BLOCK - sizeof *b) return b->data + at;
+        struct block *fresh = vt_pages(BLOCK);
+        if (!fresh) return NULL;
+        if (!atomic_compare_exchange_strong(&room, &b, fresh)) VT_SYS2(munmap, fresh, BLOCK);
+    }
+}
+
+static struct entry *_Atomic *table(void)
+{
+    struct entry *_Atomic *t = atomic_load(&slots), *_Atomic *none = NULL;
+    if (t) return t;
+    t = vt_pages(SLOTS * sizeof *t);
+    if (!t || atomic_compare_exchange_strong(&slots, &none, t)) return t;
+    VT_SYS2(munmap, t, SLOTS * sizeof *t);
+    return none;
+}
+
+static uint64_t hash_of(const struct vt_user_key *k, const uint32_t bytes[3])
+{
+    uint64_t h = (uint64_t)k->kind << 32 | k->number;
+    for (int i = 0; i < 3; i++)
+        if (bytes[i]) h = vt_checksum(h + (uint64_t)i, k->text[i], bytes[i]);
+    return h;
+}
+
+static int is_same(const struct entry *e, uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3])
+{
+    const char *text = e->text;
+    if (e->hash != hash || e->kind != k->kind || e->number != k->number) return 0;
+    for (int i = 0; i < 3; text += bytes[i++] + 1)
+        if (e->bytes[i] != bytes[i] || (bytes[i] && memcmp(text, k->text[i], bytes[i]))) return 0;
+    return 1;
+}
+
+static struct entry *make(uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3], uint32_t id)
+{
+    struct entry *e = take(sizeof *e + bytes[0] + bytes[1] + bytes[2] + 3);
+    if (!e) return NULL;
+    char *text = e->text;
+    e->hash = hash;
+    e->id = id;
+    e->kind = k->kind;
+    e->number = k->number;
+    for (int i = 0; i < 3; text += bytes[i++] + 1) {
+        e->bytes[i] = bytes[i];
+        if (bytes[i]) memcpy(text, k->text[i], bytes[i]);
+    }
+    return e;
+}
+
+uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key))
+{
+    uint32_t bytes[3], id = 0;
+    for (int i = 0; i < 3; i++) bytes[i] = key->text[i] ? (uint32_t)strnlen(key->text[i], TEXT_MOST) : 0;
+    uint64_t hash = hash_of(key, bytes);
+    struct entry *_Atomic *t = table();
+    struct entry *mine = NULL;
+    for (uint32_t i = 0; t && i < PROBES; i++) {
+        struct entry *_Atomic *slot = &t[(hash + i) % SLOTS];
+        struct entry *e = atomic_load_explicit(slot, memory_order_acquire);
+        if (e) {
+            if (is_same(e, hash, key, bytes)) return e->id;
+            continue;
+        }
+        if (!mine) {
+            id = define(key);
+            mine = id ? make(hash, key, bytes, id) : NULL;
+            if (!mine) return id;
+        }
+        if (atomic_compare_exchange_strong(slot, &e, mine)) return id;
+        if (is_same(e, hash, key, bytes)) return e->id;
+    }
+    if (key->kind == VT_USER_TEXT) return define(key); /* texts need not be found again */
+    vt_warn("more than %u names in the user API: the others are not recorded", SLOTS / 2);
+    return id;
+}
+
+const char *vt_user_name(uint32_t kind, uint32_t id)
+{
+    struct entry *_Atomic *t = atomic_load(&slots);
+    for (uint32_t i = 0; t && i < SLOTS; i++) {
+        struct entry *e = atomic_load(&t[i]);
+        if (e && e->kind == kind && e->id == id) return e->text;
+    }
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The user API's regions and control: entry points that the macros of include/vt_user.h call, with VampirTrace's names. */
+#include "userwrap.h"
+
+VT_PUBLIC void VT_User_start2__(unsigned int id)
+{
+    if (VT_LIKELY(id)) vt_write_few(VT_HEAD(VT_K_ENTER, 0, id), 0, 0, 0, 0, 1);
+}
+
+VT_PUBLIC void VT_User_end2__(unsigned int id)
+{
+    if (VT_LIKELY(id)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, id), 0, 0, 0, 0, 1);
+}
+
+/* Where it begins is what the program says first. */
+static uint32_t define_region(const struct vt_user_key *key)
+{
+    return vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
+}
+
+VT_PUBLIC unsigned int VT_User_region__(const char *name, const char *file, int line, unsigned int *site)
+{
+    const struct vt_user_key key = {
+        .kind = VT_USER_REGION, .text = {name}, .file = file, .line = file && line > 0 ? (uint32_t)line : 0};
+    uint32_t id = name ? vt_user_id(&key, define_region) : 0;
+    if (site && id) VT_SET(*site, id);
+    return id;
+}
+
+VT_PUBLIC void VT_User_start__(const char *name, const char *file, int line)
+{
+    VT_User_start2__(VT_User_region__(name, file, line, NULL));
+}
+
+VT_PUBLIC void VT_User_end__(const char *name) { VT_User_end2__(VT_User_region__(name, NULL, 0, NULL)); }
+
+static uint32_t define_in_group(const struct vt_user_key *key)
+{
+    const char *file = key->text[2], *group = key->text[1];
+    uint32_t id = vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
+    if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
+    return id;
+}
+
+VT_PUBLIC unsigned int VT_User_def__(const char *name, const char *group, const char *file, int line)
+{
+    const struct vt_user_key key = {
+        .kind = VT_USER_DEFINED, .number = line > 0 ? (uint32_t)line : 0, .text = {name, group, file}};
+    return name ? vt_user_id(&key, define_in_group) : 0;
+}
+
+/* ---- Control ---- */
+
+VT_PUBLIC int VT_User_is_trace_on__(void) { return vt_is_on(); }
+VT_PUBLIC void VT_User_trace_on__(void) { vt_switch(1); }
+VT_PUBLIC void VT_User_trace_off__(void) { vt_switch(0); }
+VT_PUBLIC void VT_User_buffer_flush__(void) { vt_flush(); }
+VT_PUBLIC void VT_User_set_rewind_mark__(void) { vt_set_rewind_mark(); }
+VT_PUBLIC void VT_User_rewind__(void) { vt_rewind(); }
+
+/* Counters of hardware are not recorded: there is nothing to read. */
+VT_PUBLIC void VT_User_update_counter__(void) {}
+
+VT_PUBLIC void VT_User_timesync__(void)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    if (l) vt_define_clock(l);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the user API share. */
+#ifndef VT_USERWRAP_H
+#define VT_USERWRAP_H
+
+#include "../core/record.h"
+
+#define VT_PUBLIC __attribute__((visibility("default")))
+
+/* What the program names: a kind, a number and up to three texts make it one. */
+enum vt_user_kind {
+    /* clang-format off */
+    VT_USER_REGION, VT_USER_DEFINED, VT_USER_GROUP, VT_USER_COUNTER, VT_USER_MARKER, VT_USER_COMM, VT_USER_TEXT,
+    /* clang-format on */
+};
+
+struct vt_user_key {
+    uint32_t kind, number;
+    const char *text[3]; /* NULL stands for "" */
+    const char *file; /* for define: no part of what makes it one */
+    uint32_t line;
+};
+
+/* The id of what is named so, by define the first time; 0 where it cannot be defined. No lock, no malloc: may be called
+   by any thread and in signal handlers; define may be called by several threads at once, of which one's id is kept.  */
+uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key));
+
+/* The first text of what has this id; NULL: there is no such thing. Slow. */
+const char *vt_user_name(uint32_t kind, uint32_t id);
+
+/* Puts a region or metric into a group of the program's. */
+void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The user API's counters, markers, comments and messages. */
+#include <string.h>
+#include "userwrap.h"
+
+#define TEXT_MOST 32768u
+
+enum type { SIGNED = 1, UNSIGNED = 2, FLOAT = 3, DOUBLE = 4, INTEGER = 11, INTEGER8 = 12, REAL = 13 };
+
+/* ---- Definitions ---- */
+
+/* Of an array of so many items, into the location's definitions; the caller writes the rest and ends it. */
+static struct vt_mp begin(struct vt_location *l, enum vt_definition number, unsigned items, size_t texts)
+{
+    struct vt_mp m = vt_define_begin(l, texts + 64);
+    vt_mp_array(&m, items);
+    vt_mp_uint(&m, number);
+    return m;
+}
+
+void vt_user_join(enum vt_definition what, uint32_t id, const char *group)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l) return;
+    struct vt_mp m = begin(l, VT_D_MEMBER, 4, strlen(group));
+    vt_mp_uint(&m, what);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, group);
+    vt_define_end(l, &m);
+}
+
+/* [number, id, text] or with more [number, id, text, more]; 0: lost. */
+static uint32_t define_text(enum vt_id kind, enum vt_definition number, const char *text, uint32_t more)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    uint64_t id = l ? vt_new_id(kind) : 0;
+    size_t bytes = strnlen(text, TEXT_MOST);
+    if (!id) {
+        if (l) vt_warn("more than %u texts in the user API: the others stand as ?", VT_ID_MAX);
+        return 0;
+    }
+    struct vt_mp m = begin(l, number, more ? 4 : 3, bytes);
+    vt_mp_uint(&m, id);
+    vt_mp_strn(&m, text, bytes);
+    if (more) vt_mp_uint(&m, more);
+    return vt_define_end(l, &m) ? (uint32_t)id : 0;
+}
+
+/* ---- Counters. What the program gets for an id is type << 24 | metric ---- */
+
+static _Atomic uint32_t groups;
+
+static uint32_t define_group(const struct vt_user_key *key)
+{
+    (void)key;
+    return atomic_fetch_add(&groups, 1) + 1;
+}
+
+VT_PUBLIC unsigned int VT_User_count_group_def__(const char *name)
+{
+    const struct vt_user_key key = {.kind = VT_USER_GROUP, .text = {name}};
+    return name ? vt_user_id(&key, define_group) : 0;
+}
+
+static uint32_t define_counter(const struct vt_user_key *key)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t type = key->number;
+    uint64_t id = l ? vt_new_id(VT_ID_METRIC) : 0;
+    if (!id) return 0;
+    struct vt_mp m = begin(l, VT_D_METRIC, 7, strlen(key->text[0]) + strlen(key->text[1]));
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, key->text[0]);
+    vt_mp_str(&m, *key->text[1] ? key->text[1] : "#");
+    vt_mp_str(&m, type == SIGNED ? "i" : type == UNSIGNED ? "u" : "f");
+    vt_mp_str(&m, "n");
+    vt_mp_bool(&m, 0);
+    if (!vt_define_end(l, &m)) return 0;
+    vt_user_join(VT_D_METRIC, (uint32_t)id, key->text[2]);
+    return type << 24 | (uint32_t)id;
+}
+
+VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, int type, unsigned int group)
+{
+    const char *in = group == (unsigned int)-1 ? NULL : vt_user_name(VT_USER_GROUP, group);
+    struct vt_user_key key = {.kind = VT_USER_COUNTER, .number = DOUBLE, .text = {name, unit ? unit : "", in ? in : "User"}};
+    if (!name) return 0;
+    if (type == UNSIGNED) key.number = UNSIGNED;
+    else if (type == SIGNED || type == INTEGER || type == INTEGER8) key.number = SIGNED;
+    else if (type != FLOAT && type != DOUBLE && type != REAL) {
+        vt_warn("counter %.60s: %d is no type of VT_COUNT_DEF: it is not recorded", name, type);
+        return 0;
+    }
+    return vt_user_id(&key, define_counter);
+}
+
+static void record(unsigned int id, uint64_t word)
+{
+    vt_write_few(VT_HEAD(VT_K_METRIC, 1, id & VT_ID_MAX), word, 0, 0, 0, 2);
+}
+
+static void record_real(unsigned int id, double value)
+{
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    record(id, word);
+}
+
+/* A double as a whole number; those beyond are the nearest one. */
+static uint64_t whole(unsigned int type, double value)
+{
+    if (type == UNSIGNED) return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+    if (value >= 0x1p63) return INT64_MAX;
+    return value > -0x1p63 ? (uint64_t)(int64_t)value : value <= -0x1p63 ? (uint64_t)INT64_MIN : 0;
+}
+
+VT_PUBLIC void VT_User_count_signed_val__(unsigned int id, long long value)
+{
+    if (id >> 24 == DOUBLE) record_real(id, (double)value);
+    else if (id) record(id, (uint64_t)value);
+}
+
+VT_PUBLIC void VT_User_count_unsigned_val__(unsigned int id, unsigned long long value)
+{
+    if (id >> 24 == DOUBLE) record_real(id, (double)value);
+    else if (id) record(id, value);
+}
+
+VT_PUBLIC void VT_User_count_double_val__(unsigned int id, double value)
+{
+    if (id >> 24 == DOUBLE) record_real(id, value);
+    else if (id) record(id, whole(id >> 24, value));
+}
+
+VT_PUBLIC void VT_User_count_float_val__(unsigned int id, float value) { VT_User_count_double_val__(id, (double)value); }
+
+/* ---- Markers and comments ---- */
+
+static uint32_t define_marker(const struct vt_user_key *key)
+{
+    return define_text(VT_ID_MARKER, VT_D_MARKER, key->text[0], key->number);
+}
+
+VT_PUBLIC unsigned int VT_User_marker_def__(const char *name, int type)
+{
+    int known = type >= VT_MARKER_ERROR && type <= VT_MARKER_HINT;
+    const struct vt_user_key key = {
+        .kind = VT_USER_MARKER, .number = known ? (uint32_t)type : VT_MARKER_HINT, .text = {name}};
+    return name ? vt_user_id(&key, define_marker) : 0;
+}
+
+static uint32_t define_plain(const struct vt_user_key *key)
+{
+    return define_text(VT_ID_TEXT, VT_D_TEXT, key->text[0], 0);
+}
+
+static uint32_t text_id(const char *text)
+{
+    const struct vt_user_key key = {.kind = VT_USER_TEXT, .text = {text}};
+    return strnlen(text, 1024) < 1024 ? vt_user_id(&key, define_plain) : define_plain(&key);
+}
+
+VT_PUBLIC void VT_User_marker__(unsigned int id, const char *text)
+{
+    if (id && text && vt_is_on()) vt_write_2(VT_HEAD(VT_K_MARKER, 1, id), text_id(text));
+}
+
+VT_PUBLIC void VT_User_comment__(const char *text)
+{
+    if (text && vt_is_on()) vt_write_2(VT_HEAD(VT_K_COMMENT, 1, 0), text_id(text));
+}
+
+VT_PUBLIC void VT_User_comment_def__(const char *text)
+{
+    struct vt_location *l = text ? vt_location_of_thread(0) : NULL;
+    if (!l) return;
+    size_t bytes = strnlen(text, TEXT_MOST);
+    struct vt_mp m = begin(l, VT_D_NOTE, 2, bytes);
+    vt_mp_strn(&m, text, bytes);
+    vt_define_end(l, &m);
+}
+
+/* ---- Messages ---- */
+
+static uint32_t define_comm(const struct vt_user_key *key)
+{
+    return define_text(VT_ID_USER_COMM, VT_D_USER_COMM, key->text[0], 0);
+}
+
+VT_PUBLIC unsigned int VT_User_msg_comm_def__(const char *name)
+{
+    const struct vt_user_key key = {.kind = VT_USER_COMM, .text = {name}};
+    return name ? vt_user_id(&key, define_comm) : 0;
+}
+
+static void message(enum vt_kind kind, unsigned int comm, unsigned int tag, unsigned int bytes)
+{
+    if (comm == (unsigned int)-1) comm = VT_User_msg_comm_def__("User messages");
+    if (comm) vt_write_3(VT_HEAD(kind, 2, comm), tag, bytes);
+}
+
+VT_PUBLIC void VT_User_msg_send__(unsigned int comm, unsigned int tag, unsigned int bytes)
+{
+    message(VT_K_USER_SEND, comm, tag, bytes);
+}
+
+VT_PUBLIC void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
+{
+    message(VT_K_USER_RECV, comm, tag, bytes);
+}
