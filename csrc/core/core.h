@@ -40,8 +40,9 @@ struct vt_shim {
     uint32_t unused;
     const char *name;    /* "MPICH 5.0.2": for messages; of an MPI shim for the trace's properties */
     const char *version; /* vtrace version that built the shim */
-    /* Older shims end here. */
-    void (*switched)(int on); /* of an MPI shim: recording goes off (0: told before), or is on again (told after); or NULL */
+    /* Of an MPI shim, or NULL: recording goes off (0, told before), or is on again (1, told after). Older shims have
+       no such member.                                                                                              */
+    void (*switched)(int on);
 };
 
 /* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).
@@ -102,11 +103,11 @@ int vt_define(const void *bytes, size_t n);
 
 /* ---- The world ---- */
 struct vt_world {
-    uint32_t size;      /* sizeof(struct vt_world) */
+    uint32_t size; /* sizeof(struct vt_world) */
     uint32_t rank, world_size;
     uint32_t unused;
-    uint64_t world;     /* random number that rank 0 chose with vt_random */
-    uint8_t run[16];    /* rank 0's run id */
+    uint64_t world; /* random number that rank 0 chose with vt_random */
+    uint8_t run[16]; /* rank 0's run id */
 };
 
 /* This process's run id (16 bytes), before the ranks agree on one. */

@@ -45,7 +45,8 @@ void vt_write(uint64_t *words, unsigned n)
 
 /* ---- The same for few words, which stay in registers: nothing is called on the way that would push them out ---- */
 
-__attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n)
+__attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                                   unsigned n)
 {
     uint64_t words[] = {a, b, c, d, e};
     vt_write(words, n);

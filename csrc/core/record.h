@@ -62,8 +62,8 @@ static inline void vt_publish(struct vt_location *l, uint64_t *cursor)
 }
 
 /* Writes one record of n <= 5 words at one moment, now. */
-static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-                                                            unsigned n)
+static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                               uint64_t e, unsigned n)
 {
     struct vt_location *l = vt_here;
     if (VT_UNLIKELY(!l || VT_READ(l->busy) || !vt_clock_is_counter)) {

@@ -100,7 +100,8 @@ void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
 #if defined(VTRACE) && !defined(VTRACE_NO_REGION)
 #define __VT_NOINST_ATTR __attribute__((no_instrument_function))
 #define VT_USER_INLINE_ __attribute__((always_inline, no_instrument_function))
-class VT_User_tracer__ {
+class VT_User_tracer__
+{
   public:
     VT_USER_INLINE_ explicit VT_User_tracer__(unsigned int region) : id(region)
     {
@@ -117,7 +118,7 @@ class VT_User_tracer__ {
     VT_User_tracer__ &operator=(const VT_User_tracer__ &);
 };
 static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &site, const char *name, const char *file,
-                                                              int line, bool constant)
+                                                               int line, bool constant)
 {
     if (!VT_User_region__) return 0;
     unsigned int known = constant ? __atomic_load_n(&site, __ATOMIC_RELAXED) : 0;

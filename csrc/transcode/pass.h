@@ -33,6 +33,7 @@ struct pass {
     uint64_t off_since, credit;
     OTF2_AttributeList *list; /* what attributes points to when there are some */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
+    uint64_t messages; /* of the user API, so far */
     struct {
         uint64_t key, bytes; /* of the region that frees them */
         uint32_t depth;
@@ -86,5 +87,8 @@ void vt_attributes_end(struct pass *p);
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+
+/* The user API: messages, markers, comments, rewinds. */
+int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
 #endif

@@ -9,6 +9,7 @@ struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
 
 struct finder {
     struct set functions, addresses, regions, comms, handles;
+    uint64_t *messages, nmessages;
     uint64_t ticks, memory, threads;
 };
 
@@ -43,6 +44,21 @@ static inline int add(struct set *s, uint64_t number)
     return 1;
 }
 
+static int add_message(struct finder *f, const uint64_t *words, uint32_t what)
+{
+    if ((f->nmessages & (f->nmessages - 1)) == 0) { /* a power of two: full */
+        uint64_t more = f->nmessages ? 2 * f->nmessages : 1;
+        uint64_t *larger = realloc(f->messages, more * 3 * sizeof *larger);
+        if (!larger) return 0;
+        f->messages = larger;
+    }
+    uint64_t *at = f->messages + 3 * f->nmessages++;
+    at[0] = f->ticks;
+    at[1] = VT_ID(what) | (uint64_t)(VT_KIND(what) == VT_K_USER_RECV) << 32;
+    at[2] = words[1];
+    return 1;
+}
+
 static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
 {
     switch (VT_KIND(what)) {
@@ -72,6 +88,8 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     case VT_K_THREAD_END:
     case VT_K_THREAD_WAIT: f->threads = 1; break;
     case VT_K_IO_DELETE: break; /* names a file */
+    case VT_K_USER_SEND:
+    case VT_K_USER_RECV: return add_message(f, words, what);
     default:
         if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_TRY_LOCK) return add(&f->handles, VT_ID(what));
     }
@@ -167,6 +185,8 @@ static int collect(const struct finder *f, struct vt_scan *found)
     found->regions = members(&f->regions, &found->nregions);
     found->comms = members(&f->comms, &found->ncomms);
     found->handles = members(&f->handles, &found->nhandles);
+    found->messages = f->messages;
+    found->nmessages = f->nmessages;
     found->memory = f->memory;
     found->threads = f->threads;
     int all = found->functions && found->addresses && found->regions && found->comms && found->handles;
@@ -180,6 +200,7 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found)
     free(found->regions);
     free(found->comms);
     free(found->handles);
+    free(found->messages);
     memset(found, 0, sizeof *found);
 }
 
@@ -193,7 +214,10 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
     if (count) found->first_ticks = found->last_ticks = rows[0].ticks;
     int code = scan_rows(&f, d, rows, count, classes, found, error);
     if (!code) code = collect(&f, found);
-    if (code) vt_kernel_scan_free(found);
+    if (code) {
+        if (!found->messages) free(f.messages);
+        vt_kernel_scan_free(found);
+    }
     free(f.functions.slots);
     free(f.addresses.slots);
     free(f.regions.slots);

@@ -115,6 +115,13 @@ static inline int pop(struct pass *p, uint64_t t, OTF2_AttributeList *attributes
     return WRITE_WITH(p, attributes, Leave, t, region);
 }
 
+/* 1: of a region that the program begins and ends itself. */
+static inline int is_users(const struct pass *p, uint64_t key)
+{
+    uint64_t id = key & ~ENTER_KEY;
+    return key & ENTER_KEY && id < p->maps->nregions && p->maps->user_regions[id];
+}
+
 /* A leave that does not match the top: a longjmp or an exception has left the regions above its enter, too. */
 static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uint64_t key)
 {
@@ -122,11 +129,15 @@ static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uin
     while (steps < p->depth && steps < limit && p->frames[p->depth - 1 - steps].key != key) steps++;
     if (steps == p->depth || steps == limit) {
         p->credit -= steps < p->credit ? steps : p->credit;
-        p->result->stray_leaves++;
+        if (is_users(p, key)) p->result->unbegun++;
+        else p->result->stray_leaves++;
         return VT_OK;
     }
     int code = VT_OK;
-    for (uint32_t i = 0; !code && i <= steps; i++) code = pop(p, t, i == steps ? p->attributes : NULL);
+    for (uint32_t i = 0; !code && i <= steps; i++) {
+        p->result->unended += i < steps && is_users(p, p->frames[p->depth - 1].key);
+        code = pop(p, t, i == steps ? p->attributes : NULL);
+    }
     return code;
 }
 
@@ -134,6 +145,12 @@ static inline int leave(struct pass *p, uint64_t t, uint64_t key)
 {
     if (__builtin_expect(p->depth && p->frames[p->depth - 1].key == key, 1)) return pop(p, t, p->attributes);
     return leave_below(p, t, key);
+}
+
+/* What is open at the end, or when another thread takes the location. */
+static void count_unended(struct pass *p)
+{
+    for (uint32_t i = 0; i < p->depth; i++) p->result->unended += is_users(p, p->frames[i].key);
 }
 
 static int close_all(struct pass *p, uint64_t t)
@@ -258,7 +275,6 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
         return VT_OK;
     }
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
-    if (kind >= VT_K_REWIND_MARK && kind <= VT_K_USER_RECV) return VT_OK;
     if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return VT_OK;
     uint64_t t = time_at(p, p->ticks);
     switch (kind) {
@@ -272,7 +288,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_ON:
     case VT_K_LIMIT: return on_off(p, t, kind);
     case VT_K_FLUSH: return flush(p, t, w[0]);
-    case VT_K_THREAD: return close_all(p, t);
+    case VT_K_THREAD: count_unended(p); return close_all(p, t);
     case VT_K_SEND:
     case VT_K_RECV:
     case VT_K_ISEND:
@@ -303,7 +319,9 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_THREAD_WAIT:
     case VT_K_ACQUIRE_LOCK:
     case VT_K_RELEASE_LOCK: return vt_thread(p, t, what, w);
-    default: return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
+    default:
+        if (kind >= VT_K_REWIND_MARK) return vt_user(p, t, what, w);
+        return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
     }
 }
 
@@ -356,6 +374,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         if (code) return code;
         vt_release(d, &rows[i]);
     }
+    count_unended(p);
     int code = close_all(p, p->last);
     if (p->off) p->result->off_ns += p->last - p->off_since;
     return code;

@@ -40,7 +40,8 @@ struct vt_error {
 /* Sorted arrays of what was found; vt_kernel_scan_free gives them back. */
 struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
-    uint64_t nfunctions, naddresses, nregions, ncomms, nhandles;
+    uint64_t *messages; /* not sorted: of each USER_SEND and USER_RECV ticks, communicator | receives << 32, tag */
+    uint64_t nfunctions, naddresses, nregions, ncomms, nhandles, nmessages;
     uint64_t first_ticks, last_ticks;
     uint64_t memory;  /* whether records tell of the heap */
     uint64_t threads; /* whether any may tell of threads that begin and end */
@@ -58,6 +59,7 @@ struct vt_maps {
     const uint64_t *addresses;                           /* ascending */
     const uint32_t *address_regions;
     const uint32_t *regions;                    /* by local id */
+    const uint8_t *user_regions;                /* by local id: 1 for those that the program begins and ends itself */
     const uint32_t *comms, *comm_peer_offset;   /* by local id; the offset is added to peer and root */
     const uint32_t *metrics;                    /* by local id */
     const uint8_t *metric_types;                /* OTF2_Type */
@@ -66,13 +68,15 @@ struct vt_maps {
     const uint32_t *strings;                    /* by local id: OTF2's strings */
     const uint32_t *attributes;                 /* by local id */
     const uint8_t *attribute_types;             /* OTF2_Type */
-    const uint64_t *knot_ticks, *knot_ns;       /* at least two, ticks ascending, ns not descending */
+    const uint32_t *user_comms;                 /* by local id */
+    const uint32_t *user_peers; /* rank of the other end of each USER_SEND and USER_RECV, in their order */
+    const uint64_t *knot_ticks, *knot_ns; /* at least two, ticks ascending, ns not descending */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes;
-    uint64_t nknots;
+    uint64_t nuser_comms, nuser_peers, nknots;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
-    uint32_t thread_comm;     /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */
+    uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */
 };
 
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
@@ -81,6 +85,16 @@ struct vt_transcoded {
     uint64_t counts[VT_EVENT_KINDS]; /* first, so that the rest has fixed places behind it */
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
     uint64_t flush_ns, off_ns, limit_ns, limited, flushes;
+    uint64_t unended, unbegun; /* regions of the program that it did not end, ends that it did not begin */
+    uint64_t unmatched; /* messages of the user API without another end, left out */
+    uint64_t nnotes;
+    struct vt_note *notes; /* vt_kernel_notes_free gives them back */
+};
+
+/* A marker or comment: no event, but an entry of the marker file. */
+struct vt_note {
+    uint64_t ns;
+    uint32_t marker, text; /* local ids; marker VT_UNMAPPED: a comment */
 };
 
 /* Decompresses a whole zstd frame into dst, which holds capacity bytes; returns their number, or more than
@@ -99,6 +113,7 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
 VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   struct vt_transcoded *result, struct vt_error *error);
+VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 /* Writes what all locations of a process have in use, as values of a metric class: bytes and blocks, UINT64, never
    below 0. which: the stream where an error is.                                                                 */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,

@@ -83,7 +83,8 @@ static uint32_t define_counter(const struct vt_user_key *key)
 VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, int type, unsigned int group)
 {
     const char *in = group == (unsigned int)-1 ? NULL : vt_user_name(VT_USER_GROUP, group);
-    struct vt_user_key key = {.kind = VT_USER_COUNTER, .number = DOUBLE, .text = {name, unit ? unit : "", in ? in : "User"}};
+    struct vt_user_key key = {
+        .kind = VT_USER_COUNTER, .number = DOUBLE, .text = {name, unit ? unit : "", in ? in : "User"}};
     if (!name) return 0;
     if (type == UNSIGNED) key.number = UNSIGNED;
     else if (type == SIGNED || type == INTEGER || type == INTEGER8) key.number = SIGNED;
@@ -132,7 +133,10 @@ VT_PUBLIC void VT_User_count_double_val__(unsigned int id, double value)
     else if (id) record(id, whole(id >> 24, value));
 }
 
-VT_PUBLIC void VT_User_count_float_val__(unsigned int id, float value) { VT_User_count_double_val__(id, (double)value); }
+VT_PUBLIC void VT_User_count_float_val__(unsigned int id, float value)
+{
+    VT_User_count_double_val__(id, (double)value);
+}
 
 /* ---- Markers and comments ---- */
 

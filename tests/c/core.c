@@ -111,7 +111,8 @@ static void chunks(void)
 
 static void abi(void)
 {
-    struct vt_shim s = {sizeof s, VT_ABI + 1, VT_SHIM_MPI, 0, "Some MPI 9.0", "9.9"};
+    struct vt_shim s = {
+        .size = sizeof s, .abi = VT_ABI + 1, .kind = VT_SHIM_MPI, .name = "Some MPI 9.0", .version = "9.9"};
     CHECK(!vt_attach(&s));
     CHECK(!vt_attach(&s));
     s.abi = VT_ABI;

@@ -31,6 +31,13 @@ def test_structures(tmp_path: Path, struct: str, twin: type[ctypes.Structure]) -
     assert found == {name: (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
 
 
+def test_notes(tmp_path: Path) -> None:
+    assert abi.NOTE.fields is not None
+    found = layout(tmp_path, "transcode/transcode.h", "vt_note", list(abi.NOTE.names or ()))
+    assert found.pop("") == (0, abi.NOTE.itemsize)
+    assert found == {name: (field[1], field[0].itemsize) for name, field in abi.NOTE.fields.items()}
+
+
 def test_index_rows(tmp_path: Path) -> None:
     assert INDEX.fields is not None
     found = layout(tmp_path, "transcode/transcode.h", "vt_row", list(INDEX.names or ()))

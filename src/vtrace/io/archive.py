@@ -131,18 +131,20 @@ class Archive:
 
     def _write_markers(self, markers: Sequence[Marker]) -> None:
         writer = _otf2.Archive_GetMarkerWriter(self._archive)
-        numbers: dict[str, int] = {}
-        for marker in markers:
-            if marker.category not in numbers:
-                number = numbers[marker.category] = len(numbers)
-                severity = _otf2.SEVERITY_MEDIUM
-                _otf2.MarkerWriter_WriteDefMarker(writer, number, "vtrace", plain_text(marker.category), severity)
-        for marker in markers:
+        numbers: dict[tuple[str, str, str], int] = {}
+        kinds = [(marker.group, marker.category, marker.severity) for marker in markers]
+        for kind in kinds:
+            if kind not in numbers:
+                numbers[kind] = len(numbers)
+                group, category, severity = plain_text(kind[0]), plain_text(kind[1]), f"SEVERITY_{kind[2]}"
+                number = numbers[kind]
+                _otf2.MarkerWriter_WriteDefMarker(writer, number, group, category, getattr(_otf2, severity))
+        for marker, kind in zip(markers, kinds, strict=True):
             one = marker.location is not None
             scope = _otf2.MARKER_SCOPE_LOCATION if one else _otf2.MARKER_SCOPE_GLOBAL
             reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
-            number = numbers[marker.category]
-            _otf2.MarkerWriter_WriteMarker(writer, marker.time, 0, number, scope, reference, plain_text(marker.text))
+            text = plain_text(marker.text)
+            _otf2.MarkerWriter_WriteMarker(writer, marker.time, 0, numbers[kind], scope, reference, text)
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)
 
     def abort(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import _otf2
 
-from vtrace.io.definitions import FIRST_STRING, IO_PARADIGMS, UNDEFINED, Definitions, plain_text
+from vtrace.io.definitions import FIRST_STRING, IO_PARADIGMS, UNDEFINED, Definitions, Group, plain_text
 
 
 class _Strings:
@@ -54,11 +54,7 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
             strings.optional(region.file), region.line, 0,
         )  # fmt: skip
     for number, group in enumerate(d.comm_groups):
-        kind = getattr(_otf2, f"GROUP_TYPE_{group.kind}")
-        members = [int(member) for member in group.members]
-        _otf2.GlobalDefWriter_WriteGroup(
-            writer, number, strings[group.name], kind, _otf2.Paradigm(group.paradigm), _otf2.GROUP_FLAG_NONE, members
-        )
+        _write_group(writer, strings, number, group)
     for number, comm in enumerate(d.comms):
         parent = UNDEFINED if comm.parent is None else comm.parent
         flags = _otf2.CommFlag(comm.flags)
@@ -67,10 +63,20 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
         flags = _otf2.RMA_WIN_FLAG_CREATE_DESTROY_EVENTS
         _otf2.GlobalDefWriter_WriteRmaWin(writer, number, strings[window.name], window.comm, flags)
     _write_metrics(writer, strings, d)
+    for number, group in enumerate(d.named_groups, len(d.comm_groups)):
+        _write_group(writer, strings, number, group)
     for number, attribute in enumerate(d.attributes):
         name, description = strings[attribute.name], strings[attribute.description]
         _otf2.GlobalDefWriter_WriteAttribute(writer, number, name, description, _otf2.Type(attribute.type))
     _write_io(writer, strings, d)
+
+
+def _write_group(writer: Any, strings: _Strings, number: int, group: Group) -> None:
+    kind = getattr(_otf2, f"GROUP_TYPE_{group.kind}")
+    members = [int(member) for member in group.members]
+    _otf2.GlobalDefWriter_WriteGroup(
+        writer, number, strings[group.name], kind, _otf2.Paradigm(group.paradigm), _otf2.GROUP_FLAG_NONE, members
+    )
 
 
 def _write_paradigms(writer: Any, strings: _Strings, d: Definitions) -> None:

@@ -152,12 +152,15 @@ class MetricClass:
 
 @dataclass
 class Marker:
-    """A remark at a time (ns since the archive's zero, plus its offset), of one location or of all."""
+    """A remark at a time (ns since the archive's zero, plus its offset), of one location or of all. group: vtrace, or
+    user for those of the program; severity: HIGH, MEDIUM, LOW or NONE."""
 
     time: int
     category: str
     text: str
     location: int | None = None
+    group: str = "vtrace"
+    severity: str = "MEDIUM"
 
 
 @dataclass
@@ -181,6 +184,8 @@ class Definitions:
     windows: list[Window] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
     metric_classes: list[MetricClass] = field(default_factory=list)
+    named_groups: list[Group] = field(default_factory=list)
+    """Of the kinds REGIONS and METRIC (of metric classes); they are numbered behind comm_groups."""
     strings: list[str] = field(default_factory=list)
     """Values of attributes of type STRING: the OTF2 id of the first is FIRST_STRING."""
     attributes: list[Attribute] = field(default_factory=list)
@@ -199,7 +204,7 @@ def chunk_bytes(definitions: Definitions) -> int:
     Raises ValueError when a group has more members (some 3 million) than OTF2 can store.
     """
     # A member below 2**32 takes at most 5 bytes.
-    largest = max((len(group.members) for group in definitions.comm_groups), default=0)
+    largest = max((len(group.members) for group in definitions.comm_groups + definitions.named_groups), default=0)
     size = DEFINITION_CHUNK
     while size < largest * 5 + 4096:
         size *= 2

@@ -14,7 +14,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
-from vtrace.io.kernel_abi import Error, Found, MapPointers, Result, Rows, load
+from vtrace.io.kernel_abi import NOTE, Error, Found, MapPointers, Result, Rows, load
 from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty8
 from vtrace.io.local import Stream
 
@@ -148,15 +148,18 @@ class Kernel:
                     (found.regions, found.nregions),
                     (found.comms, found.ncomms),
                     (found.handles, found.nhandles),
+                    (found.messages, 3 * found.nmessages),
                 )
             ]
             first, last = int(found.first_ticks), int(found.last_ticks)
             memory, threads = bool(found.memory), bool(found.threads)
         finally:
             self._library.vt_kernel_scan_free(ctypes.byref(found))
-        functions, addresses, *ids = lists
+        functions, addresses, *ids, messages = lists
         regions, comms, handles = (array.astype(np.uint32) for array in ids)
-        return Scan(functions.astype(np.uint32), addresses, regions, comms, handles, first, last, memory, threads)
+        of_users = messages.reshape(-1, 3)
+        offsets = functions.astype(np.uint32)
+        return Scan(offsets, addresses, regions, comms, handles, first, last, memory, threads, of_users)
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
@@ -171,9 +174,12 @@ class Kernel:
             ctypes.byref(error),
         )  # fmt: skip
         del keep
-        if code:
-            raise self._error(code, error, stream)
-        return self._transcoded(result)
+        try:
+            if code:
+                raise self._error(code, error, stream)
+            return self._transcoded(result)
+        finally:
+            self._library.vt_kernel_notes_free(ctypes.byref(result))
 
     def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
         """Writes the heap of a process, whose locations streams are: Metric events of bytes and blocks in use.
@@ -194,12 +200,16 @@ class Kernel:
         return self._transcoded(result)
 
     def _transcoded(self, result: Result) -> Transcoded:
+        notes = np.zeros(result.nnotes, NOTE)
+        if result.nnotes:
+            ctypes.memmove(notes.ctypes.data, result.notes, notes.nbytes)
         counts = {name: count for name, count in zip(self._names, result.counts, strict=True) if count}
         return Transcoded(
             counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
             clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
             flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limited else None,
-            flushes=result.flushes,
+            flushes=result.flushes, unended=result.unended, unbegun=result.unbegun, unmatched=result.unmatched,
+            notes=notes.tolist(),
         )  # fmt: skip
 
     def _error(self, code: int, error: Error, stream: Stream) -> Exception:

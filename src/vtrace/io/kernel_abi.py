@@ -31,7 +31,9 @@ class Found(ctypes.Structure):
 
     _fields_ = [
         ("functions", _pu64), ("addresses", _pu64), ("regions", _pu64), ("comms", _pu64), ("handles", _pu64),
+        ("messages", _pu64),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nhandles", _u64),
+        ("nmessages", _u64),
         ("first_ticks", _u64), ("last_ticks", _u64), ("memory", _u64),
         ("threads", _u64),
     ]  # fmt: skip
@@ -50,7 +52,12 @@ class Result(ctypes.Structure):
         ("counts", _u64 * EVENT_KINDS), ("first_ns", _u64), ("last_ns", _u64), ("events", _u64), ("lost", _u64),
         ("clamped", _u64), ("unmapped", _u64), ("closed", _u64), ("stray_leaves", _u64), ("flush_ns", _u64),
         ("off_ns", _u64), ("limit_ns", _u64), ("limited", _u64), ("flushes", _u64),
+        ("unended", _u64), ("unbegun", _u64), ("unmatched", _u64), ("nnotes", _u64), ("notes", _pointer),
     ]  # fmt: skip
+
+
+NOTE = np.dtype([("ns", "<u8"), ("marker", "<u4"), ("text", "<u4")])
+"""struct vt_note"""
 
 
 class MapPointers(ctypes.Structure):
@@ -58,14 +65,16 @@ class MapPointers(ctypes.Structure):
 
     _fields_ = [
         ("function_offsets", _pointer), ("function_regions", _pointer), ("addresses", _pointer),
-        ("address_regions", _pointer), ("regions", _pointer), ("comms", _pointer), ("comm_peer_offset", _pointer),
+        ("address_regions", _pointer), ("regions", _pointer), ("user_regions", _pointer),
+        ("comms", _pointer), ("comm_peer_offset", _pointer),
         ("metrics", _pointer), ("metric_types", _pointer), ("windows", _pointer), ("window_peer_offset", _pointer),
         ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("strings", _pointer),
         ("attributes", _pointer),
-        ("attribute_types", _pointer), ("knot_ticks", _pointer), ("knot_ns", _pointer),
+        ("attribute_types", _pointer), ("user_comms", _pointer), ("user_peers", _pointer),
+        ("knot_ticks", _pointer), ("knot_ns", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
         ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nstrings", _u64),
-        ("nattributes", _u64),
+        ("nattributes", _u64), ("nuser_comms", _u64), ("nuser_peers", _u64),
         ("nknots", _u64), ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
     ]  # fmt: skip
 
@@ -77,15 +86,16 @@ class MapPointers(ctypes.Structure):
             ("function_offsets", maps.function_offsets, "nfunctions", "function_regions", maps.function_regions),
             ("addresses", maps.addresses, "naddresses", "address_regions", maps.address_regions),
             ("comms", maps.comms, "ncomms", "comm_peer_offset", comm_offsets),
+            ("regions", maps.regions, "nregions", "user_regions", _offsets(maps.user_regions, maps.regions)),
             ("metrics", maps.metrics, "nmetrics", "metric_types", maps.metric_types),
             ("windows", maps.windows, "nwindows", "window_peer_offset", window_offsets),
             ("attributes", maps.attributes, "nattributes", "attribute_types", maps.attribute_types),
             ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
         ]
-        alone = ("regions", "rank_groups", "files", "handles", "strings")
+        alone = ("rank_groups", "files", "handles", "strings", "user_comms", "user_peers")
         pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
         types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns"), np.uint64)
-        types |= dict.fromkeys(("metric_types", "attribute_types"), np.uint8)
+        types |= dict.fromkeys(("metric_types", "attribute_types", "user_regions"), np.uint8)
         keep = []
         for first, values, count, second, others in pairs:
             setattr(self, count, len(values))
@@ -127,6 +137,8 @@ def load(otf2: str) -> ctypes.CDLL:
     library.vt_kernel_scan_free.argtypes = [_pointer]
     library.vt_kernel_scan_free.restype = None
     library.vt_kernel_transcode.argtypes = [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]
+    library.vt_kernel_notes_free.argtypes = [_pointer]
+    library.vt_kernel_notes_free.restype = None
     library.vt_kernel_heap.argtypes = [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]
     text = ctypes.create_string_buffer(256)
     if library.vt_kernel_open(otf2.encode(), text, len(text)):

@@ -46,6 +46,8 @@ class Scan:
     """Whether any tell of the heap."""
     threads: bool = False
     """Whether any may tell of threads that begin and end."""
+    messages: U8 = field(default_factory=lambda: empty8().reshape(0, 3))
+    """Of the user API, in their order: ticks, local communicator (+ 2**32 where it is received), tag."""
 
 
 @dataclass
@@ -66,6 +68,8 @@ class Maps:
     address_regions: U4 = field(default_factory=empty4)
     regions: U4 = field(default_factory=empty4)
     """By local id."""
+    user_regions: U1 = field(default_factory=empty1)
+    """By local id: 1 for those that the program begins and ends itself; empty: none."""
     comms: U4 = field(default_factory=empty4)
     """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
     comm_peer_offset: U4 = field(default_factory=empty4)
@@ -87,6 +91,10 @@ class Maps:
     heap_attributes: int = UNMAPPED
     """Attribute of a size that is allocated; those of a size that is freed, of an argument's address and of a result's
     follow it."""
+    user_comms: U4 = field(default_factory=empty4)
+    """By local id."""
+    user_peers: U4 = field(default_factory=empty4)
+    """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: there is none."""
     thread_comm: int = UNMAPPED
     """Communicator of the process's threads."""
 
@@ -116,3 +124,11 @@ class Transcoded:
     limit_ns: int | None
     """When the location stopped recording for good (VT_MAX_FLUSHES)."""
     flushes: int
+    unended: int = 0
+    """Regions of the user API that the program began and did not end."""
+    unbegun: int = 0
+    """Ends of such regions that it did not begin, left out."""
+    unmatched: int = 0
+    """Messages of the user API without another end, left out."""
+    notes: list[tuple[int, int, int]] = field(default_factory=list)
+    """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""

@@ -15,6 +15,7 @@ from vtrace.io.archive import Definitions, Marker
 from vtrace.io.kernel import Transcoded
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.unify import user
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 
@@ -94,6 +95,8 @@ def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
     settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": _sums(rows)}
+    if of_user := user.properties(rows):
+        values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
 
 
@@ -127,8 +130,9 @@ def location_properties(row: Row) -> dict[str, int]:
 
 def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
     """Remarks for viewers: where recording stopped before the program did."""
-    found = []
+    found: list[Marker] = []
     for row in rows:
+        found += user.user_markers(row)
         if row.result and row.result.limit_ns is not None:
             why = f"VT_MAX_FLUSHES={_max_flushes(row.process)} reached"
             text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
@@ -170,6 +174,7 @@ def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
         yield f"{unmapped} events refer to something that is not defined: they stand as UNKNOWN or were left out"
     if stray:
         yield f"{stray} leaves without an enter were left out"
+    yield from user.warnings(rows)
 
 
 def _locations(rows: Sequence[Row]) -> str:

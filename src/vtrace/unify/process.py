@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
 from vtrace.io.local import FileHead, Stream, open_local, streams
-from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, DEFINITION_DATA, EVENTS
+from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
 
@@ -56,6 +57,8 @@ class Process:
     """OTF2 location of what it has in use of its heap."""
     curve: Curve | None = None
     maps: Maps | None = None
+    user_peers: dict[int, npt.NDArray[np.uint32]] = field(default_factory=dict)
+    """By location: ranks of the other ends of its messages of the user API."""
 
     @property
     def world(self) -> int:
@@ -81,6 +84,11 @@ class Process:
     def tells_threads(self) -> bool:
         """Whether its events may tell of threads that begin and end."""
         return any(scan.threads for scan in self.scans.values())
+
+    def maps_of(self, location: int) -> Maps | None:
+        """What the kernel needs for one location."""
+        peers = self.user_peers.get(location)
+        return self.maps if self.maps is None or peers is None else replace(self.maps, user_peers=peers)
 
     @property
     def complete(self) -> bool:
@@ -165,7 +173,7 @@ class Process:
         return arrays
 
     def _scan(self, kernel: Kernel, stream: Stream, salvage: bool) -> Scan:
-        classes = CLASS_NEW_CODE | (CLASS_IO if self.head.forked else 0)
+        classes = CLASS_NEW_CODE | CLASS_USER | (CLASS_IO if self.head.forked else 0)
         if not salvage:
             self._refuse(stream)
             return kernel.scan(stream, classes)

@@ -162,7 +162,7 @@ def _second_pass(
     done: list[Row] = []
 
     def write(row: Row) -> None:
-        maps = row.process.maps
+        maps = row.process.maps_of(row.number)
         with out.archive.event_writer(row.id) as writer, ExitStack() as stack:
             result = None
             if row.number == HEAP and maps is not None:

@@ -15,6 +15,7 @@ from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, m
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
 from vtrace.unify.threads import add_threads
+from vtrace.unify.user import add_groups, add_messages, users_own
 from vtrace.unify.windows import merge_windows
 
 
@@ -36,11 +37,14 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
     definitions.attributes, attributes = merge_attributes(processes)
     definitions.strings, strings = merge_strings(processes)
     thread_comms = add_threads(processes, definitions)
+    add_groups(processes, definitions, [region.regions for region in regions], [ids for ids, _ in metrics])
+    messages = add_messages(processes, definitions)
     heap_attributes = add_heap(definitions) if any(process.heap is not None for process in processes) else UNMAPPED
     for i, (process, region) in enumerate(zip(processes, regions, strict=True)):
         if process.curve is None:
             continue
         source = process.source()
+        process.user_peers = messages[i].peers
         ticks, ns = process.curve.knots(zero, source.first, source.last)
         process.maps = Maps(
             function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,
@@ -50,4 +54,5 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
             window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=files.file_ids[i],
             handles=files.handle_ids[i], attributes=attributes[i][0], attribute_types=attributes[i][1],
             heap_attributes=heap_attributes, strings=strings[i], thread_comm=thread_comms[i],
+            user_regions=users_own(process), user_comms=messages[i].comms,
         )  # fmt: skip
