@@ -46,7 +46,7 @@ OTHERS = lf.encode(bytes(GOOD.data), r.CODEC_VARINT)
         (lf.block(GOOD, r.CODEC_VARINT, stored=OTHERS + b"\0"), "does not unpack"),
         (lf.block(GOOD, r.CODEC_VARINT, stored=b"\xff" * 40), "does not unpack"),
         (lf.block(word(0)), "unknown kind of record 0 in the block at byte 2048, byte 8 of its records"),
-        (lf.block(word(99 << 24)), "unknown kind of record 99"),
+        (lf.block(word(127 << 24)), "unknown kind of record 127"),
         (lf.block(word(r.what("ENTER", 1) | 1 << 21)), "record of a wrong size"),
         (lf.block(word(r.what("SEND", 1)).word(0)), "cut record"),
         (lf.block(word(r.what("METRIC", 1))), "cut record"),

@@ -252,7 +252,7 @@ def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[
 
 
 def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chunk = Chunk(ticks=1000, pair=clock()).record("LEAVE", 1, WORK).record("ENTER", 10, 99).record("LEAVE", 10, 99)
+    chunk = Chunk(ticks=1000, pair=clock()).record("LEAVE", 1, SEND).record("ENTER", 10, 99).record("LEAVE", 10, 99)
     write_events(heat.parent / "heat.1.events.z", [chunk], **head(0, 2))
     unify(Request(heat), Console("vtunify"))
     said = capsys.readouterr().err
