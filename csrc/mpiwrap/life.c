@@ -32,9 +32,12 @@ static void vt_mpi_attach(void)
     int expected = VT_MPI_NEW;
     if (!atomic_compare_exchange_strong(&vt_mpi_state, &expected, VT_MPI_ATTACHING)) return;
     const int saved = errno;
-    static const struct vt_shim shim = {
-        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MPI, .name = VT_MPI_LABEL, .version = VT_MPI_VERSION,
-        .switched = vt_mpi_switched};
+    static const struct vt_shim shim = {.size = sizeof shim,
+                                        .abi = VT_ABI,
+                                        .kind = VT_SHIM_MPI,
+                                        .name = VT_MPI_LABEL,
+                                        .version = VT_MPI_VERSION,
+                                        .switched = vt_mpi_switched};
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();
