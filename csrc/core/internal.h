@@ -184,6 +184,9 @@ void vt_define_property(struct vt_location *l, const char *key, const char *valu
 void vt_family_tell(void);
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
 
+/* launcher.c */
+int vt_is_launcher(void);
+
 /* vfork.c */
 int vt_is_vfork_child(struct vt_location *l);
 

@@ -113,6 +113,7 @@ static void define_process(struct vt_location *l)
 static int start(void)
 {
     int first = !started; /* a child may have changed its directory: it keeps the parent's */
+    if (first && vt_is_launcher()) return 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     VT_SET(*alive, vt_process.pid);
     if (first) vt_settings_read(&vt_process.set);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections import Counter
@@ -51,11 +52,6 @@ def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
         elif event.kind == "Enter" and trace.region_of(event).paradigm == "MPI":
             found[event.location][event.kind, trace.region_of(event).name] += 1
     return found
-
-
-def calls(trace: Trace, location: int) -> Counter[str]:
-    """How often a location entered each region."""
-    return Counter(trace.region_of(e).name for e in trace.events if e.location == location and e.kind == "Enter")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +115,7 @@ def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: boo
     assert done.stdout == "done\n"
     unify(tmp_path, "solve")
     trace = check(tmp_path / "solve.trace")
-    assert [calls(trace, rank)["MPI_Barrier"] for rank in trace.locations] == [5, 5]
+    assert [trace.calls(rank)["MPI_Barrier"] for rank in trace.locations] == [5, 5]
     sent = [e.attrs["msg_length"] for e in trace.events if e.kind == "MpiSend" and e.attrs["msg_tag"] == 7]
     assert sent == [100]
 
@@ -134,7 +130,7 @@ def test_several_programs(build: Builder, tmp_path: Path) -> None:
     assert {name.partition(".")[0] for name in names(tmp_path)} == {"ocean"}
     unify(tmp_path, "ocean")
     trace = check(tmp_path / "ocean.trace")
-    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
+    assert [trace.calls(rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
 
 
 def test_a_script_before_the_program(mpi: Mpi, tmp_path: Path) -> None:
@@ -146,7 +142,7 @@ def test_a_script_before_the_program(mpi: Mpi, tmp_path: Path) -> None:
     call(started(mpi, "./bind.sh", program, options=("-o", "bound"))["before"], tmp_path, mpi.env)
     unify(tmp_path, "bound")
     trace = check(tmp_path / "bound.trace")
-    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
+    assert [trace.calls(rank)["MPI_Init"] for rank in trace.locations] == [1, 1, 1]
 
 
 def test_prefix_commands(build: Builder, tmp_path: Path) -> None:
@@ -195,7 +191,7 @@ def test_ranks_at_once_build_one_shim(build: Builder, tmp_path: Path) -> None:
     assert not [name for name in names(tmp_path / "cache") if name.startswith("building")]
     unify(tmp_path, "mpi_messages")
     trace = check(tmp_path / "mpi_messages.trace", complete=False)
-    assert [calls(trace, rank)["MPI_Init"] for rank in trace.locations] == [1] * 6
+    assert [trace.calls(rank)["MPI_Init"] for rank in trace.locations] == [1] * 6
 
 
 def test_what_was_done(build: Builder, tmp_path: Path) -> None:
@@ -229,3 +225,31 @@ def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:
     done = _wrong(tmp_path, *mpi.launch, "-configfile", "f")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "put vtrace run before each one there" in done.stderr
+
+
+def test_a_script_that_starts_a_job(mpi: Mpi, tmp_path: Path) -> None:
+    """The shell and the ranks are recorded, not what lies between them; and a line says what is better."""
+    program = mpi.build(SOURCE, plain=True)
+    (tmp_path / "job.sh").write_text(f"{shlex.join([*mpi.launch, '-n', '3', str(program)])}\nexit 3\n")
+    words = [*command("vtrace"), "run", "--io", "-o", "out/job", need("bash"), "job.sh"]
+    done = call(words, tmp_path, mpi.env, check=False)
+    assert done.returncode == 3
+    assert "the script starts mpiexec: put vtrace run before it there" in done.stderr
+    ran: Counter[str] = Counter()
+    for path in sorted((tmp_path / "out").glob("job.*.def.z")):
+        if path.name.count(".") == 3:
+            said = vtrace(tmp_path, "dump", path).stdout
+            ran.update(Path(value).name for value in re.findall(r"key=executable value=(\S+)", said))
+    assert ran == {"bash": 1, "mpi_messages": 3}
+
+
+@pytest.mark.parametrize("name", ["mpich-wheel", "openmpi"])
+@pytest.mark.parametrize("way", ["before", "behind"])
+def test_spawned_programs(build: Builder, tmp_path: Path, name: str, way: str) -> None:
+    """Children of MPI_Comm_spawn get the shim, too."""
+    mpi = mpis.find(name, build)
+    program = mpi.build("mpi_spawn.c", plain=True)
+    call(started(mpi, program, ranks=2)[way], tmp_path, mpi.env)
+    unify(tmp_path, "mpi_spawn")
+    trace = check(tmp_path / "mpi_spawn.trace")
+    assert [trace.calls(location)["MPI_Init"] for location in trace.locations] == [1] * 5

@@ -180,10 +180,26 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     recorded = kinds or shim or linked or uses.openmp(loaded) or wants("python", chosen, start.environ, False)
     if elf.go and kinds:
         made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
-    if not recorded and chosen.switches["openmp"] is None:
+    job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
+    if job:
+        made.warnings.append(f"the script starts {job}: put vtrace run before it there, or MPI calls are not recorded")
+    elif not recorded and chosen.switches["openmp"] is None:
         made.warnings.append(
             f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"
         )
+
+
+def _starts_jobs(program: Program) -> str | None:
+    """The launcher that a shell's script names."""
+    script = program.script
+    if script is None and program.name in _SHELLS and program.words[1:]:
+        script = program.words[1]
+    if script is None or uses.is_python(program.name):
+        return None
+    names = ("mpiexec", "mpirun", "srun", "jsrun", "aprun")
+    if programs.holds(script, b"vtrace run"):
+        return None
+    return next((name for name in names if programs.holds(script, name.encode())), None)
 
 
 def joined(ours: list[str], environ: Mapping[str, str]) -> str:
