@@ -46,6 +46,9 @@ struct vt_location {
     _Atomic uint32_t lock; /* kernel id of the thread that moves chunks of this location or defines; 0 free */
     _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
     uint32_t in_use; /* 0 in a forked child */
+    uint32_t late; /* 1: exit handlers of its thread run, the others' first */
+    uint64_t begun; /* number of its thread, whose begin stands in the trace; 0: it does not */
+    char name[16]; /* of its thread, as last defined */
     uint32_t stopped; /* enum vt_lost: why it records no more */
     uint64_t signals; /* under the lock: the signal mask of before */
 
@@ -77,10 +80,13 @@ struct vt_location {
 /* ---- The process ---- */
 enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
 
+enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };
+
 struct vt_settings {
     uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
     uint64_t max_flushes, max_threads, verbose;
     uint64_t clean, compression, mpitrace, iotrace, memtrace, memtrace_threshold;
+    uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
     char prefix[256], gdir[512], ldir[512]; /* directories absolute */
 };
 
@@ -92,7 +98,8 @@ struct vt_process {
     struct vt_file head; /* of this process's files */
     struct vt_file *mapped; /* the copy in the buffer file, NULL without one */
     uint32_t pid, page_size;
-    _Atomic uint32_t locations;
+    _Atomic uint32_t locations, ended; /* ended: those whose thread is gone */
+    char name[16]; /* what threads are called that nobody has named */
     _Atomic uint64_t ids[VT_IDS];
     _Atomic uint64_t lost; /* by threads that have no location */
     int named; /* it has its rank */
@@ -120,6 +127,7 @@ void vt_settings_read(struct vt_settings *set);
 void vt_settings_define(struct vt_location *l);
 int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);
+enum vt_pthread vt_settings_pthread(void);
 
 /* life.c */
 int vt_is_other_process(void); /* a vfork child */
@@ -155,6 +163,12 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
 void vt_stay_off(struct vt_location *l); /* behind it */
 void vt_chunk_finish(struct vt_location *l);
 unsigned vt_events_in(const uint64_t *words, unsigned n);
+
+/* thread.c: how threads begin, what they are called, how they end */
+int vt_thread_start(void); /* once; 0: nobody will know when threads end */
+void vt_thread_watch(struct vt_location *l); /* by its thread */
+const char *vt_thread_name(struct vt_location *l); /* as it is now; NULL: nobody has named it */
+void vt_thread_begins(uint64_t number); /* by a thread that is new */
 
 /* switch.c: off and on */
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */

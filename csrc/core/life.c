@@ -17,7 +17,6 @@
 #endif
 #define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
 #define BUSY_WAIT 200 /* the same, that the end of the program waits for a thread to finish its record */
-#define INNER_KEYS 32 /* pthread keys below this need no memory (glibc) */
 
 struct vt_process vt_process;
 struct vt_scratch vt_scratch;
@@ -26,7 +25,6 @@ static uint64_t *alive; /* in a wiped page: id of the process that records; 0 te
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
 static _Thread_local uint32_t refused
     __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
-static pthread_key_t thread_end;
 static int has_thread_end;
 static int started; /* once at least, in this process or a parent */
 static uint8_t new_run[16]; /* from the start, so that children forked before the first event belong to the same run */
@@ -64,8 +62,6 @@ int vt_is_other_process(void)
     uint64_t owner = alive ? VT_READ(*alive) : 0;
     return owner && owner != (uint64_t)VT_SYS0(getpid);
 }
-
-static void on_thread_end(void *location) { atomic_store(&((struct vt_location *)location)->ended, 1); }
 
 static void new_head(void)
 {
@@ -133,7 +129,7 @@ static int start(void)
         vt_warn("no memory for the buffer: nothing is recorded; a higher limit on memory (ulimit -v) helps");
         return 0;
     }
-    if (first) has_thread_end = !pthread_key_create(&thread_end, on_thread_end) && thread_end < INNER_KEYS;
+    if (first) has_thread_end = vt_thread_start();
     if (first) vt_family_tell();
     started = 1;
     vt_file_start();
@@ -147,6 +143,7 @@ static int become_child(void)
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++)
         atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
+    atomic_store(&vt_process.ended, 0);
     vt_process.named = 0;
     vt_here = NULL;
     if (!start()) return 0;
@@ -196,7 +193,7 @@ static struct vt_location *begin_thread(void)
         refused = (uint32_t)VT_SYS0(getpid);
         return NULL;
     }
-    if (has_thread_end && l->number) pthread_setspecific(thread_end, l);
+    if (has_thread_end && l->number) vt_thread_watch(l);
     vt_here = l;
     if (!l->number) define_process(l);
     return l;
@@ -316,7 +313,7 @@ static void define_end(struct vt_location *l)
     vt_mp_uint(&m, VT_D_LOCATION);
     vt_mp_uint(&m, l->number);
     vt_mp_uint(&m, VT_READ(l->thread));
-    vt_mp_nil(&m);
+    vt_mp_str(&m, atomic_load(&l->ended) ? NULL : vt_thread_name(l));
     vt_mp_uint(&m, l->first);
     vt_define_end(l, &m);
     vt_define_clock(l);

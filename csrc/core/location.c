@@ -31,6 +31,7 @@ static uint32_t quota_of(uint32_t number)
 static struct vt_location *adopt(uint32_t thread)
 {
     uint32_t n = atomic_load(&vt_process.locations);
+    if (!vt_process.set.pthread_reuse || !atomic_load(&vt_process.ended)) return NULL;
     for (uint32_t i = 1; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         uint32_t ended = 1;
@@ -40,7 +41,9 @@ static struct vt_location *adopt(uint32_t thread)
             atomic_store(&l->ended, 1);
             continue;
         }
+        atomic_fetch_sub(&vt_process.ended, 1);
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
+        l->begun = l->late = 0;
         VT_SET(l->thread, thread);
         l->mark.chunk = NULL;
         l->mark.voided = 0;
@@ -53,15 +56,26 @@ static struct vt_location *adopt(uint32_t thread)
     return NULL;
 }
 
+static void say_too_many(int at_once)
+{
+    if (at_once)
+        vt_warn("more than %llu threads at once: the others are not recorded; VT_MAX_THREADS allows up to 65536",
+                (unsigned long long)vt_process.set.max_threads);
+    else
+        vt_warn("more than %u threads with a location each: the others are not recorded; VT_PTHREAD_REUSE=yes lets new "
+                "threads take over the locations of ended ones",
+                VT_MAX_LOCATIONS - 1);
+}
+
 struct vt_location *vt_location_new(uint32_t thread)
 {
     struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread), *none = NULL;
     if (l) return l;
     uint32_t number = thread == vt_process.pid ? 0 : atomic_fetch_add(&vt_process.locations, 1);
-    if (number >= vt_process.set.max_threads || number >= VT_MAX_LOCATIONS) {
+    uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;
+    if (number >= VT_MAX_LOCATIONS || alive >= vt_process.set.max_threads) {
         atomic_fetch_sub(&vt_process.locations, 1);
-        vt_warn("more than %llu threads at once: the others are not recorded; VT_MAX_THREADS allows up to 65536",
-                (unsigned long long)vt_process.set.max_threads);
+        say_too_many(alive >= vt_process.set.max_threads);
         return NULL;
     }
     size_t bytes = (sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1);

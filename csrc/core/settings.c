@@ -11,7 +11,7 @@
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
 
-enum type { SIZE, COUNT, YESNO };
+enum type { SIZE, COUNT, YESNO, PTHREAD };
 
 static const struct setting {
     const char *name;
@@ -30,6 +30,9 @@ static const struct setting {
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
     {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
     {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
+    {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
+    {"VT_PTHREAD_REUSE", YESNO, FIELD(pthread_reuse), 1, 0, 1},
+    {"VT_EXECTRACE", YESNO, FIELD(exectrace), 1, 0, 1},
     {"VT_MEMTRACE_THRESHOLD", SIZE, FIELD(memtrace_threshold), 0, 0, UINT64_MAX / 2},
 #undef FIELD
 };
@@ -68,10 +71,24 @@ static int parse_yesno(const char *text, uint64_t *value)
     return 0;
 }
 
+/* yes, no or locks. */
+static int parse_pthread(const char *text, uint64_t *value)
+{
+    if (strcasecmp(text, "locks")) return parse_yesno(text, value);
+    *value = VT_PTHREAD_LOCKS;
+    return 1;
+}
+
+static int parse(const char *text, enum type type, uint64_t *value)
+{
+    if (type == YESNO) return parse_yesno(text, value);
+    return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
+}
+
 static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 {
     struct vt_text t = vt_text_into(into, bytes);
-    if (s->type == YESNO) vt_text_add(&t, v ? "yes" : "no");
+    if (s->type == YESNO || s->type == PTHREAD) vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
         int unit = s->type == SIZE && v ? (v % GIB == 0 ? 3 : v % MIB == 0 ? 2 : v % KIB == 0 ? 1 : 0) : 0;
         vt_text_dec(&t, v >> 10 * unit);
@@ -81,13 +98,14 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
-    static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no"};
+    static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no",
+                                          "yes, no or locks"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
     char used[32];
     *field(set, s) = v;
     if (!text || !*text) return;
-    if (!(s->type == YESNO ? parse_yesno(text, &v) : parse_number(text, s->type == SIZE, &v))) {
+    if (!parse(text, s->type, &v)) {
         show(used, sizeof used, s, s->standard);
         vt_say(1, "%s=%.100s is not %s: %s is used", s->name, text, allowed[s->type], used);
         return;
@@ -199,6 +217,15 @@ int vt_settings_want(uint32_t kind)
     uint64_t wanted = 1;
     const char *text = getenv(switches[kind]);
     return text && *text && (!parse_yesno(text, &wanted) || wanted);
+}
+
+/* What VT_PTHREAD says, before the runtime starts and without starting it. */
+enum vt_pthread vt_settings_pthread(void)
+{
+    uint64_t value = VT_PTHREAD_YES;
+    const char *text = getenv("VT_PTHREAD");
+    if (text && *text) parse_pthread(text, &value);
+    return (enum vt_pthread)value;
 }
 
 void vt_settings_define(struct vt_location *l)

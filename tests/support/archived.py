@@ -6,6 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+LIVES = frozenset(
+    """pthread_create pthread_join pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np pthread_detach
+    thrd_create thrd_join thrd_detach fork _Fork vfork posix_spawn posix_spawnp execve execv execvp execvpe execl execlp
+    execle fexecve wait waitpid wait3 wait4 waitid""".split()
+)
+"""Functions that begin and end threads and processes: they are recorded in every program."""
+
 
 @dataclass(frozen=True)
 class Location:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -52,7 +51,6 @@ def _check_definitions(trace: Trace) -> None:
         groups[location.process, location.group].append(location.name)
     for group, names in groups.items():
         assert names[0] == "Master thread", f"{group}: {names}"
-        assert all(re.fullmatch(r"Thread \d+(:.*)?|Memory", name) for name in names[1:]), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
     if "VTRACE::EVENTS" in trace.properties:
         assert json.loads(trace.properties["VTRACE::EVENTS"]) == trace.kinds()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.archived import Comm, Event, Handle, Location, Marker, Printed, Region, Window
+from support.archived import LIVES, Comm, Event, Handle, Location, Marker, Printed, Region, Window
 from support.tools import call, need
 
 
@@ -29,6 +29,8 @@ class Trace:
     comms: dict[int, Comm] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Location ids of groups of ranks."""
+    creators: dict[int, int] = field(default_factory=dict)
+    """Of a process, by their location groups: the process that started it."""
     windows: dict[int, Window] = field(default_factory=dict)
     files: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Path and name of the system node below which it is one file."""
@@ -51,12 +53,19 @@ class Trace:
         return self.regions[event.attrs["region"]]
 
     def calls(self, location: int | None = None) -> Counter[str]:
-        """How often each region was entered, by its short name (no return type, template arguments, parameters)."""
+        """How often each region was entered, by its short name (no return type, template arguments, parameters);
+        without LIVES."""
+        found = self.entered(location)
+        return Counter({name: n for name, n in found.items() if name not in LIVES})
+
+    def entered(self, location: int | None = None) -> Counter[str]:
+        """The same with them."""
         chosen = (e for e in self.events if e.kind == "Enter" and location in (None, e.location))
         return Counter(short(self.region_of(event).name) for event in chosen)
 
     def edges(self, location: int | None = None) -> Counter[tuple[str | None, str]]:
-        """How often each (caller, callee) happened, by short names; the caller is None at the bottom of a stack."""
+        """How often each (caller, callee) happened, by short names, without LIVES; the caller is None at the bottom of
+        a stack."""
         found: Counter[tuple[str | None, str]] = Counter()
         stacks: dict[int, list[str]] = {}
         for event in self.events:
@@ -65,7 +74,8 @@ class Trace:
             stack = stacks.setdefault(event.location, [])
             if event.kind == "Enter":
                 name = short(self.region_of(event).name)
-                found[(stack[-1] if stack else None, name)] += 1
+                if name not in LIVES:
+                    found[(stack[-1] if stack else None, name)] += 1
                 stack.append(name)
             elif event.kind == "Leave":
                 stack.pop()
@@ -100,7 +110,7 @@ def inside(trace: Trace, location: int) -> dict[str, Counter[str]]:
         elif event.kind == "Leave":
             stack.pop()
         else:
-            found.setdefault(stack[-1], Counter())[event.kind] += 1
+            found.setdefault(stack[-1] if stack else "", Counter())[event.kind] += 1
     return found
 
 
@@ -147,6 +157,8 @@ def _plain(value: Any) -> Any:
 def _read_definitions(definitions: Any, trace: Trace) -> None:
     for group in definitions.location_groups:
         assert group.system_tree_parent is not None, f"location group {group.name} is on no node"
+        if group.creating_location_group is not None:
+            trace.creators[group._ref] = group.creating_location_group._ref
     for x in definitions.locations:
         group, host = x.group, x.group.system_tree_parent.name
         trace.locations[x._ref] = Location(

@@ -111,13 +111,14 @@ def test_python_dependences(path: Path) -> None:
 def test_c_dependences(path: Path) -> None:
     folder = path.relative_to(CSRC).parts[0]
     own = {header.name for header in (CSRC / folder).rglob("*.h")}
-    # The function hooks and the user API are parts of libvtrace.so.1 and inline the core's recording.
+    # Parts of libvtrace.so.1, which inline the core's recording.
     parts = {"core": own, "transcode": {"format.h"} | own, "readback": {"otf2.h"} | own, "funwrap": {"record.h"}}
     parts["userwrap"] = {"record.h", "vt_user.h"} | own
+    parts["threadwrap"] = parts["procwrap"] = {"call.h"} | own
     allowed = parts.get(folder, own | SHARED_HEADERS)
     for include in _quoted_includes(path):
         assert Path(include).name in allowed, f"{_name(path)} includes {include}"
-    if folder in ("core", "funwrap", "userwrap"):
+    if folder in ("core", "funwrap", "userwrap", "threadwrap", "procwrap"):
         assert not re.search(r"#\s*include\s*<(mpi|otf2|zstd|Python)", path.read_text()), _name(path)
 
 

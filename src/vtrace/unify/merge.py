@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -39,12 +40,21 @@ def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
         group = len(definitions.groups)
         definitions.groups.append(LocationGroup(_process_name(process), process.node))
         process.first = len(definitions.locations)
-        for number in process.locations:
-            name = process.definitions.locations.get(number) or (f"Thread {number}" if number else "Master thread")
-            definitions.locations.append(Location(name, group))
+        definitions.locations += [Location(name, group) for name in _thread_names(process)]
         if process.tells_heap:
             process.heap = len(definitions.locations)
             definitions.locations.append(Location("Memory", group, "METRIC"))
+
+
+def _thread_names(process: Process) -> list[str]:
+    """What the program calls its threads; numbers tell those of one name apart."""
+    known = {number: process.definitions.locations.get(number) for number in process.locations}
+    often = Counter(known.values())
+    names = []
+    for number, name in known.items():
+        plain = f"Thread {number}" if number else "Master thread"
+        names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
+    return names
 
 
 def _process_name(process: Process) -> str:

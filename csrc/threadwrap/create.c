@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that a program creates one by one, by POSIX's functions or C11's: who creates whom, who waits for whose end. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include <threads.h>
+#include "../core/call.h"
+
+#define MOST 131072u /* threads that have not begun yet; handles that are known */
+
+static struct vt_call create = {"pthread_create", VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_CREATE, 0, NULL};
+static struct vt_call create11 = {"thrd_create", VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_CREATE, 0, NULL};
+static _Atomic uint64_t numbers; /* of threads created */
+
+/* ---- From the creator to the new thread ---- */
+
+union function {
+    void *(*posix)(void *);
+    int (*c11)(void *);
+};
+
+struct start {
+    union function function;
+    void *argument;
+    uint64_t number;
+    uint32_t next; /* of the free ones: index + 1 */
+};
+
+static struct start *_Atomic starts;
+static _Atomic uint32_t used; /* as many were in use at once */
+static _Atomic uint64_t free_list; /* index + 1 of the first, and in the upper half a tag */
+
+/* Address space only: a page gets memory when it is used. */
+static void *pages_once(void *_Atomic *where, size_t bytes)
+{
+    void *known = atomic_load(where), *none = NULL;
+    if (known) return known;
+    if (!(known = vt_pages(bytes)) || atomic_compare_exchange_strong(where, &none, known)) return known;
+    VT_SYS2(munmap, known, bytes);
+    return none;
+}
+
+static struct start *take(void)
+{
+    struct start *all = pages_once((void *_Atomic *)&starts, MOST * sizeof *all);
+    uint64_t head = atomic_load(&free_list);
+    if (!all) return NULL;
+    while ((uint32_t)head) {
+        struct start *s = &all[(uint32_t)head - 1];
+        uint64_t next = ((head >> 32) + 1) << 32 | VT_READ(s->next);
+        if (atomic_compare_exchange_weak(&free_list, &head, next)) return s;
+    }
+    uint32_t at = atomic_load(&used);
+    while (at < MOST)
+        if (atomic_compare_exchange_weak(&used, &at, at + 1)) return &all[at];
+    return NULL;
+}
+
+static void give(struct start *s)
+{
+    uint32_t at = (uint32_t)(s - atomic_load(&starts)) + 1;
+    uint64_t head = atomic_load(&free_list);
+    do VT_SET(s->next, (uint32_t)head);
+    while (!atomic_compare_exchange_weak(&free_list, &head, ((head >> 32) + 1) << 32 | at));
+}
+
+/* ---- Whose handle it is ---- */
+
+/* A handle belongs to another thread once its thread is gone: the greatest number is the one that counts. Both sides
+   tell, since who joins may know the handle from either.                                                            */
+struct known {
+    _Atomic uint64_t handle, number;
+};
+
+static struct known *_Atomic handles;
+
+static struct known *place_of(uint64_t handle)
+{
+    struct known *all = pages_once((void *_Atomic *)&handles, MOST * sizeof *all);
+    uint32_t at = (uint32_t)(handle * 0x9e3779b97f4a7c15u >> 40) % MOST;
+    for (uint32_t i = 0; all && handle && i < 64; i++, at = (at + 1) % MOST) {
+        uint64_t there = atomic_load(&all[at].handle);
+        if (there == handle || (!there && atomic_compare_exchange_strong(&all[at].handle, &there, handle)) ||
+            there == handle)
+            return &all[at];
+    }
+    return NULL;
+}
+
+static void know(uint64_t handle, uint64_t number)
+{
+    struct known *k = place_of(handle);
+    uint64_t before = k ? atomic_load(&k->number) : number;
+    while (before < number && !atomic_compare_exchange_weak(&k->number, &before, number)) continue;
+}
+
+static uint64_t number_of(uint64_t handle)
+{
+    struct known *k = place_of(handle);
+    return k ? atomic_load(&k->number) : 0;
+}
+
+/* ---- Creating ---- */
+
+static struct start begin(void *start)
+{
+    struct start s = *(struct start *)start;
+    int saved = errno;
+    give(start);
+    know((uint64_t)pthread_self(), s.number);
+    vt_thread_begins(s.number);
+    errno = saved;
+    return s;
+}
+
+static void *begin_posix(void *start)
+{
+    struct start s = begin(start);
+    return s.function.posix(s.argument);
+}
+
+static int begin_c11(void *start)
+{
+    struct start s = begin(start);
+    return s.function.c11(s.argument);
+}
+
+/* NULL: the call is not recorded. The record stands before the call, so that no thread begins before it is created. */
+static struct start *enter(uint32_t region, union function function, void *argument)
+{
+    struct start *s = region && !vt_shares_memory() ? take() : NULL;
+    if (!s) return NULL;
+    s->function = function;
+    s->argument = argument;
+    s->number = atomic_fetch_add(&numbers, 1) + 1;
+    vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_THREAD_CREATE, 1, 0), s->number);
+    return s;
+}
+
+/* handle: where libc has put it. The new thread may have given that memory back already, so the kernel reads it. */
+static void leave(uint32_t region, const void *handle, uint64_t number)
+{
+    uint64_t value = 0;
+    struct {
+        void *at;
+        size_t bytes;
+    } into = {&value, sizeof value}, from = {(void *)(uintptr_t)handle, sizeof value};
+    if (handle && VT_SYS6(process_vm_readv, vt_process.pid, &into, 1, &from, 1, 0) == sizeof value) know(value, number);
+    vt_leave(region);
+}
+
+static int is_wanted(void)
+{
+    static _Atomic int wanted = -1;
+    int w = atomic_load_explicit(&wanted, memory_order_relaxed);
+    if (w < 0) atomic_store(&wanted, w = vt_settings_pthread() != VT_PTHREAD_NO);
+    return w;
+}
+
+/* Threads that MPI and what it stands on make for themselves are no part of the program. Called from the same place as
+   before it is no question any more.                                                                                  */
+static int is_helper(void *caller)
+{
+    static const char *const libraries[] = {"libmpi", "libopen-", "libpmi", "libprrte",  "mca_",  "libucp",
+                                            "libucs", "libuct",   "libucm", "libfabric", "libpsm"};
+    static void *_Atomic good, *_Atomic bad;
+    Dl_info in;
+    if (atomic_load(&good) == caller) return 0;
+    if (atomic_load(&bad) == caller) return 1;
+    int saved = errno, is = 0;
+    if (dladdr(caller, &in) && in.dli_fname) {
+        const char *slash = strrchr(in.dli_fname, '/'), *name = slash ? slash + 1 : in.dli_fname;
+        for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+            is |= !strncmp(name, libraries[i], strlen(libraries[i]));
+    }
+    errno = saved;
+    atomic_store(is ? &bad : &good, caller);
+    return is;
+}
+
+static uint32_t region_of(struct vt_call *c, void *caller)
+{
+    return is_wanted() && !is_helper(caller) ? vt_call_region(c) : 0;
+}
+
+VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *),
+                                  void *argument)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *), detached = PTHREAD_CREATE_JOINABLE;
+    uint32_t region = region_of(&create, __builtin_return_address(0));
+    struct start *s = enter(region, (union function){.posix = function}, argument);
+    *(void **)&real = vt_call_next(&create);
+    if (!s) return real(handle, attributes, function, argument);
+    uint64_t number = s->number;
+    if (attributes) pthread_attr_getdetachstate(attributes, &detached);
+    int r = real(handle, attributes, begin_posix, s);
+    if (r) give(s);
+    leave(region, r || detached == PTHREAD_CREATE_DETACHED ? NULL : handle, number);
+    return r;
+}
+
+VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argument)
+{
+    int (*real)(thrd_t *, thrd_start_t, void *);
+    uint32_t region = region_of(&create11, __builtin_return_address(0));
+    struct start *s = enter(region, (union function){.c11 = function}, argument);
+    *(void **)&real = vt_call_next(&create11);
+    if (!s) return real(handle, function, argument);
+    uint64_t number = s->number;
+    int r = real(handle, begin_c11, s);
+    if (r != thrd_success) give(s);
+    leave(region, r != thrd_success ? NULL : handle, number);
+    return r;
+}
+
+/* ---- Waiting ---- */
+
+/* A function that waits for a thread's end. The number is looked up before the call: later the handle may be another
+   thread's.                                                                                                        */
+#define WAITS(function, parameters, arguments)                                                                         \
+    VT_CALL_EXPORT int function parameters                                                                             \
+    {                                                                                                                  \
+        static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_WAIT, 0, NULL};                   \
+        int(*real) parameters;                                                                                         \
+        uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
+        *(void **)&real = vt_call_next(&call);                                                                         \
+        if (!region) return real arguments;                                                                            \
+        uint64_t number = number_of((uint64_t)handle);                                                                 \
+        vt_enter(region);                                                                                              \
+        int r = real arguments;                                                                                        \
+        if (!r && number) vt_write_3(VT_HEAD(VT_K_THREAD_WAIT, 1, 0), number, VT_HEAD(VT_K_LEAVE, 0, region));         \
+        else vt_leave(region);                                                                                         \
+        return r;                                                                                                      \
+    }
+
+WAITS(pthread_join, (pthread_t handle, void **result), (handle, result))
+WAITS(pthread_tryjoin_np, (pthread_t handle, void **result), (handle, result))
+WAITS(pthread_timedjoin_np, (pthread_t handle, void **result, const struct timespec *until), (handle, result, until))
+WAITS(pthread_clockjoin_np, (pthread_t handle, void **result, clockid_t clock, const struct timespec *until),
+      (handle, result, clock, until))
+WAITS(thrd_join, (thrd_t handle, int *result), (handle, result))
+
+#define DETACHES(function, parameters)                                                                                 \
+    VT_CALL_EXPORT int function parameters                                                                             \
+    {                                                                                                                  \
+        static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_FUNCTION, 0, NULL};                      \
+        int(*real) parameters;                                                                                         \
+        uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
+        *(void **)&real = vt_call_next(&call);                                                                         \
+        if (!region) return real(handle);                                                                              \
+        vt_enter(region);                                                                                              \
+        int r = real(handle);                                                                                          \
+        vt_leave(region);                                                                                              \
+        return r;                                                                                                      \
+    }
+
+DETACHES(pthread_detach, (pthread_t handle))
+DETACHES(thrd_detach, (thrd_t handle))

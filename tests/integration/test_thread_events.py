@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who creates which thread, who waits for it, what threads are called, and how many there may be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names, record, run, unify
+from support.tools import BIN, call
+
+LIFE = ("ThreadCreate", "ThreadBegin", "ThreadEnd", "ThreadWait")
+
+
+@pytest.fixture(scope="module", params=["gcc", "clang"])
+def lives(request: pytest.FixtureRequest, build: Builder) -> Path:
+    return build("lives.c", compiler=request.param, flags=("-O1", "-pthread", "-D_GNU_SOURCE"))
+
+
+def stories(trace: Trace) -> dict[int, list[tuple[str, int]]]:
+    """What happens to each thread, by its number: kind of event and location, in order of time."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    for event in trace.events:
+        if event.kind in LIFE:
+            assert trace.comms[event.attrs["thread_contingent"]].name.startswith("Threads of ")
+            found.setdefault(event.attrs["sequence_count"], []).append((event.kind, event.location))
+    return found
+
+
+def story(creator: int, own: int, waiter: int | None = None) -> list[tuple[str, int]]:
+    known = [("ThreadCreate", creator), ("ThreadBegin", own), ("ThreadEnd", own)]
+    return known if waiter is None else [*known, ("ThreadWait", waiter)]
+
+
+def test_named_threads(lives: Path, tmp_path: Path) -> None:
+    trace = record(lives, tmp_path, "join")
+    assert sorted(stories(trace).items()) == [(1, story(0, 1, 0)), (2, story(0, 2, 0))]
+    assert {location.name for location in trace.locations.values()} == {"Master thread", "reader", "printer"}
+    assert trace.entered() == {"main": 1, "work": 2, "pthread_create": 2, "pthread_join": 2}
+    assert (trace.region("pthread_create").role, trace.region("pthread_create").paradigm) == (
+        "THREAD_CREATE",
+        "PTHREAD",
+    )
+    assert (trace.region("pthread_join").role, trace.region("pthread_join").paradigm) == ("THREAD_WAIT", "PTHREAD")
+    comm = next(iter(trace.comms.values()))
+    assert comm.members == (0, 1, 2)
+    for number in (1, 2):
+        created = next(e.time for e in trace.events if e.kind == "ThreadCreate" and e.attrs["sequence_count"] == number)
+        begun = next(e.time for e in trace.events if e.kind == "ThreadBegin" and e.attrs["sequence_count"] == number)
+        assert created <= begun
+
+
+def test_threads_of_one_name(lives: Path, tmp_path: Path) -> None:
+    trace = record(lives, tmp_path, "same")
+    assert [x.name for _, x in sorted(trace.locations.items())] == ["Master thread", "worker 1", "worker 2", "worker 3"]
+
+
+EVERY = {
+    "detach": ({1: story(0, 1), 2: story(0, 1)}, {"pthread_create": 2, "pthread_detach": 1, "work": 2}),
+    "cancel": ({1: story(0, 1, 0)}, {"pthread_create": 1, "pthread_join": 1, "work": 1}),
+    "exit": ({1: story(0, 1, 0)}, {"pthread_create": 1, "pthread_join": 1, "work": 1, "deep": 1}),
+    "nested": ({1: story(0, 1, 0), 2: story(1, 2, 1)}, {"pthread_create": 2, "pthread_join": 2, "work": 2}),
+    "c11": ({1: story(0, 1, 0), 2: story(0, 1)}, {"thrd_create": 2, "thrd_join": 1, "thrd_detach": 1, "work": 2}),
+    "late": ({1: story(0, 1, 0)}, {"pthread_create": 1, "pthread_join": 1, "work": 2}),
+    "fails": ({1: [("ThreadCreate", 0)]}, {"pthread_create": 1}),
+}
+
+
+@pytest.mark.parametrize("how", EVERY)
+def test_every_way(lives: Path, tmp_path: Path, how: str) -> None:
+    trace = record(lives, tmp_path, how)
+    expected, calls = EVERY[how]
+    assert stories(trace) == expected
+    assert trace.entered() == calls | {"main": 1}
+
+
+def test_late_handlers_come_before_the_end(lives: Path, tmp_path: Path) -> None:
+    kinds = [event.kind for event in record(lives, tmp_path, "late").of(1)]
+    assert kinds == ["ThreadBegin", "Enter", "Leave", "Enter", "Leave", "ThreadEnd"]
+
+
+def test_tries(lives: Path, tmp_path: Path) -> None:
+    trace = record(lives, tmp_path, "try")
+    found = stories(trace)
+    assert [[kind for kind, _ in one] for one in found.values()] == [list(LIFE)] * 3
+    calls = trace.entered()
+    assert calls.pop("pthread_tryjoin_np") >= 1
+    assert calls == {"main": 1, "work": 3, "pthread_create": 3, "pthread_timedjoin_np": 1, "pthread_clockjoin_np": 1}
+
+
+def test_thread_made_by_the_kernel_alone(lives: Path, tmp_path: Path) -> None:
+    done = run(lives, tmp_path, "clone", code=None)
+    if done.returncode == 77:
+        pytest.skip("no thread can be made by clone here")
+    unify(tmp_path, "lives")
+    trace = check(tmp_path / "lives.trace")
+    assert (trace.calls(0), trace.calls(1), stories(trace)) == ({"main": 1}, {"work": 1}, {})
+
+
+def test_thousand_short_threads_share_a_location(lives: Path, tmp_path: Path) -> None:
+    trace = record(lives, tmp_path, "short", "1000", env={"VT_MAX_THREADS": "2"})
+    assert sorted(trace.locations) == [0, 1]
+    assert stories(trace) == {number: story(0, 1, 0) for number in range(1, 1001)}
+    assert trace.calls(1) == {"work": 1000}
+
+
+def test_a_location_for_each_thread(lives: Path, tmp_path: Path) -> None:
+    env = {"VT_PTHREAD_REUSE": "no", "VT_MAX_THREADS": "2"}
+    trace = record(lives, tmp_path, "short", "50", env=env)
+    assert stories(trace) == {number: story(0, number, 0) for number in range(1, 51)}
+    assert len(trace.locations) == 51, "the limit is on threads alive at once"
+
+
+def test_without_thread_records(lives: Path, tmp_path: Path) -> None:
+    trace = record(lives, tmp_path, "join", env={"VT_PTHREAD": "no"})
+    assert (stories(trace), trace.comms) == ({}, {})
+    assert trace.entered() == {"main": 1, "work": 2}
+
+
+def test_wrong_value(lives: Path, tmp_path: Path) -> None:
+    done = run(lives, tmp_path, "join", env={"VT_PTHREAD": "mutex"})
+    assert "vtrace: VT_PTHREAD=mutex is not yes, no or locks: yes is used\n" in done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_std_thread(build: Builder, tmp_path: Path, compiler: str) -> None:
+    program = build("cppthread.cc", compiler=compiler, flags=("-O1", "-std=c++17", "-pthread"))
+    trace = record(program, tmp_path)
+    assert stories(trace) == {1: story(0, 1, 0), 2: story(0, 2, 0)}
+    assert trace.entered(0)["pthread_create"] == trace.entered(0)["pthread_join"] == 2
+    assert [trace.entered(location)["work"] for location in (1, 2)] == [5, 5]
+
+
+def test_preloaded(build: Builder, tmp_path: Path) -> None:
+    """A program that was not compiled with vtrace."""
+    program = build("lives.c", flags=("-O1", "-pthread"), plain=True)
+    library = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib/libvtrace.so.1"))
+    run(program, tmp_path, "nested", env={"LD_PRELOAD": str(library)})
+    unify(tmp_path, "lives")
+    trace = check(tmp_path / "lives.trace")
+    assert stories(trace) == {1: story(0, 1, 0), 2: story(1, 2, 1)}
+    assert trace.entered() == {"pthread_create": 2, "pthread_join": 2}
+
+
+def test_python_threads(tmp_path: Path) -> None:
+    library = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib/libvtrace.so.1"))
+    code = "import threading as t; x = [t.Thread(target=lambda: None) for _ in 'abc']; "
+    code += "[y.start() for y in x]; [y.join() for y in x]; print('done')"
+    python = (BIN / "python").resolve()
+    assert call([python, "-c", code], tmp_path, {"LD_PRELOAD": str(library)}).stdout == "done\n"
+    (prefix,) = {name.partition(".uctl")[0] for name in names(tmp_path) if name.endswith(".uctl")}
+    unify(tmp_path, "-o", "py", prefix)
+    trace = check(tmp_path / "py.trace")
+    assert Counter(kind for one in stories(trace).values() for kind, _ in one) == dict.fromkeys(LIFE[:3], 3)
