@@ -15,6 +15,7 @@
 enum vt_paradigm {
     VT_PARADIGM_USER = 1,
     VT_PARADIGM_COMPILER = 2,
+    VT_PARADIGM_OPENMP = 3,
     VT_PARADIGM_MPI = 4,
     VT_PARADIGM_PTHREAD = 7,
     VT_PARADIGM_NONE = 22
@@ -32,7 +33,7 @@ enum vt_role {
 #pragma GCC visibility push(default)
 
 /* ---- Attaching ---- */
-enum vt_shim_kind { VT_SHIM_MPI = 1, VT_SHIM_IO = 2, VT_SHIM_MEMORY = 3 };
+enum vt_shim_kind { VT_SHIM_MPI = 1, VT_SHIM_IO = 2, VT_SHIM_MEMORY = 3, VT_SHIM_OPENMP = 4 };
 
 struct vt_shim {
     uint32_t size, abi; /* sizeof(struct vt_shim), VT_ABI as the shim was compiled */
@@ -86,7 +87,7 @@ void vt_switch(int on);
 enum vt_id {
     /* clang-format off */
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,
-    VT_ID_GROUP, VT_ID_TEXT, VT_ID_MARKER, VT_ID_USER_COMM, VT_IDS
+    VT_ID_GROUP, VT_ID_TEXT, VT_ID_MARKER, VT_ID_USER_COMM, VT_ID_TEAM, VT_IDS
     /* clang-format on */
 };
 
@@ -100,6 +101,13 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
 /* Writes one definition (a MessagePack array made with core/msgpack.h, at most 60 000 bytes) to the calling
    thread's definitions, before any event that the thread records later. Returns 0 when it is lost.          */
 int vt_define(const void *bytes, size_t n);
+
+/* Makes known which file the code at an address is of, before a definition that names the address. */
+void vt_note_code(uintptr_t address);
+
+#define VT_NO_LOCATION 0xffffffffu
+/* The number of the calling thread's location in this process; VT_NO_LOCATION: it is not recorded. */
+uint32_t vt_location_number(void);
 
 /* ---- The world ---- */
 struct vt_world {

@@ -39,7 +39,7 @@
 #define VT_CLASS_REGION 0x4u     /* enter and leave of named regions */
 #define VT_CLASS_MESSAGE 0x8u    /* point-to-point communication */
 #define VT_CLASS_COLLECTIVE 0x10u /* collectives, communicators */
-#define VT_CLASS_THREAD 0x20u    /* reuse of the location, threads, teams, tasks, locks */
+#define VT_CLASS_THREAD 0x20u    /* reuse of the location, threads that begin and end, locks */
 #define VT_CLASS_IO 0x40u
 #define VT_CLASS_MEMORY 0x80u
 #define VT_CLASS_METRIC 0x100u
@@ -47,6 +47,7 @@
 #define VT_CLASS_RMA 0x400u      /* one-sided communication */
 #define VT_CLASS_ATTRIBUTE 0x800u
 #define VT_CLASS_USER 0x1000u    /* markers, comments and messages of the user API */
+#define VT_CLASS_TEAM 0x2000u    /* teams of threads, their tasks */
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
@@ -122,18 +123,18 @@
     X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
     /* is LEAVE_ALLOC */                                                                                               \
     X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */                            \
-    X(THREAD_FORK, 96, 1, THREAD) /* id region of the construct, entered; w0 threads asked for | nesting << 32: */     \
+    X(THREAD_FORK, 96, 1, TEAM) /* id region of the construct, entered; w0 threads asked for | nesting << 32: */       \
     /* number of teams around the thread, the new one included */                                                      \
-    X(THREAD_JOIN, 97, 1, THREAD) /* id the region, left; w0 nesting */                                                \
-    X(THREAD_TEAM_BEGIN, 98, 2, THREAD) /* id team; w0 region that is entered or 0 | nesting << 32, w1 ticks at */     \
+    X(THREAD_JOIN, 97, 1, TEAM) /* id the region, left; w0 nesting */                                                  \
+    X(THREAD_TEAM_BEGIN, 98, 2, TEAM) /* id team; w0 region that is entered or 0 | nesting << 32, w1 ticks at */       \
     /* which the team was joined for whose end the thread waited last; 0 unknown: it waited until now */               \
-    X(THREAD_TEAM_END, 99, 1, THREAD) /* id region of the wait for the others, entered; w0 nesting; it lasts until */  \
+    X(THREAD_TEAM_END, 99, 1, TEAM) /* id region of the wait for the others, entered; w0 nesting; it lasts until */    \
     /* THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                                                \
-    X(THREAD_TASK_CREATE, 100, 2, THREAD) /* w0 its number there, from 1 | creating location << 32, w1 team */         \
-    X(THREAD_TASK_BEGIN, 101, 2, THREAD) /* id region of the task, entered; w0 task, w1 team */                        \
-    X(THREAD_TASK_END, 102, 3, THREAD) /* id the region, left; w0 task, w1 team | 1 << 32 if it will go on later, */   \
+    X(THREAD_TASK_CREATE, 100, 2, TEAM) /* w0 its number there, from 1 | creating location << 32, w1 team */           \
+    X(THREAD_TASK_BEGIN, 101, 2, TEAM) /* id region of the task, entered; w0 task, w1 team */                          \
+    X(THREAD_TASK_END, 102, 3, TEAM) /* id the region, left; w0 task, w1 team | 1 << 32 if it will go on later, */     \
     /* w2 task that the thread goes on with, 0: its implicit one */                                                    \
-    X(THREAD_TEAM_JOINED, 103, 1, THREAD) /* w0 ticks, as w1 of THREAD_TEAM_BEGIN; the thread ends */                  \
+    X(THREAD_TEAM_JOINED, 103, 1, TEAM) /* w0 ticks, as w1 of THREAD_TEAM_BEGIN; the thread ends */                    \
     X(THREAD_CREATE, 104, 1, THREAD) /* w0 number of the thread that was created, from 1, unique in the process */     \
     X(THREAD_BEGIN, 105, 1, THREAD) /* w0 the same, on the new thread's location */                                    \
     X(THREAD_END, 106, 1, THREAD) /* the same */                                                                       \

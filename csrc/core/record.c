@@ -62,4 +62,19 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e) { vt
 void vt_enter(uint32_t region) { vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1); }
 void vt_leave(uint32_t region) { vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1); }
 
+uint32_t vt_location_number(void)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    return l ? l->number : VT_NO_LOCATION;
+}
+
+void vt_note_code(uintptr_t address)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l) return;
+    vt_busy_begin(l);
+    vt_code_offset(l, address);
+    vt_busy_end(l);
+}
+
 uint64_t vt_ticks(void) { return vt_now(); }

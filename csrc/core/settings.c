@@ -28,6 +28,7 @@ static const struct setting {
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
+    {"VT_OMPTRACE", YESNO, FIELD(omptrace), 1, 0, 1},
     {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
     {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
     {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
@@ -200,8 +201,10 @@ uint64_t vt_setting(const char *name)
     return 0;
 }
 
-static const char *const switches[] = {
-    [VT_SHIM_MPI] = "VT_MPITRACE", [VT_SHIM_IO] = "VT_IOTRACE", [VT_SHIM_MEMORY] = "VT_MEMTRACE"};
+static const char *const switches[] = {[VT_SHIM_MPI] = "VT_MPITRACE",
+                                       [VT_SHIM_IO] = "VT_IOTRACE",
+                                       [VT_SHIM_MEMORY] = "VT_MEMTRACE",
+                                       [VT_SHIM_OPENMP] = "VT_OMPTRACE"};
 
 /* Whether shims of a kind are to record, as far as settings say. */
 int vt_settings_allow(uint32_t kind)

@@ -46,6 +46,7 @@ struct vt_otf2_locking {
     X(MEASUREMENT_OFF, 2)                                                                                              \
     X(COLLECTIVE_ROOT_THIS_GROUP, 0xfffffffdu)                                                                         \
     X(COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, 22)                                                                 \
+    X(PARADIGM_OPENMP, 3)                                                                                              \
     X(PARADIGM_NONE, 22)                                                                                               \
     X(TYPE_UINT8, 1)                                                                                                   \
     X(TYPE_UINT16, 2)                                                                                                  \
@@ -106,7 +107,8 @@ enum vt_otf2_constant {
       (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))                        \
     VT_OTF2_RMA_EVENTS(X)                                                                                              \
     VT_OTF2_IO_EVENTS(X)                                                                                               \
-    VT_OTF2_THREAD_EVENTS(X)
+    VT_OTF2_THREAD_EVENTS(X)                                                                                           \
+    VT_OTF2_TEAM_EVENTS(X)
 
 #define VT_OTF2_RMA_EVENTS(X)                                                                                          \
     X(int32_t, EvtWriter_RmaWinCreate, (VT_OTF2_HEAD, uint32_t))                                                       \
@@ -142,6 +144,15 @@ enum vt_otf2_constant {
     X(int32_t, EvtWriter_IoAcquireLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
     X(int32_t, EvtWriter_IoReleaseLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
     X(int32_t, EvtWriter_IoTryLock, (VT_OTF2_HEAD, uint32_t, uint8_t))
+
+#define VT_OTF2_TEAM_EVENTS(X)                                                                                         \
+    X(int32_t, EvtWriter_ThreadFork, (VT_OTF2_HEAD, uint8_t, uint32_t))                                                \
+    X(int32_t, EvtWriter_ThreadJoin, (VT_OTF2_HEAD, uint8_t))                                                          \
+    X(int32_t, EvtWriter_ThreadTeamBegin, (VT_OTF2_HEAD, uint32_t))                                                    \
+    X(int32_t, EvtWriter_ThreadTeamEnd, (VT_OTF2_HEAD, uint32_t))                                                      \
+    X(int32_t, EvtWriter_ThreadTaskCreate, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                               \
+    X(int32_t, EvtWriter_ThreadTaskSwitch, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                               \
+    X(int32_t, EvtWriter_ThreadTaskComplete, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))
 
 #define VT_OTF2_THREAD_EVENTS(X)                                                                                       \
     X(int32_t, EvtWriter_ThreadCreate, (VT_OTF2_HEAD, uint32_t, uint64_t))                                             \

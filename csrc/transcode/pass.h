@@ -17,6 +17,13 @@ struct frame {
     uint32_t region;
 };
 
+/* A fork of the location, or its part in a team. */
+struct team {
+    uint32_t id, comm; /* local, OTF2's or VT_UNMAPPED; 0 of a fork */
+    uint32_t nesting, depth; /* depth: of the stack before it */
+    int is_fork, waits;
+};
+
 struct pass {
     void *writer;
     OTF2_AttributeList *attributes; /* of the next event; NULL: none */
@@ -29,6 +36,8 @@ struct pass {
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;
+    struct team *teams; /* open ones, innermost last */
+    uint32_t nteams, teams_capacity, location;
     int off, started;
     uint64_t off_since, credit;
     OTF2_AttributeList *list; /* what attributes points to when there are some */
@@ -90,5 +99,17 @@ int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
 /* The user API: messages, markers, comments, rewinds. */
 int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+
+/* Teams and tasks; the time is found there. */
+int vt_team(struct pass *p, uint32_t what, const uint64_t *w);
+/* Ends all teams: at a hole (t: now), and at the end of the location, where one may wait beyond its last record. */
+int vt_teams_close(struct pass *p, uint64_t t);
+int vt_teams_end(struct pass *p);
+
+/* What they need of regions, by local ids. */
+uint64_t vt_time_at(struct pass *p, uint64_t ticks);
+int vt_enter_region(struct pass *p, uint64_t t, uint32_t id);
+int vt_leave_region(struct pass *p, uint64_t t, uint32_t id);
+int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 
 #endif

@@ -153,9 +153,25 @@ static void count_unended(struct pass *p)
     for (uint32_t i = 0; i < p->depth; i++) p->result->unended += is_users(p, p->frames[i].key);
 }
 
-static int close_all(struct pass *p, uint64_t t)
+uint64_t vt_time_at(struct pass *p, uint64_t ticks) { return time_at(p, ticks); }
+
+int vt_enter_region(struct pass *p, uint64_t t, uint32_t id)
+{
+    return enter(p, t, ENTER_KEY | id, region_of(p, ENTER_KEY | id));
+}
+
+int vt_leave_region(struct pass *p, uint64_t t, uint32_t id) { return leave(p, t, ENTER_KEY | id); }
+
+int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth)
 {
     int code = VT_OK;
+    while (!code && p->depth > depth) code = pop(p, t, NULL);
+    return code;
+}
+
+static int close_all(struct pass *p, uint64_t t)
+{
+    int code = vt_teams_close(p, t);
     p->result->closed += p->depth;
     while (!code && p->depth) code = pop(p, t, NULL);
     return code;
@@ -275,7 +291,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
         return VT_OK;
     }
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
-    if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return VT_OK;
+    if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return vt_team(p, what, w);
     uint64_t t = time_at(p, p->ticks);
     switch (kind) {
     case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
@@ -363,6 +379,7 @@ static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 
 static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_row *rows, uint32_t count)
 {
+    p->location = count ? rows[0].location : 0;
     for (uint32_t i = 0; i < count; i++) {
         p->error->row = i;
         int code = vt_decode(d, &rows[i], p->error);
@@ -375,7 +392,8 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         vt_release(d, &rows[i]);
     }
     count_unended(p);
-    int code = close_all(p, p->last);
+    int code = vt_teams_end(p);
+    if (!code) code = close_all(p, p->last);
     if (p->off) p->result->off_ns += p->last - p->off_since;
     return code;
 }
@@ -396,6 +414,7 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
     if (p.list) vt_otf2.AttributeList_Delete(p.list);
     free(p.functions);
     free(p.frames);
+    free(p.teams);
     vt_decoder_free(d);
     return code;
 }

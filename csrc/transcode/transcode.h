@@ -66,6 +66,9 @@ struct vt_maps {
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
     const uint32_t *strings;                    /* by local id: OTF2's strings */
+    const uint32_t *teams, *team_first;         /* by local id; where its members begin */
+    const uint32_t *team_members;               /* of all teams: numbers of locations, ascending in each */
+    const uint64_t *team_joined;                /* of each member: ticks, see VT_D_TEAM */
     const uint32_t *attributes;                 /* by local id */
     const uint8_t *attribute_types;             /* OTF2_Type */
     const uint32_t *user_comms;                 /* by local id */
@@ -73,7 +76,7 @@ struct vt_maps {
     const uint64_t *knot_ticks, *knot_ns; /* at least two, ticks ascending, ns not descending */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes;
-    uint64_t nuser_comms, nuser_peers, nknots;
+    uint64_t nuser_comms, nuser_peers, nknots, nteams, nteam_members;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _u8, _u32, _u64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64
 _pointer = ctypes.c_void_p
 _pu64 = ctypes.POINTER(ctypes.c_uint64)
-EVENT_KINDS = 56
+EVENT_KINDS = 63
 
 
 class Error(ctypes.Structure):
@@ -69,13 +69,15 @@ class MapPointers(ctypes.Structure):
         ("comms", _pointer), ("comm_peer_offset", _pointer),
         ("metrics", _pointer), ("metric_types", _pointer), ("windows", _pointer), ("window_peer_offset", _pointer),
         ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("strings", _pointer),
+        ("teams", _pointer), ("team_first", _pointer), ("team_members", _pointer), ("team_joined", _pointer),
         ("attributes", _pointer),
         ("attribute_types", _pointer), ("user_comms", _pointer), ("user_peers", _pointer),
         ("knot_ticks", _pointer), ("knot_ns", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
         ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nstrings", _u64),
         ("nattributes", _u64), ("nuser_comms", _u64), ("nuser_peers", _u64),
-        ("nknots", _u64), ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
+        ("nknots", _u64), ("nteams", _u64), ("nteam_members", _u64),
+        ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
     ]  # fmt: skip
 
     def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
@@ -90,11 +92,13 @@ class MapPointers(ctypes.Structure):
             ("metrics", maps.metrics, "nmetrics", "metric_types", maps.metric_types),
             ("windows", maps.windows, "nwindows", "window_peer_offset", window_offsets),
             ("attributes", maps.attributes, "nattributes", "attribute_types", maps.attribute_types),
+            ("teams", maps.teams, "nteams", "team_first", maps.team_first),
+            ("team_members", maps.team_members, "nteam_members", "team_joined", maps.team_joined),
             ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
         ]
         alone = ("rank_groups", "files", "handles", "strings", "user_comms", "user_peers")
         pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
-        types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns"), np.uint64)
+        types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns", "team_joined"), np.uint64)
         types |= dict.fromkeys(("metric_types", "attribute_types", "user_regions"), np.uint8)
         keep = []
         for first, values, count, second, others in pairs:

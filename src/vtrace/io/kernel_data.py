@@ -85,6 +85,13 @@ class Maps:
     files: U4 = field(default_factory=empty4)
     handles: U4 = field(default_factory=empty4)
     strings: U4 = field(default_factory=empty4)
+    teams: U4 = field(default_factory=empty4)
+    """By local id; team_first says where its members begin in team_members."""
+    team_first: U4 = field(default_factory=empty4)
+    team_members: U4 = field(default_factory=empty4)
+    """Of all teams: locations of the process, ascending in each."""
+    team_joined: U8 = field(default_factory=empty8)
+    """Of each member: ticks until which it waited when it last waited for the end of a team, 0: not known."""
     attributes: U4 = field(default_factory=empty4)
     """By local id; attribute_types has OTF2's types."""
     attribute_types: U1 = field(default_factory=empty1)

@@ -228,7 +228,9 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "REGION_AT":
             found.regions_at[values[0]] = RegionAt(*values[1:])
         case "TEAM":
-            found.teams[values[0], values[1]] = TeamMember(*values[2:])
+            key, member = (values[0], values[1]), TeamMember(*values[2:])
+            if member.joined or key not in found.teams:  # locations stand in no order
+                found.teams[key] = member
         case "TEXT":
             found.texts[values[0]] = values[1]
         case "MARKER":

@@ -13,7 +13,8 @@ from elftools.elf.elffile import ELFFile
 
 from vtrace.unify.dwarf import Function, Functions, Unit
 
-_FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
+FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
+"""Values of DW_AT_language."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
             return found
         info = elf.get_dwarf_info()
         functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
-        for unit, wanted in _units(info, sorted(addresses)):
+        for unit, wanted in units(info, sorted(addresses)):
             try:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
             except Exception:  # as below
@@ -49,7 +50,7 @@ def _bytes(section: Any) -> bytes:
     return data
 
 
-def _units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
+def units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
     """The compilation units that hold these addresses; by the table of ranges, else by their own."""
     by_offset: dict[int, list[int]] = {}
     left: list[int] = []
@@ -91,10 +92,10 @@ def _ranges(info: Any, unit: Any, offset: int, base: int) -> Iterator[tuple[int,
 def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]) -> dict[int, Position]:
     top = unit.get_top_DIE()
     language = top.attributes.get("DW_AT_language")
-    fortran = language is not None and language.value in _FORTRAN
+    fortran = language is not None and language.value in FORTRAN
     program = info.line_program_for_CU(unit)
     header = program.header if program is not None else None
-    comp_dir = _text(top.attributes.get("DW_AT_comp_dir"))
+    comp_dir = text_of(top.attributes.get("DW_AT_comp_dir"))
     found = {address: Position(None, 0, fortran) for address in wanted}
     missing = set(wanted)
     for function in functions.of(_unit(unit, top)):
@@ -105,8 +106,8 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
             if "DW_AT_decl_line" not in attributes:  # g++ gives a lambda's body no place, only its class
                 attributes = dict(die.get_parent().attributes)
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
-            file = _file(header, index.value, comp_dir) if header and index is not None else None
-            name = _text(attributes.get("DW_AT_name")) if fortran else ""
+            file = file_of(header, index.value, comp_dir) if header and index is not None else None
+            name = text_of(attributes.get("DW_AT_name")) if fortran else ""
             found[address] = Position(file, line.value if line is not None else 0, fortran, name or None)
         if not missing:
             break
@@ -143,7 +144,7 @@ def _attributes(die: Any) -> dict[str, Any]:
     return found
 
 
-def _file(header: Any, index: int, comp_dir: str) -> str | None:
+def file_of(header: Any, index: int, comp_dir: str) -> str | None:
     """The path of a file of a line table: counted from 1 before DWARF 5, its directory 0 is the compilation's."""
     old = header["version"] < 5
     entries, directories = header["file_entry"], header["include_directory"]
@@ -156,5 +157,6 @@ def _file(header: Any, index: int, comp_dir: str) -> str | None:
     return os.path.normpath(os.path.join(comp_dir, directory, os.fsdecode(entry.name)))
 
 
-def _text(attribute: Any) -> str:
+def text_of(attribute: Any) -> str:
+    """The value of an attribute that is a string, "" without one."""
     return os.fsdecode(attribute.value) if attribute is not None and isinstance(attribute.value, bytes) else ""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vtrace.io.archive import FIRST_STRING, Attribute, Definitions, Location, LocationGroup, Metric, Region, SystemNode
 from vtrace.unify import definitions as own_definitions
+from vtrace.unify.constructs import constructs
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Place, Symbols, places
 
@@ -99,8 +100,9 @@ def merge_regions(processes: Sequence[Process], symbols: Symbols) -> tuple[list[
         used.append((offsets, addresses, places(process.definitions.modules, offsets, addresses)))
     symbols.resolve(place for _, _, found in used for place in found)
     merged, maps = Regions(), []
-    for process, (offsets, addresses, found) in zip(processes, used, strict=True):
-        named = _named_regions(process, merged)
+    built = constructs([process.definitions for process in processes], symbols)
+    for process, own, (offsets, addresses, found) in zip(processes, built, used, strict=True):
+        named = _named_regions(process.definitions.regions | own, merged)
         numbers = np.array([_function(merged, symbols, place) for place in found], np.uint32)
         maps.append(RegionMaps(offsets, numbers[: len(offsets)], addresses, numbers[len(offsets) :], named))
     merged.number(None, Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT))
@@ -111,9 +113,9 @@ def _union(arrays: Sequence[npt.NDArray[np.generic]], kind: type[np.unsignedinte
     return np.unique(np.concatenate(arrays)).astype(kind) if arrays else np.empty(0, kind)
 
 
-def _named_regions(process: Process, merged: Regions) -> Ids:
+def _named_regions(regions: Mapping[int, own_definitions.Region], merged: Regions) -> Ids:
     numbers = {}
-    for local, region in sorted(process.definitions.regions.items()):
+    for local, region in sorted(regions.items()):
         name, paradigm, role, file, line, description = region
         known = Region(name, name, description or "", role, paradigm, file, line)
         numbers[local] = merged.number(region, known)

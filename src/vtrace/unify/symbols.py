@@ -19,6 +19,7 @@ from vtrace.io.heads import open_file
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
+from vtrace.unify.statements import statements
 
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -54,6 +55,8 @@ class Symbols:
 
     run_start: int
     functions: dict[Place, Function] = field(default_factory=dict)
+    statements: dict[Place, Position] = field(default_factory=dict)
+    """Lines of places within functions."""
     warnings: list[str] = field(default_factory=list)
 
     def resolve(self, places: Iterable[Place]) -> None:
@@ -70,6 +73,21 @@ class Symbols:
         for file, addresses in sorted(files.items()):
             for address, function in self._resolve_file(file, addresses).items():
                 self.functions[Place(file, address)] = function
+
+    def find_statements(self, places: Iterable[Place]) -> None:
+        """Finds the lines of places that are no functions; of a file that is missing or has changed there are none."""
+        files: dict[File, list[int]] = {}
+        for place in sorted({p for p in places if p.file is not None}, key=lambda p: p.address):
+            files.setdefault(place.file, []).append(place.address)  # type: ignore[arg-type]
+        for (path, build_id), addresses in sorted(files.items()):
+            try:
+                with open_file(Path(path)) as stream:
+                    elf = ELFFile(stream)
+                    if not self._changed(elf, path, build_id):
+                        lines = statements(elf, addresses)
+                        self.statements |= {Place((path, build_id), a): at for a, at in lines.items()}
+            except Exception:  # told of where functions are looked up, or no lines for it
+                continue
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         path, build_id = file

@@ -14,6 +14,7 @@ from vtrace.unify.heap import add_heap
 from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
+from vtrace.unify.teams import add_teams
 from vtrace.unify.threads import add_threads
 from vtrace.unify.user import add_groups, add_messages, users_own
 from vtrace.unify.windows import merge_windows
@@ -36,7 +37,7 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
     definitions.metric_classes = [MetricClass([number]) for number in range(len(definitions.metrics))]
     definitions.attributes, attributes = merge_attributes(processes)
     definitions.strings, strings = merge_strings(processes)
-    thread_comms = add_threads(processes, definitions)
+    thread_comms, teams = add_threads(processes, definitions), add_teams(processes, definitions)
     add_groups(processes, definitions, [region.regions for region in regions], [ids for ids, _ in metrics])
     messages = add_messages(processes, definitions)
     heap_attributes = add_heap(definitions) if any(process.heap is not None for process in processes) else UNMAPPED
@@ -53,6 +54,7 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
             knot_ns=ns, metrics=metrics[i][0], metric_types=metrics[i][1], windows=windows.ids[i],
             window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=files.file_ids[i],
             handles=files.handle_ids[i], attributes=attributes[i][0], attribute_types=attributes[i][1],
+            teams=teams[i].ids, team_first=teams[i].first, team_members=teams[i].members, team_joined=teams[i].joined,
             heap_attributes=heap_attributes, strings=strings[i], thread_comm=thread_comms[i],
             user_regions=users_own(process), user_comms=messages[i].comms,
         )  # fmt: skip

@@ -44,7 +44,8 @@ class Messages:
 
 def users_own(process: Process) -> Types:
     """By local id of a region: 1 for those that the program itself begins and ends."""
-    regions = process.definitions.regions.items()
+    known = process.definitions
+    regions = [*known.regions.items(), *known.regions_at.items()]
     return types({local: int(region.paradigm == _USER) for local, region in regions})
 
 

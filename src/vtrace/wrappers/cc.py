@@ -122,8 +122,21 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
     if line.sanitized and not line.shared:
         nothing = "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions"
         _say(language, f"{line.sanitized}: {nothing}")
-    vtrace = toolchain.link_flags(toolchain.library_directory(), shims=not line.shared and not line.sanitized)
-    return [*args[:at], *shim, *args[at:], *vtrace]
+    directory = toolchain.library_directory()
+    vtrace = toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
+    linked = [*args[:at], *shim, *args[at:]]
+    if _wants_openmp(options, line):
+        found = toolchain.openmp_position(linked)
+        place = len(linked) if found is None else found
+        linked[place:place] = toolchain.openmp_flags(directory)
+    return [*linked, *vtrace]
+
+
+def _wants_openmp(options: Options, line: Line) -> bool:
+    """-vt:mt and -vt:hyb ask for it, -vt:seq and -vt:mpi for none; without them the compiler's options tell."""
+    if line.shared or options.mode in ("seq", "mpi"):
+        return False
+    return options.mode in ("mt", "hyb") or toolchain.uses_openmp(line.words)
 
 
 def _wants_mpi(compiler: list[str], options: Options, line: Line) -> bool:

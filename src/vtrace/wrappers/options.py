@@ -145,8 +145,8 @@ Compiles and links as the {language.name} compiler does, so that the program rec
 functions and its MPI calls. All other arguments go to the compiler as they are.
 
   {compiler}  the compiler ({default}{language.compiler}); may have arguments
-  -vt:seq, -vt:mt         a program without MPI, with one thread or several: takes {language.compiler}
-  -vt:mpi, -vt:hyb        an MPI program, with one thread or several
+  -vt:seq, -vt:mt         a program without MPI: takes {language.compiler}; mt records OpenMP, too
+  -vt:mpi, -vt:hyb        an MPI program; hyb records OpenMP, too
                           (without these four {wrapper} finds out by itself)
   -vt:inst compinst       record functions (default); adds -g
   -vt:inst manual         do not; adds no -g

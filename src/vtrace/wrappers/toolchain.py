@@ -109,6 +109,32 @@ _SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
 the program's own archives, whose functions go before those of libc."""
 
 
+OPENMP_SHIM = "libvtrace-omp.so"
+"""Before the OpenMP runtime, which the compiler puts behind all that stands on the command."""
+
+
+def openmp_position(args: Sequence[str]) -> int | None:
+    """Where libgomp stands among the arguments by itself: CMake names it so; None: nowhere."""
+    for i, arg in enumerate(args):
+        if arg == "-lgomp" or re.fullmatch(r"libgomp\.so(\.\d+)*", os.path.basename(arg)):
+            return i
+    return None
+
+
+def uses_openmp(args: Sequence[str]) -> bool:
+    """Whether a link line has the compiler's option for OpenMP, or its runtime."""
+    return openmp_position(args) is not None or any(
+        arg in ("-fopenmp", "-fiopenmp", "-qopenmp", "-lomp", "-liomp5") or arg.startswith("-fopenmp=") for arg in args
+    )
+
+
+def openmp_flags(directory: str) -> list[str]:
+    """Links the shim of OpenMP's runtimes, whatever the user's flags say about static and unneeded libraries."""
+    if not os.path.exists(os.path.join(directory, OPENMP_SHIM)):
+        return []
+    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", f"-l:{OPENMP_SHIM}", "-Wl,--pop-state"]
+
+
 def link_flags(directory: str, shims: bool = False) -> list[str]:
     """Links libvtrace.so.1, and with shims those of libc's functions before it, whatever the user's flags say about
     static and unneeded libraries."""

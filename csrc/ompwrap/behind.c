@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The function behind ours. Where the program or a library that it needs brings libgomp, it is the next in the global
+   scope. A Python module brings its own one, which only that module sees: then it depends on the caller.             */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include "core/sys.h"
+#include "ompwrap.h"
+
+#define CALLERS 4096u /* a power of two: places of calls whose library is not in the global scope */
+
+uintptr_t omp_ompt_library;
+
+static struct {
+    _Atomic uintptr_t caller;
+    struct omp_function *_Atomic function;
+    _Atomic int known;
+    struct omp_behind behind;
+} callers[CALLERS];
+
+uintptr_t omp_library_of(const void *address)
+{
+    Dl_info info;
+    return dladdr(address, &info) ? (uintptr_t)info.dli_fbase : 0;
+}
+
+/* In place of a function that is nowhere. */
+static long nothing(void) { return 0; }
+
+/* In what the caller's library needs; then in any libgomp that is loaded; then it is loaded: a linker that drops
+   libraries that it thinks are not needed takes our functions for libgomp's.                                    */
+static void *search(const char *name, const void *caller)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+    void *found = NULL, *own = (void *)omp_library_of((const void *)search);
+    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
+        void *handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle) {
+            found = dlsym(handle, name);
+            dlclose(handle);
+        }
+    }
+    if (!found || omp_library_of(found) == (uintptr_t)own) {
+        void *handle = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_GLOBAL);
+        found = handle ? dlsym(handle, name) : NULL;
+    }
+    return found;
+}
+
+static const struct omp_behind *remember(struct omp_function *f, const void *caller, void *found)
+{
+    static const struct omp_behind none = {(void *)nothing, 0};
+    uintptr_t key = (uintptr_t)caller;
+    if (!found) {
+        vt_warn("%s is in no library: calls of it do nothing", f->name);
+        return &none;
+    }
+    for (uint32_t i = 0, at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40); i < CALLERS; i++, at++) {
+        uintptr_t free = 0;
+        at &= CALLERS - 1;
+        if (!atomic_compare_exchange_strong(&callers[at].caller, &free, key)) continue;
+        callers[at].behind = (struct omp_behind){found, omp_library_of(found)};
+        atomic_store(&callers[at].function, f);
+        atomic_store(&callers[at].known, 1);
+        return &callers[at].behind;
+    }
+    static _Thread_local struct omp_behind other;
+    other = (struct omp_behind){found, omp_library_of(found)};
+    return &other;
+}
+
+static const struct omp_behind *known(struct omp_function *f, const void *caller)
+{
+    uintptr_t key = (uintptr_t)caller;
+    for (uint32_t i = 0, at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40); i < CALLERS; i++, at++) {
+        at &= CALLERS - 1;
+        uintptr_t there = atomic_load(&callers[at].caller);
+        if (!there) return NULL;
+        if (there == key && atomic_load(&callers[at].known) && atomic_load(&callers[at].function) == f)
+            return &callers[at].behind;
+    }
+    return NULL;
+}
+
+const struct omp_behind *omp_find(struct omp_function *f, const void *caller)
+{
+    const struct omp_behind *b = known(f, caller);
+    if (b) return b;
+    int saved = errno;
+    void *next = dlsym(RTLD_NEXT, f->name);
+    if (next) {
+        f->behind = (struct omp_behind){next, omp_library_of(next)};
+        atomic_store_explicit(&f->known, 1, memory_order_release);
+        b = &f->behind;
+    } else b = remember(f, caller, search(f->name, caller));
+    errno = saved;
+    return b;
+}

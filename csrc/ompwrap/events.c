@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From what happens in OpenMP to records. A moment is one call of vt_write: one reading of the clock. */
+#define _GNU_SOURCE
+#include "core/msgpack.h"
+#include "ompwrap.h"
+
+#define HEAD_ENTER(region) VT_HEAD(VT_K_ENTER, 0, region)
+#define HEAD_LEAVE(region) VT_HEAD(VT_K_LEAVE, 0, region)
+
+static inline uint64_t two(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* ---- Teams ---- */
+
+void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined)
+{
+    uint8_t bytes[64];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 6);
+    vt_mp_uint(&m, VT_D_TEAM);
+    vt_mp_uint(&m, team->id);
+    vt_mp_uint(&m, t->location);
+    vt_mp_uint(&m, t->thread_number);
+    vt_mp_uint(&m, team->creator_location);
+    vt_mp_uint(&m, joined);
+    vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+static struct omp_team *team_at(struct omp_thread *t)
+{
+    struct omp_team *team = t->teams[t->level];
+    if (OMP_LIKELY(team != NULL)) return team;
+    team = vt_pages(sizeof *team);
+    if (!team || !(team->id = (uint32_t)vt_new_id(VT_ID_TEAM))) return NULL;
+    team->level = t->level + 1;
+    team->creator = t;
+    team->creator_location = t->location;
+    return t->teams[t->level] = team;
+}
+
+struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, const void *code, uint32_t threads)
+{
+    struct omp_team *team = t->level < OMP_LEVELS ? team_at(t) : NULL;
+    if (!team) return NULL;
+    uint32_t region = omp_region(construct, code);
+    if (!region) return NULL;
+    if (team->region != region) {
+        team->region = region;
+        team->code = code;
+        team->wait = omp_region(OMP_IMPLICIT_BARRIER, code);
+    }
+    team->outer = t->team;
+    team->outer_task = t->task;
+    team->number++;
+    vt_write_2(VT_HEAD(VT_K_THREAD_FORK, 1, region), two(threads, team->level));
+    return team;
+}
+
+uint64_t omp_joined(struct omp_thread *t)
+{
+    struct omp_team *team = atomic_load(&t->waits);
+    if (!team) return 0;
+    uint64_t number = atomic_load(&t->waits_number), at = number & (OMP_JOINS - 1);
+    uint64_t ticks = atomic_load_explicit(&team->joined[at].ticks, memory_order_acquire);
+    uint64_t there = atomic_load_explicit(&team->joined[at].number, memory_order_acquire);
+    if (there == number) return ticks;
+    return there > number ? 1 : 0; /* so long ago that nobody knows: it did not wait */
+}
+
+void omp_team_begin(struct omp_thread *t, struct omp_team *team, uint32_t number)
+{
+    int creator = team->creator == t;
+    uint64_t joined = creator ? 0 : omp_joined(t);
+    uint8_t bit = (uint8_t)(1u << team->id % 8);
+    t->thread_number = number;
+    if (!OMP_LIKELY(t->seen[team->id / 8] & bit)) {
+        t->seen[team->id / 8] |= bit;
+        omp_define_member(t, team, 0);
+    }
+    vt_write_3(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, team->id), two(creator ? 0 : team->region, team->level), joined);
+    if (!creator) atomic_store_explicit(&t->waits, NULL, memory_order_relaxed);
+    t->team = team;
+    t->level = team->level;
+    t->task = 0;
+    t->after_single = 0;
+}
+
+void omp_team_end(struct omp_thread *t)
+{
+    struct omp_team *team = t->team;
+    if (!team) return;
+    int creator = team->creator == t;
+    vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_END, 1, team->wait), team->level);
+    if (!creator) {
+        atomic_store_explicit(&t->waits_number, team->number, memory_order_relaxed);
+        atomic_store_explicit(&t->waits, team, memory_order_release);
+    }
+    t->team = creator ? team->outer : NULL;
+    t->level = creator ? team->level - 1 : 0;
+    t->task = creator ? team->outer_task : 0;
+}
+
+void omp_join(struct omp_team *team)
+{
+    uint64_t at = team->number & (OMP_JOINS - 1);
+    atomic_store_explicit(&team->joined[at].ticks, vt_ticks(), memory_order_relaxed);
+    atomic_store_explicit(&team->joined[at].number, team->number, memory_order_release);
+    vt_write_2(VT_HEAD(VT_K_THREAD_JOIN, 1, team->region), team->level);
+}
+
+/* ---- Worksharing ---- */
+
+void omp_open(struct omp_thread *t, uint32_t region)
+{
+    if (t->nopen < OMP_OPEN) t->open[t->nopen] = region;
+    t->nopen++;
+    vt_enter(region);
+}
+
+void omp_close(struct omp_thread *t, uint32_t also)
+{
+    if (!t->nopen) {
+        if (also) vt_leave(also);
+        return;
+    }
+    uint32_t region = --t->nopen < OMP_OPEN ? t->open[t->nopen] : 0;
+    if (also) vt_write_2(HEAD_LEAVE(also), HEAD_LEAVE(region));
+    else vt_leave(region);
+}
+
+void omp_single_end(struct omp_thread *t)
+{
+    t->after_single = 0;
+    if (!t->single) return;
+    t->single = 0;
+    omp_close(t, 0);
+}
+
+/* ---- Tasks ---- */
+
+uint64_t omp_task_create(struct omp_thread *t, uint32_t create)
+{
+    uint64_t task = two((uint32_t)++t->created & OMP_TASK_MAX, t->location), team = t->team ? t->team->id : 0;
+    uint64_t head = VT_HEAD(VT_K_THREAD_TASK_CREATE, 2, 0);
+    if (create) vt_write_5(HEAD_ENTER(create), head, task, team, HEAD_LEAVE(create));
+    else vt_write_3(head, task, team);
+    return task;
+}
+
+void omp_task_begin(struct omp_thread *t, uint64_t task, uint32_t region)
+{
+    vt_write_3(VT_HEAD(VT_K_THREAD_TASK_BEGIN, 2, region), task, t->team ? t->team->id : 0);
+    t->task = task;
+}
+
+void omp_task_end(struct omp_thread *t, uint64_t task, uint32_t region, uint64_t next, int later)
+{
+    uint64_t team = two(t->team ? t->team->id : 0, later);
+    vt_write_4(VT_HEAD(VT_K_THREAD_TASK_END, 3, region), task, team, next);
+    t->task = next;
+}
+
+/* ---- Critical regions and locks: most of their fields change under the lock ---- */
+
+#define HELD 0x80000000u /* of an open region: the one of who is in a critical region, which stands within another */
+
+struct omp_wait omp_critical_begin(struct omp_thread *t, const void *variable, const void *code)
+{
+    struct omp_wait w = {omp_lock_of(variable), 0, 1};
+    if (w.lock) {
+        w.acquired = atomic_load_explicit(&w.lock->acquired, memory_order_relaxed);
+        w.released = atomic_load_explicit(&w.lock->released, memory_order_relaxed);
+    }
+    omp_open(t, omp_region(OMP_CRITICAL, code));
+    return w;
+}
+
+void omp_critical_got(struct omp_thread *t, struct omp_wait w, const void *code)
+{
+    if (!w.lock) return;
+    uint32_t acquired = atomic_load_explicit(&w.lock->acquired, memory_order_relaxed);
+    atomic_store_explicit(&w.lock->acquired, acquired + 1, memory_order_relaxed);
+    if (OMP_LIKELY(w.acquired == w.released && acquired == w.acquired)) return;
+    omp_open(t, omp_region(OMP_CRITICAL_HELD, code));
+    if (t->nopen <= OMP_OPEN) t->open[t->nopen - 1] |= HELD;
+}
+
+void omp_critical_release(const void *variable, int shared)
+{
+    struct omp_lock *lock = omp_lock_of(variable);
+    if (!lock) return;
+    if (shared) atomic_fetch_add(&lock->released, 1);
+    else
+        atomic_store_explicit(&lock->released, atomic_load_explicit(&lock->released, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
+void omp_critical_end(struct omp_thread *t)
+{
+    uint32_t region = t->nopen && t->nopen <= OMP_OPEN ? t->open[t->nopen - 1] : 0;
+    if (region & HELD) t->nopen--;
+    omp_close(t, region & HELD ? region & ~HELD : 0);
+}
+
+void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
+{
+    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed);
+    atomic_store_explicit(&lock->acquired, number + 1, memory_order_relaxed);
+    t->held[t->nheld % OMP_HELD].lock = lock;
+    t->held[t->nheld++ % OMP_HELD].number = number;
+    vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number), HEAD_LEAVE(region));
+}
+
+void omp_lock_gives(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
+{
+    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1;
+    for (uint32_t i = 1; i <= OMP_HELD; i++) /* the next holder may have acquired it already */
+        if (t->held[(t->nheld - i) % OMP_HELD].lock == lock) {
+            number = t->held[(t->nheld - i) % OMP_HELD].number;
+            break;
+        }
+    vt_write_3(HEAD_ENTER(region), VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number));
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* GNU libgomp: parallel regions, worksharing and synchronization. */
+#define _GNU_SOURCE
+#include "gomp.h"
+
+/* ---- Parallel regions: each thread of the team runs the body by way of us ---- */
+
+struct call {
+    uintptr_t head; /* the first word of data: of reductions libgomp reads it */
+    void (*body)(void *);
+    void *data;
+    const void *caller;
+    struct omp_team *team;
+    int inner; /* enum omp_construct of a worksharing construct that is the body, or -1 */
+};
+
+static int ask(struct omp_function *f, const void *caller)
+{
+    const struct omp_behind *behind = omp_behind(f, caller);
+    return ((int (*)(void))behind->function)();
+}
+
+GOMP_BODIES static void run(void *data)
+{
+    static struct omp_function number = {.name = "omp_get_thread_num"};
+    struct call *call = data;
+    struct omp_thread *t = omp_thread();
+    if (!t) {
+        call->body(call->data);
+        return;
+    }
+    uint32_t nopen = t->nopen;
+    int single = t->single, after = t->after_single;
+    t->single = 0;
+    omp_team_begin(t, call->team, (uint32_t)ask(&number, call->caller));
+    if (call->inner >= 0) omp_open(t, omp_region(call->inner, call->team->code));
+    call->body(call->data);
+    omp_single_end(t);
+    while (t->nopen > nopen) omp_close(t, 0); /* what was cancelled */
+    omp_team_end(t);
+    t->single = single;
+    t->after_single = after;
+}
+
+typedef long parallel_call(void (*)(void *), void *, unsigned, long, long, long, long, long);
+
+static long parallel(const struct omp_behind *behind, struct omp_thread *t, const void *caller, struct call call,
+                     unsigned threads, const long *rest)
+{
+    static struct omp_function most = {.name = "omp_get_max_threads"};
+    if (!behind->library) return call.body(call.data), 0;
+    if (t) {
+        uint32_t wanted = threads ? threads : (uint32_t)ask(&most, caller);
+        call.team = omp_fork(t, OMP_PARALLEL, (const void *)call.body, wanted);
+    }
+    void (*body)(void *) = call.team ? run : call.body;
+    void *data = call.team ? &call : call.data;
+    if (call.team && call.data) call.head = *(uintptr_t *)call.data;
+    long result = GOMP_NEXT(parallel_call)(body, data, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
+    if (call.team) omp_join(call.team);
+    return result;
+}
+
+#define PARALLEL(symbol, construct)                                                                                    \
+    OMP_EXPORT long symbol(void (*body)(void *), void *data, unsigned threads, long a, long b, long c, long d, long e) \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        struct call call = {.body = body, .data = data, .caller = OMP_CALLER, .inner = construct};                     \
+        const long rest[] = {a, b, c, d, e};                                                                           \
+        return parallel(behind, t, OMP_CALLER, call, threads, rest);                                                   \
+    }
+
+PARALLEL(GOMP_parallel, -1)
+PARALLEL(GOMP_parallel_reductions, -1)
+PARALLEL(GOMP_parallel_sections, OMP_SECTIONS)
+PARALLEL(GOMP_parallel_loop_static, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_dynamic, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_guided, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_runtime, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_dynamic, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_guided, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_runtime, OMP_FOR)
+PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, OMP_FOR)
+
+/* ---- Constructs that share work ---- */
+
+#define START(symbol, construct)                                                                                       \
+    OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        if (t) {                                                                                                       \
+            omp_single_end(t);                                                                                         \
+            omp_open(t, omp_region(construct, GOMP_SITE));                                                             \
+        }                                                                                                              \
+        return GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                        \
+    }
+
+/* With the barrier at its end, which may tell that the construct was cancelled. */
+#define END(symbol)                                                                                                    \
+    OMP_EXPORT long symbol(void)                                                                                       \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;                                        \
+        if (t) vt_enter(barrier);                                                                                      \
+        long result = GOMP_NEXT(long(void))();                                                                         \
+        if (t) omp_close(t, barrier);                                                                                  \
+        return result;                                                                                                 \
+    }
+
+#define END_NOWAIT(symbol)                                                                                             \
+    OMP_EXPORT void symbol(void)                                                                                       \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_NEXT(void(void))();                                                                                       \
+        if (t) omp_close(t, 0);                                                                                        \
+    }
+
+START(GOMP_loop_start, OMP_FOR)
+START(GOMP_loop_static_start, OMP_FOR)
+START(GOMP_loop_dynamic_start, OMP_FOR)
+START(GOMP_loop_guided_start, OMP_FOR)
+START(GOMP_loop_runtime_start, OMP_FOR)
+START(GOMP_loop_nonmonotonic_dynamic_start, OMP_FOR)
+START(GOMP_loop_nonmonotonic_guided_start, OMP_FOR)
+START(GOMP_loop_nonmonotonic_runtime_start, OMP_FOR)
+START(GOMP_loop_maybe_nonmonotonic_runtime_start, OMP_FOR)
+START(GOMP_loop_ordered_start, OMP_FOR)
+START(GOMP_loop_ordered_static_start, OMP_FOR)
+START(GOMP_loop_ordered_dynamic_start, OMP_FOR)
+START(GOMP_loop_ordered_guided_start, OMP_FOR)
+START(GOMP_loop_ordered_runtime_start, OMP_FOR)
+START(GOMP_loop_doacross_start, OMP_FOR)
+START(GOMP_loop_doacross_static_start, OMP_FOR)
+START(GOMP_loop_doacross_dynamic_start, OMP_FOR)
+START(GOMP_loop_doacross_guided_start, OMP_FOR)
+START(GOMP_loop_doacross_runtime_start, OMP_FOR)
+START(GOMP_loop_ull_start, OMP_FOR)
+START(GOMP_loop_ull_static_start, OMP_FOR)
+START(GOMP_loop_ull_dynamic_start, OMP_FOR)
+START(GOMP_loop_ull_guided_start, OMP_FOR)
+START(GOMP_loop_ull_runtime_start, OMP_FOR)
+START(GOMP_loop_ull_nonmonotonic_dynamic_start, OMP_FOR)
+START(GOMP_loop_ull_nonmonotonic_guided_start, OMP_FOR)
+START(GOMP_loop_ull_nonmonotonic_runtime_start, OMP_FOR)
+START(GOMP_loop_ull_maybe_nonmonotonic_runtime_start, OMP_FOR)
+START(GOMP_loop_ull_ordered_start, OMP_FOR)
+START(GOMP_loop_ull_ordered_static_start, OMP_FOR)
+START(GOMP_loop_ull_ordered_dynamic_start, OMP_FOR)
+START(GOMP_loop_ull_ordered_guided_start, OMP_FOR)
+START(GOMP_loop_ull_ordered_runtime_start, OMP_FOR)
+START(GOMP_loop_ull_doacross_start, OMP_FOR)
+START(GOMP_loop_ull_doacross_static_start, OMP_FOR)
+START(GOMP_loop_ull_doacross_dynamic_start, OMP_FOR)
+START(GOMP_loop_ull_doacross_guided_start, OMP_FOR)
+START(GOMP_loop_ull_doacross_runtime_start, OMP_FOR)
+START(GOMP_sections_start, OMP_SECTIONS)
+START(GOMP_sections2_start, OMP_SECTIONS)
+END(GOMP_loop_end)
+END(GOMP_loop_end_cancel)
+END(GOMP_sections_end)
+END(GOMP_sections_end_cancel)
+END_NOWAIT(GOMP_loop_end_nowait)
+END_NOWAIT(GOMP_sections_end_nowait)
+
+/* The one that executes a single leaves it at the next barrier, or other construct that cannot stand in it: nothing else
+   tells its end.                                                                                                       */
+OMP_EXPORT char GOMP_single_start(void)
+{
+    GOMP_BEHIND(GOMP_single_start);
+    if (t) {
+        omp_single_end(t);
+        omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
+    }
+    char mine = GOMP_NEXT(char(void))();
+    if (!t) return mine;
+    t->single = mine;
+    if (!mine) omp_close(t, 0);
+    t->after_single = 1;
+    return mine;
+}
+
+/* Others come back when they may copy what the one has. */
+OMP_EXPORT void *GOMP_single_copy_start(void)
+{
+    GOMP_BEHIND(GOMP_single_copy_start);
+    if (t) {
+        omp_single_end(t);
+        omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
+    }
+    void *copy = GOMP_NEXT(void *(void))();
+    if (t && copy) omp_close(t, 0);
+    return copy;
+}
+
+OMP_EXPORT void GOMP_single_copy_end(void *data)
+{
+    GOMP_BEHIND(GOMP_single_copy_end);
+    uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;
+    if (t) vt_enter(barrier);
+    GOMP_NEXT(void(void *))(data);
+    if (t) omp_close(t, barrier);
+}
+
+/* ---- Barriers, and what one enters and leaves around a call ---- */
+
+static inline uint32_t barrier(struct omp_thread *t, const void *site)
+{
+    uint32_t region = omp_region(t->after_single ? OMP_IMPLICIT_BARRIER : OMP_BARRIER, site);
+    if (t->single) omp_single_end(t);
+    t->after_single = 0;
+    return region;
+}
+
+#define AROUND(symbol, region_of)                                                                                      \
+    OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        uint32_t region = t ? region_of : 0;                                                                           \
+        if (t) vt_enter(region);                                                                                       \
+        long result = GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                 \
+        if (t) vt_leave(region);                                                                                       \
+        return result;                                                                                                 \
+    }
+
+AROUND(GOMP_barrier, barrier(t, GOMP_SITE))
+AROUND(GOMP_barrier_cancel, barrier(t, GOMP_SITE))
+AROUND(GOMP_teams_reg, omp_region(OMP_TEAMS, GOMP_SITE))
+
+OMP_EXPORT char GOMP_cancel(int which, char cancels)
+{
+    GOMP_BEHIND(GOMP_cancel);
+    if (t && cancels) {
+        uint32_t region = omp_region(OMP_CANCEL, GOMP_SITE);
+        vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
+    }
+    return GOMP_NEXT(char(int, char))(which, cancels);
+}
+
+/* ---- One thread at a time ---- */
+
+static const char unnamed; /* stands for the critical region without a name */
+
+#define CRITICAL_START(symbol, variable)                                                                               \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        struct omp_wait wait = {0};                                                                                    \
+        if (t) wait = omp_critical_begin(t, variable, GOMP_SITE);                                                      \
+        GOMP_NEXT(void(const void *))(variable);                                                                       \
+        if (t) omp_critical_got(t, wait, GOMP_SITE);                                                                   \
+    }
+
+#define CRITICAL_END(symbol, variable)                                                                                 \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        if (t) omp_critical_release(variable, 0);                                                                      \
+        GOMP_NEXT(void(const void *))(variable);                                                                       \
+        if (t) omp_critical_end(t);                                                                                    \
+    }
+
+OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &unnamed) OMP_EXPORT
+    void GOMP_critical_end(void) CRITICAL_END(GOMP_critical_end, &unnamed) OMP_EXPORT
+    void GOMP_critical_name_start(void **name) CRITICAL_START(GOMP_critical_name_start, name) OMP_EXPORT
+    void GOMP_critical_name_end(void **name) CRITICAL_END(GOMP_critical_name_end, name)
+
+#define BEGIN(symbol, construct)                                                                                       \
+    OMP_EXPORT void symbol(void)                                                                                       \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        if (t) omp_open(t, omp_region(construct, GOMP_SITE));                                                          \
+        GOMP_NEXT(void(void))();                                                                                       \
+    }
+
+        BEGIN(GOMP_atomic_start, OMP_ATOMIC) END_NOWAIT(GOMP_atomic_end) BEGIN(GOMP_taskgroup_start, OMP_TASKGROUP)
+            END_NOWAIT(GOMP_taskgroup_end)
+
+                OMP_EXPORT void GOMP_ordered_start(void)
+{
+    GOMP_BEHIND(GOMP_ordered_start);
+    if (t) omp_open(t, omp_region(OMP_ORDERED, GOMP_SITE));
+    GOMP_NEXT(void(void))();
+    if (t) omp_open(t, omp_region(OMP_ORDERED_HELD, GOMP_SITE));
+}
+
+OMP_EXPORT void GOMP_ordered_end(void)
+{
+    GOMP_BEHIND(GOMP_ordered_end);
+    GOMP_NEXT(void(void))();
+    if (!t || t->nopen < 2 || t->nopen > OMP_OPEN) return;
+    uint32_t held = t->open[--t->nopen];
+    omp_close(t, held);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How calls of libgomp are taken over (its entry points: libgomp.map of GCC 12). A wrapper passes on ten words of
+   arguments, more than any function of its kind has: what is too much is never looked at.                         */
+#ifndef VT_GOMP_H
+#define VT_GOMP_H
+
+#include "ompwrap.h"
+
+#define GOMP_WORDS long a, long b, long c, long d, long e, long f, long g, long h, long i, long j
+#define GOMP_PASS a, b, c, d, e, f, g, h, i, j
+typedef long gomp_call(GOMP_WORDS);
+
+/* In a wrapper: what lies behind it, and the thread if the call is recorded. A runtime that speaks OMPT tells itself. */
+#define GOMP_BEHIND(symbol)                                                                                            \
+    static struct omp_function function = {.name = #symbol};                                                           \
+    const struct omp_behind *behind = omp_behind(&function, OMP_CALLER);                                               \
+    struct omp_thread *t = behind->library == omp_ompt_library ? NULL : omp_thread()
+
+#define GOMP_NEXT(type) ((__typeof__(type) *)behind->function)
+
+/* The code that runs the bodies of constructs lies in a section of its own. */
+#define GOMP_BODIES __attribute__((section("vt_omp_bodies"), noinline))
+#pragma GCC visibility push(hidden)
+extern const char __start_vt_omp_bodies[], __stop_vt_omp_bodies[];
+#pragma GCC visibility pop
+
+/* The place of a call. One that is the last thing in the body of a construct returns to us instead of there. */
+static inline const void *gomp_site(const struct omp_thread *t, const char *caller)
+{
+    if (OMP_LIKELY(caller < __start_vt_omp_bodies || caller >= __stop_vt_omp_bodies)) return caller;
+    return t->team ? t->team->code : caller;
+}
+#define GOMP_SITE gomp_site(t, OMP_CALL_SITE)
+
+#endif

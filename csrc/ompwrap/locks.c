@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* GNU libgomp: omp_set_lock and its family, for C and Fortran. Of libomp OMPT tells. */
+#define _GNU_SOURCE
+#include "gomp.h"
+
+#define SET(symbol, construct, nests)                                                                                  \
+    OMP_EXPORT void symbol(void *variable)                                                                             \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
+        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        if (lock) vt_enter(region);                                                                                    \
+        GOMP_NEXT(void(void *))(variable);                                                                             \
+        if (lock && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                                       \
+        else if (lock) vt_leave(region);                                                                               \
+    }
+
+#define UNSET(symbol, construct, nests)                                                                                \
+    OMP_EXPORT void symbol(void *variable)                                                                             \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
+        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_gives(t, lock, region);                    \
+        else if (lock) vt_enter(region);                                                                               \
+        GOMP_NEXT(void(void *))(variable);                                                                             \
+        if (lock) vt_leave(region);                                                                                    \
+    }
+
+/* Not held: 0; else how often the thread holds it, of a simple lock 1. */
+#define TEST(symbol, construct, nests)                                                                                 \
+    OMP_EXPORT int symbol(void *variable)                                                                              \
+    {                                                                                                                  \
+        GOMP_BEHIND(symbol);                                                                                           \
+        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
+        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        if (lock) vt_enter(region);                                                                                    \
+        int held = GOMP_NEXT(int(void *))(variable);                                                                   \
+        if (lock && held && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                               \
+        else if (lock) vt_leave(region);                                                                               \
+        return held;                                                                                                   \
+    }
+
+SET(omp_set_lock, OMP_SET_LOCK, 0)
+SET(omp_set_lock_, OMP_SET_LOCK, 0)
+SET(omp_set_nest_lock, OMP_SET_NEST_LOCK, 1)
+SET(omp_set_nest_lock_, OMP_SET_NEST_LOCK, 1)
+UNSET(omp_unset_lock, OMP_UNSET_LOCK, 0)
+UNSET(omp_unset_lock_, OMP_UNSET_LOCK, 0)
+UNSET(omp_unset_nest_lock, OMP_UNSET_NEST_LOCK, 1)
+UNSET(omp_unset_nest_lock_, OMP_UNSET_NEST_LOCK, 1)
+TEST(omp_test_lock, OMP_TEST_LOCK, 0)
+TEST(omp_test_lock_, OMP_TEST_LOCK, 0)
+TEST(omp_test_nest_lock, OMP_TEST_NEST_LOCK, 1)
+TEST(omp_test_nest_lock_, OMP_TEST_NEST_LOCK, 1)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LLVM's libomp (and Intel's) tell what happens by OMPT, OpenMP 5.2, chapter 19: here are its types as far as we use them,
+   with the standard's numbers, and the callbacks.                                                                         */
+#define _GNU_SOURCE
+#include "ompwrap.h"
+
+union data { /* ompt_data_t */
+    uint64_t value;
+    void *ptr;
+};
+typedef void (*(*lookup)(const char *name))(void);
+struct start { /* ompt_start_tool_result_t */
+    int (*initialize)(lookup, int, union data *);
+    void (*finalize)(union data *);
+    union data tool;
+};
+
+enum endpoint { BEGIN = 1, END = 2, BEGIN_END = 3 };
+enum { TASK_INITIAL = 1, TASK_EXPLICIT = 4, PARALLEL_LEAGUE = 0x40000000 };
+enum work { LOOP = 1, SECTIONS, SINGLE_EXECUTOR, SINGLE_OTHER, WORKSHARE, DISTRIBUTE, TASKLOOP, SCOPE };
+enum sync { ALL_BARRIERS = 1, TASKWAIT = 5, TASKGROUP = 6, REDUCTION = 7, BARRIER_EXPLICIT = 3, BARRIER_PARALLEL = 9 };
+enum mutex { LOCK = 1, TEST_LOCK, NEST_LOCK, TEST_NEST_LOCK, CRITICAL, ATOMIC, ORDERED };
+enum status { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, LATE_FULFILL = 6, SWITCH = 7 };
+
+/* Its last place before the call returns, for the line. */
+static inline const void *site(const struct omp_thread *t, const void *code)
+{
+    return code ? (const char *)code - 1 : t->team ? t->team->code : NULL;
+}
+
+/* ---- Teams. What stands in the data of a parallel region and of an implicit task is the team. ---- */
+
+static void on_parallel_begin(union data *task, const void *frame, union data *parallel, unsigned threads, int flags,
+                              const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)task, (void)frame;
+    parallel->ptr = t && !(flags & PARALLEL_LEAGUE) ? omp_fork(t, OMP_PARALLEL, site(t, code), threads) : NULL;
+}
+
+static void on_parallel_end(union data *parallel, union data *task, int flags, const void *code)
+{
+    (void)task, (void)flags, (void)code;
+    if (parallel->ptr) omp_join(parallel->ptr);
+}
+
+static void on_implicit_task(int endpoint, union data *parallel, union data *task, unsigned size, unsigned index,
+                             int flags)
+{
+    struct omp_thread *t = omp_thread();
+    (void)size;
+    if (!t || flags & TASK_INITIAL) return;
+    if (endpoint == BEGIN) {
+        task->ptr = parallel ? parallel->ptr : NULL;
+        if (task->ptr) omp_team_begin(t, task->ptr, index);
+    } else if (task->ptr && t->team == task->ptr) omp_team_end(t); /* it had no barrier */
+}
+
+/* ---- Worksharing and waiting ---- */
+
+static void on_work(int kind, int endpoint, union data *parallel, union data *task, uint64_t count, const void *code)
+{
+    static const int constructs[] = {[LOOP] = OMP_FOR,
+                                     [SECTIONS] = OMP_SECTIONS,
+                                     [SINGLE_EXECUTOR] = OMP_SINGLE,
+                                     [SINGLE_OTHER] = OMP_SINGLE,
+                                     [WORKSHARE] = OMP_WORKSHARE,
+                                     [DISTRIBUTE] = OMP_DISTRIBUTE,
+                                     [TASKLOOP] = OMP_TASKLOOP,
+                                     [SCOPE] = OMP_SCOPE};
+    struct omp_thread *t = omp_thread();
+    (void)parallel, (void)task, (void)count;
+    if (!t) return;
+    int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind]; /* later: kinds of schedules */
+    if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
+    if (endpoint & END) omp_close(t, 0);
+}
+
+/* A worker is told of the end of the wait for its team only when it is woken up again: its wait ends as the team does. */
+static void on_sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)parallel, (void)task;
+    if (!t || kind == REDUCTION) return;
+    if (kind == BARRIER_PARALLEL) {
+        if (endpoint & BEGIN) omp_team_end(t);
+        return;
+    }
+    int construct = kind == TASKWAIT ? OMP_TASKWAIT : kind == TASKGROUP ? OMP_TASKGROUP : OMP_IMPLICIT_BARRIER;
+    if (kind == BARRIER_EXPLICIT || kind == ALL_BARRIERS) construct = OMP_BARRIER;
+    if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
+    if (endpoint & END) omp_close(t, 0);
+}
+
+static void on_cancel(union data *task, int flags, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)task;
+    if (!t || !(flags & 0x10 /* ompt_cancel_activated */)) return;
+    uint32_t region = omp_region(OMP_CANCEL, site(t, code));
+    vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
+}
+
+/* ---- Locks, critical regions: wait is the address of a lock or what stands for one ---- */
+
+static _Thread_local struct omp_wait waits __attribute__((tls_model("initial-exec")));
+
+static uint32_t lock_region(int kind, int gives)
+{
+    int nests = kind == NEST_LOCK || kind == TEST_NEST_LOCK;
+    if (gives) return omp_region(nests ? OMP_UNSET_NEST_LOCK : OMP_UNSET_LOCK, NULL);
+    if (kind == TEST_LOCK || kind == TEST_NEST_LOCK)
+        return omp_region(nests ? OMP_TEST_NEST_LOCK : OMP_TEST_LOCK, NULL);
+    return omp_region(nests ? OMP_SET_NEST_LOCK : OMP_SET_LOCK, NULL);
+}
+
+static void on_mutex_acquire(int kind, unsigned hint, unsigned implementation, uint64_t wait, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)hint, (void)implementation;
+    if (!t) return;
+    if (kind == CRITICAL) waits = omp_critical_begin(t, (const void *)wait, site(t, code));
+    else if (kind == ATOMIC || kind == ORDERED)
+        omp_open(t, omp_region(kind == ATOMIC ? OMP_ATOMIC : OMP_ORDERED, site(t, code)));
+    else if (kind == LOCK || kind == NEST_LOCK) vt_enter(lock_region(kind, 0));
+}
+
+static void on_mutex_acquired(int kind, uint64_t wait, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    if (!t) return;
+    if (kind == CRITICAL) omp_critical_got(t, waits, site(t, code));
+    else if (kind == ORDERED) omp_open(t, omp_region(OMP_ORDERED_HELD, site(t, code)));
+    if (kind > TEST_NEST_LOCK) return;
+    struct omp_lock *lock = omp_lock_of((const void *)wait);
+    uint32_t region = lock_region(kind, 0);
+    if (kind == TEST_LOCK || kind == TEST_NEST_LOCK) vt_enter(region); /* only one that got it is told in full */
+    if (lock) omp_lock_got(t, lock, region);
+    else vt_leave(region);
+}
+
+static void on_mutex_released(int kind, uint64_t wait, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)code;
+    if (!t) return;
+    if (kind == CRITICAL) {
+        omp_critical_release((const void *)wait, 1);
+        omp_critical_end(t);
+    } else if (kind == ATOMIC) omp_close(t, 0);
+    else if (kind == ORDERED) {
+        omp_close(t, 0);
+        omp_close(t, 0);
+    } else {
+        struct omp_lock *lock = omp_lock_of((const void *)wait);
+        uint32_t region = lock_region(kind, 1);
+        if (!lock) return;
+        omp_lock_gives(t, lock, region);
+        vt_leave(region);
+    }
+}
+
+/* ---- Tasks. An explicit task's data: bit 63, region (16 bits), creating location (16 bits), number (31 bits). ---- */
+
+#define EXPLICIT (1ull << 63)
+
+static uint64_t task_of(uint64_t value) { return (value >> 31 & 0xffff) << 32 | (value & OMP_TASK_MAX); }
+static uint32_t region_of(uint64_t value) { return (uint32_t)(value >> 47 & 0xffff); }
+
+static void on_task_create(union data *parent, const void *frame, union data *task, int flags, int depends,
+                           const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    (void)parent, (void)frame, (void)depends;
+    if (!t || !(flags & TASK_EXPLICIT)) return;
+    const void *at = site(t, code);
+    uint32_t region = omp_region(OMP_TASK, at);
+    if (region > 0xffff) region = omp_region(OMP_TASK, NULL) & 0xffff;
+    uint64_t new = omp_task_create(t, omp_region(OMP_TASK_CREATE, at));
+    task->value = EXPLICIT | (uint64_t)region << 47 | (new >> 32 & 0xffff) << 31 | (new & OMP_TASK_MAX);
+}
+
+static uint64_t innermost(const struct omp_thread *t)
+{
+    return t->ntasks && t->ntasks <= OMP_TASKS ? t->tasks[t->ntasks - 1] : 0;
+}
+
+/* The innermost task ends, or goes on later. */
+static void leave_task(struct omp_thread *t, int later)
+{
+    uint64_t value = innermost(t);
+    t->ntasks--;
+    uint64_t next = innermost(t);
+    if (value) omp_task_end(t, task_of(value), region_of(value), next & EXPLICIT ? task_of(next) : 0, later);
+}
+
+static void on_task_schedule(union data *prior, int status, union data *next)
+{
+    struct omp_thread *t = omp_thread();
+    if (!t) return;
+    uint64_t from = prior ? prior->value : 0, to = next ? next->value : 0;
+    int ends = status == COMPLETE || status == CANCELLED || status == DETACHED;
+    uint64_t below = t->ntasks > 1 && t->ntasks <= OMP_TASKS ? t->tasks[t->ntasks - 2] : 0;
+    if (from & EXPLICIT && innermost(t) == from && status != LATE_FULFILL) {
+        if (ends) leave_task(t, 0);
+        else if (!(to & EXPLICIT) || to == below) leave_task(t, 1);
+    }
+    if (!(to & EXPLICIT) || innermost(t) == to || status == LATE_FULFILL) return;
+    if (t->ntasks < OMP_TASKS) t->tasks[t->ntasks] = to;
+    if (t->ntasks++ < OMP_TASKS) omp_task_begin(t, task_of(to), region_of(to));
+}
+
+/* ---- Starting ---- */
+
+static const struct {
+    int number;
+    void (*function)(void);
+} callbacks[] = {
+#define CALLBACK(number, function) {number, (void (*)(void))(function)}
+    CALLBACK(3, on_parallel_begin),  CALLBACK(4, on_parallel_end),  CALLBACK(5, on_task_create),
+    CALLBACK(6, on_task_schedule),   CALLBACK(7, on_implicit_task), CALLBACK(17, on_mutex_released),
+    CALLBACK(20, on_work),           CALLBACK(23, on_sync_region),  CALLBACK(26, on_mutex_acquire),
+    CALLBACK(27, on_mutex_acquired), CALLBACK(30, on_cancel),
+};
+
+static int initialize(lookup find, int device, union data *tool)
+{
+    int (*set)(int, void (*)(void)) = (int (*)(int, void (*)(void)))find("ompt_set_callback");
+    (void)device, (void)tool;
+    if (!set) return 0;
+    omp_ompt_library = omp_library_of((const void *)find);
+    for (unsigned i = 0; i < sizeof callbacks / sizeof *callbacks; i++) set(callbacks[i].number, callbacks[i].function);
+    return 1;
+}
+
+static void finalize(union data *tool) { (void)tool; }
+
+/* The runtime calls the first of this name. NULL: it goes on without us. */
+OMP_EXPORT struct start *ompt_start_tool(unsigned version, const char *runtime)
+{
+    static struct start start = {initialize, finalize, {0}};
+    (void)version, (void)runtime;
+    return omp_recording() ? &start : NULL;
+}

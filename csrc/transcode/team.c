@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Teams of threads and their tasks. A member's wait for the others ends when the team is joined, which its next record
+   tells: until then the wait stays open, and what happens meanwhile stands in it.                                      */
+#include <stdlib.h>
+#include "pass.h"
+
+static int push(struct pass *p, struct team team)
+{
+    if (p->nteams == p->teams_capacity) {
+        uint32_t capacity = p->teams_capacity ? p->teams_capacity * 2 : 8;
+        struct team *teams = realloc(p->teams, capacity * sizeof *teams);
+        if (!teams) return VT_NO_MEMORY;
+        p->teams = teams;
+        p->teams_capacity = capacity;
+    }
+    team.depth = p->depth;
+    p->teams[p->nteams++] = team;
+    return VT_OK;
+}
+
+static struct team *top(struct pass *p) { return p->nteams ? &p->teams[p->nteams - 1] : NULL; }
+
+/* Ends the innermost, with all regions in it. */
+static int close_top(struct pass *p, uint64_t t)
+{
+    struct team team = p->teams[--p->nteams];
+    int code = vt_leave_to(p, t, team.depth + team.is_fork);
+    if (!code && team.is_fork) code = WRITE(p, ThreadJoin, t, VT_OTF2_PARADIGM_OPENMP);
+    else if (!code && team.comm != VT_UNMAPPED) code = WRITE(p, ThreadTeamEnd, t, team.comm);
+    return code ? code : vt_leave_to(p, t, team.depth);
+}
+
+/* Ends what cannot be open where a team of that nesting begins, or its fork: its end was not recorded. */
+static int close_stale(struct pass *p, uint32_t nesting, int fork_stays)
+{
+    int code = VT_OK;
+    for (struct team *e; !code && (e = top(p)) && e->nesting >= nesting;) {
+        if (e->nesting == nesting && e->is_fork && fork_stays) break;
+        code = close_top(p, vt_time_at(p, p->ticks));
+    }
+    return code;
+}
+
+int vt_teams_close(struct pass *p, uint64_t t)
+{
+    int code = VT_OK;
+    while (!code && p->nteams) code = close_top(p, t);
+    return code;
+}
+
+/* A worker's wait ends at ticks; 0: now. */
+static int end_wait(struct pass *p, uint64_t ticks)
+{
+    int early = 0;
+    if (!top(p) || !top(p)->waits) return VT_OK;
+    if (!ticks || ticks > p->ticks) ticks = p->ticks;
+    uint64_t t = vt_times_ns(&p->times, ticks, &early);
+    if (t > p->last) p->last = t;
+    return close_top(p, p->last);
+}
+
+/* Index of a location among the members of a team: its rank in the team's communicator. */
+static uint64_t place_of(const struct pass *p, uint64_t team, uint64_t location)
+{
+    const struct vt_maps *m = p->maps;
+    if (team >= m->nteams) return UINT64_MAX;
+    uint64_t end = team + 1 < m->nteams ? m->team_first[team + 1] : m->nteam_members;
+    if (end > m->nteam_members) end = m->nteam_members;
+    for (uint64_t i = m->team_first[team]; i < end; i++)
+        if (m->team_members[i] == location) return i;
+    return UINT64_MAX;
+}
+
+int vt_teams_end(struct pass *p)
+{
+    struct team *e = top(p);
+    if (!e || !e->waits) return VT_OK;
+    uint64_t at = place_of(p, e->id, p->location), joined = at == UINT64_MAX ? 0 : p->maps->team_joined[at];
+    if (joined > p->ticks && joined < VT_TICKS_MAX) p->ticks = joined;
+    else joined = 1;
+    return end_wait(p, joined);
+}
+
+static int begin(struct pass *p, uint32_t id, const uint64_t *w)
+{
+    uint32_t region = (uint32_t)w[0], nesting = (uint32_t)(w[0] >> 32);
+    int code = end_wait(p, w[1]);
+    if (!code) code = close_stale(p, nesting, 1);
+    uint64_t t = vt_time_at(p, p->ticks);
+    uint32_t comm = mapped(p, p->maps->teams, p->maps->nteams, id);
+    if (!code) code = push(p, (struct team){.id = id, .comm = comm, .nesting = nesting});
+    if (!code && comm != VT_UNMAPPED) code = WRITE(p, ThreadTeamBegin, t, comm);
+    return code || !region ? code : vt_enter_region(p, t, region);
+}
+
+static int join(struct pass *p, uint32_t nesting)
+{
+    int code = close_stale(p, nesting, 1);
+    if (!code && top(p) && top(p)->is_fork && top(p)->nesting == nesting) code = close_top(p, vt_time_at(p, p->ticks));
+    return code;
+}
+
+/* ---- Tasks: named by team, rank of the creator in it, and a number there; the implicit one has the number 0 ---- */
+
+static int switch_to(struct pass *p, uint64_t t, uint64_t team, uint64_t task)
+{
+    uint64_t at = place_of(p, team, task ? task >> 32 : p->location);
+    if (at == UINT64_MAX || p->maps->teams[team] == VT_UNMAPPED) return VT_OK;
+    uint32_t rank = (uint32_t)(at - p->maps->team_first[team]);
+    return WRITE(p, ThreadTaskSwitch, t, p->maps->teams[team], rank, (uint32_t)task);
+}
+
+static int task(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    uint64_t team = (uint32_t)w[1], at = place_of(p, team, w[0] >> 32);
+    int known = at != UINT64_MAX && p->maps->teams[team] != VT_UNMAPPED, code = VT_OK;
+    uint32_t comm = known ? p->maps->teams[team] : VT_UNMAPPED, number = (uint32_t)w[0];
+    uint32_t rank = known ? (uint32_t)(at - p->maps->team_first[team]) : 0;
+    switch (VT_KIND(what)) {
+    case VT_K_THREAD_TASK_CREATE: return known ? WRITE(p, ThreadTaskCreate, t, comm, rank, number) : VT_OK;
+    case VT_K_THREAD_TASK_BEGIN:
+        if (known) code = WRITE(p, ThreadTaskSwitch, t, comm, rank, number);
+        return code ? code : vt_enter_region(p, t, VT_ID(what));
+    default: /* VT_K_THREAD_TASK_END */
+        code = vt_leave_region(p, t, VT_ID(what));
+        if (!code && known && !(w[1] >> 32)) code = WRITE(p, ThreadTaskComplete, t, comm, rank, number);
+        return code || !known ? code : switch_to(p, t, team, w[2]);
+    }
+}
+
+int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
+{
+    uint32_t nesting = (uint32_t)w[0];
+    uint64_t t;
+    int code = VT_OK;
+    switch (VT_KIND(what)) {
+    case VT_K_THREAD_FORK:
+        nesting = (uint32_t)(w[0] >> 32);
+        code = close_stale(p, nesting, 0);
+        t = vt_time_at(p, p->ticks);
+        if (!code) code = push(p, (struct team){.comm = VT_UNMAPPED, .nesting = nesting, .is_fork = 1});
+        if (!code) code = vt_enter_region(p, t, VT_ID(what));
+        return code ? code : WRITE(p, ThreadFork, t, VT_OTF2_PARADIGM_OPENMP, (uint32_t)w[0]);
+    case VT_K_THREAD_JOIN: return join(p, nesting);
+    case VT_K_THREAD_TEAM_BEGIN: return begin(p, VT_ID(what), w);
+    case VT_K_THREAD_TEAM_END:
+        if (!top(p) || top(p)->is_fork || top(p)->nesting != nesting) return VT_OK;
+        t = vt_time_at(p, p->ticks);
+        top(p)->waits = 1;
+        return vt_enter_region(p, t, VT_ID(what));
+    case VT_K_THREAD_TEAM_JOINED: return end_wait(p, w[0]);
+    default: return task(p, vt_time_at(p, p->ticks), what, w);
+    }
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Regions of OpenMP's constructs: their names get the lines of the source, as Score-P writes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from vtrace.unify.definitions import ProcessDefinitions, Region, RegionAt
+from vtrace.unify.symbols import Place, Symbols, places
+
+_FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
+_FORTRAN = {"for": "do"}
+"""What a construct is called there."""
+
+
+def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, Region]]:
+    """For each process the regions that are defined by an address, by their local ids."""
+    found = []
+    for known in definitions:
+        addresses = np.array([region.address for region in known.regions_at.values()], np.uint64)
+        where = places(known.modules, np.empty(0, np.uint32), addresses)
+        found.append(dict(zip(known.regions_at, where, strict=True)))
+    symbols.find_statements(place for one in found for place in one.values())
+    return [
+        {number: _region(known.regions_at[number], place, symbols) for number, place in one.items()}
+        for known, one in zip(definitions, found, strict=True)
+    ]
+
+
+def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
+    if region.role == _FUNCTION:
+        return Region(region.name, region.paradigm, region.role, None, 0)
+    at = symbols.statements.get(place)
+    name = _FORTRAN.get(region.name, region.name) if at and at.fortran else region.name
+    if at and at.file:
+        where = f" @{os.path.basename(at.file)}:{at.line}"
+        return Region(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
+    where = f" @{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
+    return Region(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)

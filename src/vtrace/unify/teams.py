@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Teams of threads become OTF2's communicators: one for all that a location forks at one level, with all members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from vtrace.io.archive import Comm, Definitions, Group
+from vtrace.unify.merge import Ids, table
+from vtrace.unify.process import Process
+
+_OPENMP = 3  # OTF2_PARADIGM_OPENMP
+
+
+@dataclass
+class ProcessTeams:
+    """One process's teams: OTF2's communicators by its own ids, and the kernel's table of their members."""
+
+    ids: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    first: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    members: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    joined: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+
+def add_teams(processes: Sequence[Process], definitions: Definitions) -> list[ProcessTeams]:
+    """Adds the communicators of all teams. Ranks are in the order of the locations."""
+    found = [_members(process) for process in processes]
+    locations = sorted({one for members in found for team in members.values() for one in team.values()})
+    if not locations:
+        return [ProcessTeams() for _ in processes]
+    places = {location: number for number, location in enumerate(locations)}
+    definitions.comm_groups.append(Group("COMM_LOCATIONS", _OPENMP, "", np.array(locations, np.uint64)))
+    result = []
+    for process, members in zip(processes, found, strict=True):
+        numbers: dict[int, int] = {}
+        order: list[int] = []
+        joined: list[int] = []
+        for team, known in sorted(members.items()):
+            numbers[team] = len(definitions.comms)
+            ranks = np.array([places[location] for location in known.values()], np.uint64)
+            definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
+            definitions.comms.append(
+                Comm(f"OpenMP team of {_creator(process, team)}", len(definitions.comm_groups) - 1)
+            )
+            order += known
+            joined += [process.definitions.teams[team, location].joined for location in known]
+        ids = table(numbers)
+        sizes = np.array([len(members.get(team, ())) for team in range(len(ids))], np.uint32)
+        first = (np.cumsum(sizes) - sizes).astype(np.uint32)
+        result.append(ProcessTeams(ids, first, np.array(order, np.uint32), np.array(joined, np.uint64)))
+    return result
+
+
+def _members(process: Process) -> dict[int, dict[int, int]]:
+    """By team and location number: the OTF2 location. Locations without events take no part."""
+    known = {number: process.first + i for i, number in enumerate(process.locations)}
+    found: dict[int, dict[int, int]] = {}
+    for team, location in sorted(process.definitions.teams):
+        if location in known:
+            found.setdefault(team, {})[location] = known[location]
+    return found
+
+
+def _creator(process: Process, team: int) -> str:
+    creator = next(member.creator for (id_, _), member in process.definitions.teams.items() if id_ == team)
+    name = f"thread {creator}" if creator else "the master thread"
+    return f"{name} of {process.label}"
