@@ -120,6 +120,8 @@ def rank_in(trace: Trace, comm: int, location: int) -> int:
     members = trace.comms[comm].members
     if members is None:
         return 0
+    if location in members:
+        return members.index(location)
     process = trace.locations[location].process
     ranks = [rank for rank, member in enumerate(members) if trace.locations[member].process == process]
     assert len(ranks) == 1, f"{trace.locations[location]} is {len(ranks)} times in {trace.comms[comm]}"

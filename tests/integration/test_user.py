@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The user API in C and C++: every macro, with and without -DVTRACE, with vtrace and without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names, record, run, unify, vtrace
+from support.tools import PROGRAMS, call, command, need
+from support.userapi import INCLUDE, MANUAL, defined, pair, story, words
+
+COMPILERS = [
+    ("user.c", "gcc", "-O0"), ("user.c", "clang", "-O2"), ("user.cc", "g++", "-O2"), ("user.cc", "clang++", "-O0"),
+]  # fmt: skip
+LOOP = ["+loop", "+given", "+plain", "-plain", "-given", "-loop"] * 2
+COUNTS = words("0=-3, 1=18446744073709551615, 2=0.5, 3=-1e+300, 0=-2, 3=7.0")
+MESSAGES = words("""
+MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRecv User messages 0 6 90
+""")
+END = ["BufferFlush", "OFF", "ON"]
+ALL = [*LOOP, *pair("made up"), *pair("second"), "OFF", "ON", *COUNTS, *MESSAGES, *END]
+METRICS = [
+    ("level", "m", "INT64", "ABSOLUTE_NEXT"), ("rain", "drops", "UINT64", "ABSOLUTE_NEXT"),
+    ("wind", "m/s", "DOUBLE", "ABSOLUTE_NEXT"), ("heat", "#", "DOUBLE", "ABSOLUTE_NEXT"),
+]  # fmt: skip
+GROUPS = {
+    "phases": ("REGIONS", ["given"]), "weather": ("METRIC", ["level", "rain"]), "User": ("METRIC", ["wind", "heat"]),
+}  # fmt: skip
+MARKERS = [
+    ("bends", "it bent"), ("breaks", "it broke"), ("comment", "half way"), *[("steps", "it went")] * 3,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "compiler", "level"), COMPILERS)
+def test_every_macro(build: Builder, tmp_path: Path, source: str, compiler: str, level: str) -> None:
+    program = build(source, compiler=compiler, flags=(*MANUAL, level, "-Wall", "-Wextra", "-Werror"))
+    trace = record(program, tmp_path)
+    assert story(trace) == ALL
+    assert [(m.category, m.text) for m in trace.markers] == MARKERS
+    assert json.loads(trace.properties["VTRACE::USER"]) == {"comments": ["on a Monday"]}
+    found = defined(trace.path)
+    assert (found.metrics, found.groups) == (METRICS, GROUPS)
+    loop, given = trace.region("loop"), trace.region("given")
+    text = (PROGRAMS / "user.c").read_text().splitlines()
+    assert text[loop.line - 1].strip() == 'VT_USER_START("loop");'
+    assert loop.file is not None
+    assert loop.file.endswith("user.c")
+    assert (given.file, given.line, given.paradigm, given.role) == ("given.f", 77, "USER", "FUNCTION")
+    shown = call([need("otf2-marker"), trace.path / "traces.otf2"], tmp_path).stdout
+    severities = {"bends": "MEDIUM", "breaks": "HIGH", "comment": "NONE", "steps": "LOW"}
+    for category, severity in severities.items():
+        assert f'Group: "user", Category: "{category}", Severity: {severity}' in shown
+
+
+@pytest.mark.parametrize(("manual", "active"), [(False, False), (False, True), (True, False), (True, True)])
+def test_four_combinations(build: Builder, tmp_path: Path, manual: bool, active: bool) -> None:
+    """Of -vt:inst and -DVTRACE (guide 4.3.3.2)."""
+    flags = [*(MANUAL[:2] if manual else ()), *(["-DVTRACE"] if active else ())]
+    program = build("user.c", compiler="clang" if manual else "gcc", flags=flags)
+    assert run(program, tmp_path).stdout == ("0\n" if active else "1\n")
+    if manual and not active:
+        assert names(tmp_path) == set()
+        return
+    unify(tmp_path, "user")
+    trace = check(tmp_path / "user.trace")
+    functions = [] if manual else ["counters", "inner", "inner", "main", "messages", "remarks"]
+    regions = sorted(["loop", "given", "plain"] * 2 + ["made up", "second"]) if active else []
+    assert sorted(trace.calls().elements()) == sorted(functions + [r.split()[-1] for r in regions])
+    assert (trace.kinds()["Metric"], trace.kinds()["MpiSend"], len(trace.markers)) == (
+        (6, 2, 6) if active else (0, 0, 0)
+    )
+
+
+FAMILIES = {
+    "REGION": lambda item: item[0] not in "+-",
+    "CONTROL": lambda item: item not in ("OFF", "ON", "BufferFlush"),
+    "COUNT": lambda item: "=" not in item,
+    "MSG": lambda item: not item.startswith("Mpi"),
+    "COMMENT": lambda item: True,
+    "MARKER": lambda item: True,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_is_switched_off(build: Builder, tmp_path: Path, family: str) -> None:
+    program = build("user.c", flags=(*MANUAL, f"-DVTRACE_NO_{family}"))
+    trace = record(program, tmp_path)
+    unseen = pair("unseen") if family == "CONTROL" else []
+    rewound = pair("discarded") if family == "CONTROL" else []
+    everything = [*LOOP, *pair("made up"), *pair("second"), "OFF", *unseen, "ON", *COUNTS, *MESSAGES, *END, *rewound]
+    assert story(trace) == [item for item in everything if FAMILIES[family](item)]
+    marked = {marker.category for marker in trace.markers}
+    assert marked == {"COMMENT": {"bends", "breaks", "steps"}, "MARKER": {"comment"}}.get(
+        family, {"bends", "breaks", "steps", "comment"}
+    )
+
+
+@pytest.mark.parametrize(("source", "compiler", "level"), COMPILERS)
+def test_without_vtrace(build: Builder, tmp_path: Path, source: str, compiler: str, level: str) -> None:
+    """Compiled with -DVTRACE, linked without the library, statically too."""
+    for name, more in (("shared", ()), ("static", ("-static",)), ("fixed", ("-no-pie", "-fno-pie"))):
+        program = build(source, compiler=compiler, flags=(INCLUDE, "-DVTRACE", level, *more), output=name, plain=True)
+        assert run(program, tmp_path).stdout == "1\n"
+    assert names(tmp_path) == set()
+
+
+def test_the_wrapper_links_statically(build: Builder, tmp_path: Path) -> None:
+    program = build("user.c", flags=("-DVTRACE", "-static"), mode="seq")
+    assert run(program, tmp_path).stdout == "1\n"
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_unused_macros_leave_no_code(tmp_path: Path, compiler: str) -> None:
+    (tmp_path / "with.c").write_text('#include "vt_user.h"\nint f(int x)\n{\nVT_USER_START("a");\nx++;\n'
+                                     'VT_COUNT_SIGNED_VAL(VT_COUNT_DEF("n", "#", 1, -1), x);\nVT_USER_END("a");\n'
+                                     'VT_MARKER(VT_MARKER_DEF("m", 1), "t");\nVT_OFF();\nreturn x;\n}\n')  # fmt: skip
+    (tmp_path / "without.c").write_text("\n\nint f(int x)\n{\n\nx++;\n\n\n\n\nreturn x;\n}\n")
+    for source in ("with.c", "without.c"):
+        call([need(compiler), INCLUDE, "-O0", "-S", "-fno-ident", source, "-o", f"{source}.s"], tmp_path)
+    codes = [(tmp_path / f"{source}.s").read_text().splitlines() for source in ("with.c", "without.c")]
+    plain = [[line for line in code if ".file" not in line] for code in codes]
+    assert plain[0] == plain[1]
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("flags", [("-std=c++98",), ("-std=c++20", "-O2")])
+def test_scopes(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
+    trace = record(build("user_tracer.cc", compiler=compiler, flags=(*MANUAL, *flags)), tmp_path)
+    turns = ["+named at run time", *pair("turn", 2), "-named at run time"]
+    expected = ["+main scope", "+defined", "+throws", "-throws", "-defined", "+second in a scope", *pair("of", 2)]
+    assert story(trace) == [*expected, *turns, "-second in a scope", "-main scope"]
+
+
+def test_pairs_that_are_none(build: Builder, tmp_path: Path) -> None:
+    """START without END and the reverse are repaired and told; the program's own names do no harm."""
+    run(build("user_pairs.c", flags=("-DVTRACE", "-O0")), tmp_path)
+    said = unify(tmp_path, "user_pairs").stderr
+    trace = check(tmp_path / "user_pairs.trace")
+    inner = words("+begins, +left by return, -left by return, -begins, +a, +b, -b, -a, +open at the end")
+    called = words("+VT_Enter, +VT_User_start, -VT_User_start, -VT_Enter, -open at the end")
+    assert story(trace) == ["+main", *inner, *called, "-main"]
+    assert "3 regions were begun by the user API and not ended (VT_USER_START without VT_USER_END)" in said
+    assert "2 regions were ended by the user API and not begun (VT_USER_END without VT_USER_START)" in said
+    assert json.loads(trace.properties["VTRACE::USER"]) == {"unended": 3, "unbegun": 2}
+
+
+def test_objects_compiled_with_vampirtrace(build: Builder, tmp_path: Path) -> None:
+    done = run(build("user_abi.c", flags=MANUAL[:2]), tmp_path)
+    assert "counter bad: 99 is no type of VT_COUNT_DEF" in done.stderr
+    unify(tmp_path, "user_abi")
+    trace = check(tmp_path / "user_abi.trace")
+    assert story(trace) == ["+all", "+work", "0=42", "-work", "-all"]
+    assert defined(trace.path).groups == {"parts": ("REGIONS", ["work"]), "g": ("METRIC", ["n"])}
+    assert (trace.region("all").file, trace.region("all").line) == ("all.c", 5)
+
+
+def test_threads(build: Builder, tmp_path: Path) -> None:
+    rounds = 2000
+    program = build("user_threads.c", flags=(*MANUAL, "-pthread"))
+    run(program, tmp_path, str(rounds), env={"VT_BUFFER_SIZE": "64M"})
+    unify(tmp_path, "user_threads")
+    trace = check(tmp_path / "user_threads.trace")
+    assert [len(trace.of(n)) for n in range(4)] == [5 * rounds] * 4
+    assert len(trace.regions) == 1, "one region, whichever thread came first"
+    values = sorted(e.attrs["values"][0] for e in trace.events if e.kind == "Metric")
+    assert values == list(range(4 * rounds))
+    assert trace.comms[0].name == "ring"
+    assert trace.comms[0].members == (0, 1, 2, 3)
+    for location in range(4):
+        sent = [e.attrs for e in trace.of(location) if e.kind == "MpiSend"]
+        assert len({a["receiver"] for a in sent}) == 1
+        assert {a["msg_tag"] % 4 for a in sent} == {sent[0]["msg_length"]}
+
+
+def test_unmatched_messages_are_told(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "one.c").write_text('#include "vt_user.h"\nint main(void)\n{\n'
+                                    "VT_MSG_SEND(VT_MSG_DEFCOMM, 1, 2);\nVT_MSG_SEND(VT_MSG_DEFCOMM, 2, 3);\n"
+                                    "VT_MSG_RECV(VT_MSG_DEFCOMM, 2, 3);\nreturn 0;\n}\n")  # fmt: skip
+    call([*command("vtrace-cc"), "-vt:cc", need("gcc"), *MANUAL, "one.c", "-o", "one"], tmp_path)
+    run(tmp_path / "one", tmp_path)
+    said = unify(tmp_path, "one").stderr
+    assert "1 messages of the user API have no other end with the same communicator and tag" in said
+    trace: Trace = check(tmp_path / "one.trace")
+    assert story(trace) == ["MpiSend User messages 0 2 3", "MpiRecv User messages 0 2 3"]
+
+
+def test_dump_shows_it(build: Builder, tmp_path: Path) -> None:
+    run(build("user.c", flags=MANUAL), tmp_path)
+    shown = vtrace(tmp_path, "dump", "user").stdout
+    texts = ['MARKER steps <3> text="it went"', 'COMMENT text="half way"', "USER_SEND queue <1> tag=5 bytes=80"]
+    texts += ["METRIC level <1> value=-3", 'NOTE text="on a Monday"', "MEMBER of=METRIC id=1 group=weather"]
+    for text in texts:
+        assert text in shown

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The user API in Fortran, free and fixed form: every macro, with and without -DVTRACE."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.readback import Trace
+from support.run import names, record, run
+from support.tools import PROGRAMS, call, command, need
+from support.userapi import INCLUDE, MANUAL, defined, pair, story, words
+from vtrace.paths import LIB
+
+LOOP = ["+loop", "+given", "+plain", "-plain", "-given", "-loop"] * 2
+REST = words("""
+OFF, ON, 0=-3, 1=9223372036854775807, 2=0.5, 3=-1e+300,
+MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRecv User messages 0 6 90,
+BufferFlush, OFF, ON
+""")
+SOURCES = ["user_free.F90", "user_fixed.F"]
+
+
+def check_all(trace: Trace, around: list[str]) -> None:
+    ends = [word.replace("+", "-") for word in reversed(around)]
+    assert story(trace) == [*around, *LOOP, *pair("made up"), *REST, *ends]
+    assert [(m.category, m.text) for m in trace.markers] == [
+        ("breaks", "it broke"), ("comment", "half way"), ("steps", "it went")
+    ]  # fmt: skip
+    found = defined(trace.path)
+    assert [metric[:3] for metric in found.metrics] == [
+        ("level", "m", "INT64"), ("rain", "drops", "INT64"), ("wind", "m/s", "DOUBLE"), ("heat", "#", "DOUBLE"),
+    ]  # fmt: skip
+    assert found.groups == {
+        "phases": ("REGIONS", ["given"]), "weather": ("METRIC", ["level", "rain"]), "User": ("METRIC", ["wind", "heat"])
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_macro(build: Builder, tmp_path: Path, source: str) -> None:
+    check_all(record(build(source, compiler="gfortran", flags=(*MANUAL, "-Wall")), tmp_path), [])
+
+
+def test_with_functions(build: Builder, tmp_path: Path) -> None:
+    trace = record(build("user_free.F90", compiler="gfortran", flags=("-DVTRACE", "-O0")), tmp_path)
+    check_all(trace, ["+main", "+user_free"])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_without_the_macros(build: Builder, tmp_path: Path, source: str) -> None:
+    program = build(source, compiler="gfortran", flags=MANUAL[:2])
+    assert run(program, tmp_path).stdout.split() == ["1", "1"]
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("family", ["REGION", "CONTROL", "COMMENT", "COUNT", "MARKER", "MSG"])
+def test_a_family_is_switched_off(tmp_path: Path, family: str) -> None:
+    """Its entry points are not referred to."""
+    flags = [INCLUDE, "-DVTRACE", f"-DVTRACE_NO_{family}", "-c"]
+    call([need("gfortran"), *flags, PROGRAMS / "user_free.F90", "-o", "x.o"], tmp_path)
+    used = {line.split()[-1] for line in call([need("nm"), "-u", "x.o"], tmp_path).stdout.splitlines() if "vt_" in line}
+    of = {
+        "REGION": "start end def", "CONTROL": "trace buffer timesync update set rewind is", "COMMENT": "comment",
+        "COUNT": "count", "MARKER": "marker", "MSG": "msg",
+    }  # fmt: skip
+    first = {name.removeprefix("vt_user_").partition("_")[0].rstrip("2") for name in used}
+    assert first == {word for key, text in of.items() if key != family for word in text.split()}
+
+
+def test_without_vtrace(build: Builder, tmp_path: Path) -> None:
+    """Fortran has no weak references: libvtrace-user.a stands in, which vtrace-fc adds to a static link itself."""
+    stubs = LIB / "libvtrace-user.a"
+    for more in ((), ("-static",)):
+        flags = (INCLUDE, "-DVTRACE", *more, stubs)
+        program = build("user_free.F90", compiler="gfortran", flags=flags, output=f"free{len(more)}", plain=True)
+        assert run(program, tmp_path).stdout.split() == ["1", "1"]
+    program = build("user_fixed.F", compiler="gfortran", flags=("-DVTRACE", "-static"), mode="seq")
+    assert run(program, tmp_path).stdout.split() == ["1", "1"]
+    assert names(tmp_path) == set()
+
+
+def test_names_of_other_compilers(tmp_path: Path) -> None:
+    """Each entry point has the four names that Fortran compilers make of it."""
+    (tmp_path / "x.f90").write_text("call VT_User_rewind__()\nend\n")
+    shown = call([*command("vtrace-fc"), "-vt:show", "-vt:seq", "x.f90"], tmp_path).stdout
+    assert INCLUDE in shown
+    symbols = call([need("nm"), "-D", "--defined-only", LIB / "libvtrace.so.1"], tmp_path).stdout
+    known = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
+    for name in ("vt_user_rewind__", "vt_user_rewind___", "vt_user_rewind____", "VT_USER_REWIND__", "VT_User_rewind__"):
+        assert name in known

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the programs of the user API (tests/programs/user*) leave in an archive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.readback import Event, Trace
+from vtrace.paths import LIB
+
+INCLUDE = f"-I{LIB / 'user'}"
+MANUAL = ("-vt:inst", "manual", "-DVTRACE", "-O1")
+
+
+def told(trace: Trace, event: Event) -> str:
+    """An event in few words, without its time."""
+    a = event.attrs
+    match event.kind:
+        case "Enter" | "Leave":
+            return f"{'+' if event.kind == 'Enter' else '-'}{trace.region_of(event).name}"
+        case "MeasurementOnOff":
+            return str(a["measurement_mode"])
+        case "Metric":
+            return f"{a['metric']}={a['values'][0]}"
+        case "MpiSend" | "MpiRecv":
+            peer = a.get("receiver", a.get("sender"))
+            return f"{event.kind} {trace.comms[a['communicator']].name} {peer} {a['msg_tag']} {a['msg_length']}"
+    return event.kind
+
+
+def story(trace: Trace, location: int = 0) -> list[str]:
+    """All events of a location in few words."""
+    return [told(trace, event) for event in trace.of(location)]
+
+
+def words(text: str) -> list[str]:
+    """The expected story: items between commas."""
+    return [word.strip() for line in text.strip().splitlines() for word in line.split(",") if word.strip()]
+
+
+def pair(name: str, times: int = 1) -> list[str]:
+    """A region that begins and ends."""
+    return [f"+{name}", f"-{name}"] * times
+
+
+@dataclass
+class Defined:
+    """Metrics (name, unit, type of values, mode) by number, groups of regions and metrics by name."""
+
+    metrics: list[tuple[str, str, str, str]] = field(default_factory=list)
+    groups: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+
+
+def defined(archive: Path) -> Defined:
+    """What the otf2 package reads of these."""
+    otf2 = pytest.importorskip("otf2")
+    found = Defined()
+    with otf2.reader.open(str(archive / "traces.otf2")) as reader:
+        for metric in reader.definitions.metric_members:
+            found.metrics.append((metric.name, metric.unit, _name(metric.value_type), _name(metric.metric_mode)))
+        for group in reader.definitions.groups:
+            if _name(group.group_type) == "REGIONS":
+                found.groups[group.name] = ("REGIONS", [member.name for member in group.members])
+            elif _name(group.group_type) == "METRIC":
+                found.groups[group.name] = ("METRIC", [member.members[0].name for member in group.members])
+    return found
+
+
+def _name(value: Any) -> str:
+    return str(type(value)._names[value.value])
