@@ -45,8 +45,8 @@ class Messages:
 def users_own(process: Process) -> Types:
     """By local id of a region: 1 for those that the program itself begins and ends."""
     known = process.definitions
-    regions = [*known.regions.items(), *known.regions_at.items()]
-    return types({local: int(region.paradigm == _USER) for local, region in regions})
+    own = {local: int(region.paradigm == _USER) for local, region in known.regions.items()}
+    return types(dict.fromkeys(known.regions_at, 0) | own)
 
 
 def add_groups(
