@@ -38,6 +38,7 @@ _HELP = """Records what parallel programs do over time, as OTF2 archives.
 \b
   vtrace-cc -O2 heat.c -o heat      compile with the wrapper
   mpiexec -n 4 ./heat               run: writes local files
+                                    (without compiling: vtrace run mpiexec -n 4 ./heat)
   vtunify heat                      unify them into heat.trace
   vtrace info heat                  see what is in it"""
 

@@ -158,7 +158,7 @@ def _mpi(mpi: Mpi) -> _Finding:
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())
     lines = [
-        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet'}",
+        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet: vtrace-cc and vtrace run do it when they need it'}",
         f"{found.wrapped} functions wrapped",
         f"{len(found.records)} with full records, {len(found.plain)} enter and leave",
         *(f"{len(names)} off by default: VT_MPI_GROUPS=default,{group}" for group, names in sorted(found.off.items())),
