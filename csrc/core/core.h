@@ -54,6 +54,10 @@ int vt_attach(const struct vt_shim *shim);
 /* The value in force of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
 uint64_t vt_setting(const char *name);
 
+/* For `vtrace settings`: what a program started now would obey, one line each "name\tvalue\tstandard\tgiven\n" (standard:
+   empty where it is not fixed). Complains on stderr about wrong values and starts nothing. Returns the bytes.          */
+size_t vt_settings_list(char *into, size_t bytes);
+
 /* ---- Recording: cheap, from any thread, also from signal handlers ---- */
 void vt_enter(uint32_t region);
 void vt_leave(uint32_t region);
@@ -113,7 +117,7 @@ uint32_t vt_location_number(void);
 struct vt_world {
     uint32_t size; /* sizeof(struct vt_world) */
     uint32_t rank, world_size;
-    uint32_t unused;
+    uint32_t count; /* what vt_take_count gave to the one whose run id it is */
     uint64_t world; /* random number that rank 0 chose with vt_random */
     uint8_t run[16]; /* rank 0's run id */
 };
@@ -122,11 +126,21 @@ struct vt_world {
 void vt_run_id(uint8_t run[16]);
 uint64_t vt_random(void);
 
+/* At MPI_Init, before vt_set_world, by the process whose run id all take: the number behind the prefix of the run's files, 0
+   none. Other runs wait until vt_set_world has taken the names.                                                          */
+uint32_t vt_take_count(void);
+
 /* After MPI_Init: from here on the process has its rank, and its files that name. Once per process. */
 void vt_set_world(const struct vt_world *world);
 
 /* Writes all that is recorded so far to the local files (at MPI_Finalize; the end of the program does it too). */
 void vt_complete(void);
+
+/* The same as vt_complete, as one of the VT_MAX_FLUSHES that the calling thread's buffer may be written. */
+void vt_flush_together(void);
+
+/* How full the fullest thread's buffer is, in percent. */
+unsigned vt_buffer_level(void);
 
 /* ---- Help for shims ---- */
 /* Zeroed pages that live as long as the process, NULL when there is no memory. */

@@ -91,6 +91,8 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     size_t n = strtoull(at, &end, 16);
     if (*end != ':' || !(at = take(s.gdir, sizeof s.gdir, end + 1, n, ':'))) return 0;
     if (!take(s.ldir, sizeof s.ldir, at, strlen(at), 0) || s.gdir[0] != '/' || s.ldir[0] != '/') return 0;
+    strcpy(s.base, s.prefix);
+    s.unique = s.count = 0; /* the parent has taken one */
     *set = s;
     *h = f;
     return 1;

@@ -3,19 +3,18 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include "internal.h"
 
 /* Guide 4.2.3.5: rank + 1 and the thread in hexadecimal; without a rank host, pid and start instead. */
-static void path_of(char *into, uint32_t rank, uint32_t location, enum vt_content content)
+static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t location, enum vt_content content)
 {
     const struct vt_file *h = &vt_process.head;
     struct vt_text t = vt_text_into(into, VT_PATH);
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, "/");
-    vt_text_add(&t, h->prefix);
+    vt_text_add(&t, prefix);
     vt_text_add(&t, ".");
     if (rank == VT_NO_RANK) {
         vt_text_add(&t, "x");
@@ -153,7 +152,7 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     struct stat s;
     uint64_t mask;
     vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
-    path_of(l->scratch.path, vt_process.name_rank, l->number, content);
+    path_of(l->scratch.path, vt_process.head.prefix, vt_process.name_rank, l->number, content);
     int old = l->files & 1u << content;
     long fd = old ? vt_open(l->scratch.path, O_WRONLY, 0) : create(&l->scratch, l->number, content);
     vt_unlock(&vt_process.naming, &mask);
@@ -233,22 +232,22 @@ void vt_file_start(void)
 {
     uint64_t mask;
     vt_lock(&vt_process.naming, &mask);
-    path_of(vt_scratch.path, vt_process.name_rank, 0, VT_DEFINITIONS);
+    path_of(vt_scratch.path, vt_process.head.prefix, vt_process.name_rank, 0, VT_DEFINITIONS);
     long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
     if (fd >= 0) VT_SYS1(close, fd);
     vt_unlock(&vt_process.naming, &mask);
 }
 
 /* The files that location l (NULL: number 0, before it has any) already has get the process's present name and head. */
-void vt_file_rename(struct vt_location *l, uint32_t old_rank)
+void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank)
 {
     struct vt_scratch *scratch = l ? &l->scratch : &vt_scratch;
     uint32_t number = l ? l->number : 0;
     for (enum vt_content content = VT_EVENTS; content <= VT_DEFINITIONS; content++) {
         int started = content == VT_DEFINITIONS && !number;
         if (!started && !(l && l->files & 1u << content)) continue;
-        path_of(scratch->other, old_rank, number, content);
-        path_of(scratch->path, vt_process.name_rank, number, content);
+        path_of(scratch->other, old_prefix, old_rank, number, content);
+        path_of(scratch->path, vt_process.head.prefix, vt_process.name_rank, number, content);
         long r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
         if (r < 0) { /* not there: it could not be made, and is tried anew */
             if (l) l->files &= ~(1u << content);
@@ -261,46 +260,6 @@ void vt_file_rename(struct vt_location *l, uint32_t old_rank)
         VT_SYS1(close, fd);
         if (l) l->files |= 1u << content;
     }
-}
-
-#define CLAIM_WAIT 5000 /* tenths of a millisecond */
-
-/* Programs with one prefix that end at the same moment must not take each other's names: who holds this descriptor may
-   look and rename. Where the file system has no such locks, or they do not come free, it locks nothing.                 */
-long vt_file_claim(void)
-{
-    long fd = vt_open(vt_process.set.gdir, O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; fd >= 0 && i < CLAIM_WAIT; i++) {
-        if (VT_SYS2(flock, fd, LOCK_EX | LOCK_NB) != -EWOULDBLOCK) return fd;
-        vt_pause();
-    }
-    return fd;
-}
-
-void vt_file_disclaim(long fd)
-{
-    if (fd >= 0) VT_SYS1(close, fd);
-}
-
-/* Whether the names of rank 0 under this prefix belong to another process: of this run, such as a sibling after a fork, or
-   to one that completed its files since this one started.                                                               */
-int vt_file_name_taken(void)
-{
-    struct stat s;
-    uint64_t mask;
-    int taken = 0;
-    vt_lock(&vt_process.naming, &mask);
-    const struct vt_file *h = (const struct vt_file *)vt_scratch.head;
-    path_of(vt_scratch.path, 0, 0, VT_DEFINITIONS);
-    long fd = vt_open(vt_scratch.path, O_RDONLY, 0);
-    if (fd >= 0 && VT_SYS2(fstat, fd, &s) >= 0) {
-        long n = VT_SYS4(pread64, fd, vt_scratch.head, sizeof vt_scratch.head, 0);
-        taken = (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec >= vt_process.head.start ||
-                (n == sizeof vt_scratch.head && !memcmp(h->run, vt_process.head.run, sizeof h->run));
-    }
-    if (fd >= 0) VT_SYS1(close, fd);
-    vt_unlock(&vt_process.naming, &mask);
-    return taken;
 }
 
 void vt_file_uctl(void)

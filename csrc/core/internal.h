@@ -87,8 +87,16 @@ struct vt_settings {
     uint64_t max_flushes, max_threads, verbose;
     uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
-    char prefix[256], gdir[512], ldir[512]; /* directories absolute */
+    uint64_t max_stack_depth, sync_flush, sync_flush_level;
+    uint32_t speaks; /* this process says what is wrong with the settings */
+    uint32_t unique,
+        count; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES; what stands behind the prefix, 0 none */
+    char base[256], prefix[256], gdir[512], ldir[512]; /* the prefix without and with count; directories absolute */
+    char unique_text[16], nmfile[512];
 };
+
+#define VT_UNIQUE_YES UINT32_MAX
+#define VT_COUNT_MOST 999999u
 
 struct vt_process {
     _Atomic int state;
@@ -129,6 +137,11 @@ int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);
 enum vt_pthread vt_settings_pthread(void);
 
+/* place.c: what the environment tells of the process, and the settings that say where and under which name files lie */
+const char *vt_launcher_rank(void); /* NULL: none is told */
+void vt_place_read(struct vt_settings *set);
+void vt_place_count(struct vt_settings *set, uint32_t count);
+
 /* life.c */
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
@@ -162,6 +175,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
 void vt_stay_off(struct vt_location *l); /* behind it */
 void vt_chunk_finish(struct vt_location *l);
+void vt_location_flushed(struct vt_location *l); /* under busy */
 unsigned vt_events_in(const uint64_t *words, unsigned n);
 
 /* thread.c: how threads begin, what they are called, how they end */
@@ -218,11 +232,14 @@ long vt_open(const char *path, int flags, int mode); /* -errno */
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 int vt_file_flush(struct vt_location *l);
 void vt_file_start(void);
-void vt_file_rename(struct vt_location *l, uint32_t old_rank);
+void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank);
 void vt_file_uctl(void);
-long vt_file_claim(void);
-void vt_file_disclaim(long fd);
-int vt_file_name_taken(void);
+
+/* names.c */
+enum vt_names { VT_NAMES_FREE, VT_NAMES_OURS, VT_NAMES_OTHERS };
+long vt_names_claim(void); /* a descriptor, or below 0 */
+void vt_names_disclaim(long claim);
+enum vt_names vt_names_settle(void);
 
 /* text.c: strings without stdio */
 struct vt_text {
@@ -230,6 +247,7 @@ struct vt_text {
 };
 struct vt_text vt_text_into(char *memory, size_t bytes);
 void vt_text_add(struct vt_text *t, const char *s);
+void vt_text_plain(char *s);
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);
 const char *vt_reason(long error); /* -errno */

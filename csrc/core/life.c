@@ -106,6 +106,20 @@ static void define_process(struct vt_location *l)
     vt_settings_define(l);
 }
 
+/* Names and directories are the parent's, else a number of its own belongs to the name. All ranks have one number: those that
+   the launcher tells are not the first get it at MPI_Init.                                                                  */
+static void find_family(void)
+{
+    struct vt_settings *set = &vt_process.set;
+    if (!vt_family_read(&vt_process.head, set) && set->unique == VT_UNIQUE_YES && set->speaks) {
+        long taken = vt_names_claim();
+        vt_names_settle();
+        vt_names_disclaim(taken);
+    }
+    strcpy(vt_process.head.prefix, set->prefix);
+    strcpy(vt_process.head.directory, set->gdir);
+}
+
 static int start(void)
 {
     int first = !started; /* a child may have changed its directory: it keeps the parent's */
@@ -114,10 +128,7 @@ static int start(void)
     VT_SET(*alive, vt_process.pid);
     if (first) vt_settings_read(&vt_process.set);
     new_head();
-    if (first && vt_family_read(&vt_process.head, &vt_process.set)) {
-        strcpy(vt_process.head.prefix, vt_process.set.prefix);
-        strcpy(vt_process.head.directory, vt_process.set.gdir);
-    }
+    if (first) find_family();
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
     if (!*vt_process.set.gdir) {
         vt_warn(
@@ -251,6 +262,7 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
 {
     struct vt_file *h = &vt_process.head;
     uint32_t n = atomic_load(&vt_process.locations), old = vt_process.name_rank, me = (uint32_t)VT_SYS0(gettid);
+    static char prefix[sizeof h->prefix]; /* of the old names */
     uint64_t mask, inner;
     vt_hold_signals(&mask);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
@@ -258,6 +270,8 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
         if (l) vt_location_lock(l);
     }
     vt_lock(&vt_process.naming, &inner);
+    strcpy(prefix, h->prefix);
+    strcpy(h->prefix, vt_process.set.prefix);
     h->rank = rank;
     vt_process.name_rank = name_rank;
     h->world_size = world_size;
@@ -269,11 +283,11 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
     }
     vt_process.named = 1;
     vt_family_tell();
-    if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, old);
+    if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, prefix, old);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l || atomic_load(&l->lock) != me) continue;
-        vt_file_rename(l, old);
+        vt_file_rename(l, prefix, old);
         vt_location_unlock(l);
     }
     vt_unlock(&vt_process.naming, &inner);
@@ -287,11 +301,26 @@ static int is_first(void)
     return !h->parent_start || (h->parent_pid == h->pid && !h->forked);
 }
 
+static long claim = -1; /* on the names, from the choice of a number until they are taken */
+
+uint32_t vt_take_count(void)
+{
+    if (!vt_location_of_thread(0)) return 0;
+    if (!vt_process.named && is_first() && claim < 0) {
+        claim = vt_names_claim();
+        vt_names_settle();
+    }
+    return vt_process.set.count;
+}
+
 /* The names with ranks are those of the run's first world: not of one that a process of this run started. */
 void vt_set_world(const struct vt_world *w)
 {
     if (!vt_location_of_thread(0) || vt_process.named) return;
+    if (w->count && is_first()) vt_place_count(&vt_process.set, w->count);
     set_rank(w->rank, is_first() ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
+    vt_names_disclaim(claim);
+    claim = -1;
 }
 
 void vt_define_clock(struct vt_location *l)
@@ -402,6 +431,16 @@ static void flush(int all)
 void vt_complete(void) { flush(1); }
 void vt_flush(void) { flush(0); }
 
+void vt_flush_together(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || l->stopped) return;
+    vt_complete();
+    vt_busy_begin(l);
+    vt_location_flushed(l);
+    vt_busy_end(l);
+}
+
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0;
@@ -450,9 +489,9 @@ __attribute__((destructor)) static void end(void)
         if (first) define_process(first);
     }
     if (!vt_process.named && is_first()) {
-        long claim = vt_file_claim();
-        if (!vt_file_name_taken()) set_rank(0, 0, 1, 0, vt_process.head.run);
-        vt_file_disclaim(claim);
+        claim = vt_names_claim();
+        if (vt_names_settle() == VT_NAMES_FREE) set_rank(0, 0, 1, 0, vt_process.head.run);
+        vt_names_disclaim(claim);
     }
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);

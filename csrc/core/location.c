@@ -305,6 +305,32 @@ void vt_stay_off(struct vt_location *l)
     if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
 }
 
+/* Counts a flush that came before the buffer was full. Under busy. */
+void vt_location_flushed(struct vt_location *l)
+{
+    uint64_t most = vt_process.set.max_flushes, limit = VT_HEAD(VT_K_LIMIT, 0, 0);
+    VT_SET(l->flushes, l->flushes + 1);
+    if (!most || l->flushes < most) return;
+    vt_put_record(l, &limit, 1, vt_now());
+    stop(l, VT_LOST_LIMIT);
+}
+
+/* Words of the chunk being filled are asked of their owner only: another thread's chunk counts as empty. */
+unsigned vt_buffer_level(void)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    uint64_t level = 0;
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        uint64_t chunks = l && !VT_READ(l->stopped) ? VT_READ(l->chunks) : 0;
+        if (!chunks) continue;
+        uint64_t bytes = (chunks - 1) * VT_CHUNK_SIZE, of = (uint64_t)l->quota * VT_CHUNK_SIZE;
+        if (l == vt_here && l->chunk) bytes += vt_chunk_used(l->chunk);
+        if (100 * bytes / of > level) level = 100 * bytes / of;
+    }
+    return (unsigned)level;
+}
+
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;

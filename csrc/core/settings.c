@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The VT_ variables that the traced program obeys: one table. Meanings, defaults and limits: guide, Table 4.5. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include "internal.h"
 
 #define KIB 1024u
@@ -25,6 +25,9 @@ static const struct setting {
     {"VT_MAX_FLUSHES", COUNT, FIELD(max_flushes), 1, 0, UINT32_MAX},
     {"VT_MAX_THREADS", COUNT, FIELD(max_threads), 65536, 1, 65536},
     {"VT_VERBOSE", COUNT, FIELD(verbose), 1, 0, 2},
+    {"VT_MAX_STACK_DEPTH", COUNT, FIELD(max_stack_depth), 0, 0, UINT32_MAX},
+    {"VT_SYNC_FLUSH", YESNO, FIELD(sync_flush), 0, 0, 1},
+    {"VT_SYNC_FLUSH_LEVEL", COUNT, FIELD(sync_flush_level), 80, 0, 100},
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
@@ -38,6 +41,25 @@ static const struct setting {
 #undef FIELD
 };
 #define SETTINGS (sizeof table / sizeof *table)
+
+/* The settings that are texts: place.c and filter.c read them. */
+static const struct text_setting {
+    const char *name;
+    size_t offset; /* of a string in struct vt_settings */
+} texts[] = {
+#define FIELD(name) offsetof(struct vt_settings, name)
+    {"VT_FILE_PREFIX", FIELD(prefix)}, {"VT_FILE_UNIQUE", FIELD(unique_text)}, {"VT_PFORM_GDIR", FIELD(gdir)},
+    {"VT_PFORM_LDIR", FIELD(ldir)},    {"VT_GNU_NMFILE", FIELD(nmfile)},
+#undef FIELD
+};
+#define TEXTS (sizeof texts / sizeof *texts)
+
+/* Read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2). */
+static const char *const others[] = {
+    "VT_MPI_GROUPS",   "VT_SHIM_CACHE", "VT_OMPTRACE", "VT_PYTRACE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS",
+    "VT_MAX_MPI_WINS", "VT_PREFIX",     "VT_WRAPPER",  "VT_INST",    "VT_CC",      "VT_CXX",
+    "VT_FC",           "VT_CFLAGS",     "VT_CXXFLAGS", "VT_FCFLAGS", "VT_LDFLAGS", "VT_LIBS",
+};
 
 /* clang-format off */
 static uint64_t *field(struct vt_settings *set, const struct setting *s) { return (uint64_t *)((char *)set + s->offset); }
@@ -108,7 +130,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     if (!text || !*text) return;
     if (!parse(text, s->type, &v)) {
         show(used, sizeof used, s, s->standard);
-        vt_say(1, "%s=%.100s is not %s: %s is used", s->name, text, allowed[s->type], used);
+        if (set->speaks) vt_say(1, "%s=%.100s is not %s: %s is used", s->name, text, allowed[s->type], used);
         return;
     }
     if (s->type == SIZE && !v && !s->standard) return; /* 0: unset, as the guide's default says */
@@ -116,81 +138,93 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     *field(set, s) = kept;
     if (kept == v) return;
     show(used, sizeof used, s, kept);
-    vt_say(1, "%s=%.100s is too %s: %s is used", s->name, text, v < kept ? "small" : "large", used);
+    if (set->speaks) vt_say(1, "%s=%.100s is too %s: %s is used", s->name, text, v < kept ? "small" : "large", used);
 }
 
-/* File names have 255 bytes; host, pid, start, thread and ending need up to 120 of them. */
-#define PREFIX_MOST 128
+/* ---- Names that are none ---- */
 
-/* The executable's name without .out or .exe (guide 4.2.3.2). */
-static void standard_prefix(char *into, size_t bytes)
+/* How many letters must be changed, put in, left out or swapped with the next to make one name of the other (Damerau). */
+static unsigned distance(const char *a, const char *b)
 {
-    static char path[PATH_MAX];
-    long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
-    char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    char *dot = strrchr(name, '.');
-    if (dot && dot > name && (!strcmp(dot, ".out") || !strcmp(dot, ".exe"))) *dot = 0;
-    struct vt_text t = vt_text_into(into, bytes < PREFIX_MOST + 1 ? bytes : PREFIX_MOST + 1);
-    vt_text_add(&t, *name ? name : "a");
-}
-
-static void read_prefix(struct vt_settings *set)
-{
-    const char *text = getenv("VT_FILE_PREFIX");
-    standard_prefix(set->prefix, sizeof set->prefix);
-    if (!text || !*text) return;
-    if (strchr(text, '/') || strlen(text) > PREFIX_MOST) {
-        /* clang-format off */
-        vt_say(1, "VT_FILE_PREFIX=%.100s is not a file name of at most %d bytes without directory (that is VT_PFORM_GDIR): "
-                  "%s is used", text, PREFIX_MOST, set->prefix);
-        /* clang-format on */
-        return;
+    enum { MOST = 32 };
+    uint8_t rows[3][MOST + 1], *before = rows[0], *last = rows[1], *row = rows[2];
+    size_t n = strlen(a), m = strlen(b);
+    if (n > MOST || m > MOST) return MOST;
+    for (size_t j = 0; j <= m; j++) last[j] = (uint8_t)j;
+    for (size_t i = 1; i <= n; i++) {
+        row[0] = (uint8_t)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1u < d) d = last[j] + 1u;
+            if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1u < d)
+                d = before[j - 2] + 1u;
+            row[j] = (uint8_t)d;
+        }
+        uint8_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
     }
-    strcpy(set->prefix, text);
+    return last[m];
 }
 
-/* Where the program was started: noted before its own code can change the directory. Empty: the directory is gone, or
-   its path is too long.                                                                                                */
-static char here[sizeof((struct vt_settings *)0)->gdir];
-
-__attribute__((constructor)) static void note_directory(void)
+static const char *known_name(size_t i)
 {
-    static int noted;
-    if (!noted && (VT_SYS2(getcwd, here, sizeof here) <= 0 || here[0] != '/')) here[0] = 0;
-    noted = 1;
+    if (i < SETTINGS) return table[i].name;
+    i -= SETTINGS;
+    if (i < TEXTS) return texts[i].name;
+    i -= TEXTS;
+    return i < sizeof others / sizeof *others ? others[i] : NULL;
 }
 
-static void read_directory(const char *name, char *into, size_t bytes)
+#define NEAR 4 /* a name that differs by so much is another one */
+
+static void look_at_name(const char *name)
 {
-    const char *text = getenv(name);
-    struct vt_text t = vt_text_into(into, bytes);
-    if (!text || !*text) {
-        vt_text_add(&t, here);
-        return;
+    const char *nearest = NULL, *known;
+    unsigned least = NEAR;
+    for (size_t i = 0; (known = known_name(i)); i++) {
+        unsigned d = distance(name, known);
+        if (!d) return;
+        if (d < least) {
+            least = d;
+            nearest = known;
+        }
     }
-    if (*text != '/') {
-        vt_text_add(&t, here);
-        vt_text_add(&t, "/");
+    if (nearest) vt_say(1, "%.64s is no setting: is %s meant? (vtrace settings lists them)", name, nearest);
+    else vt_say(1, "%.64s is no setting (vtrace settings lists them)", name);
+}
+
+static void look_at_names(void)
+{
+    for (char **e = environ; e && *e; e++) {
+        char name[65];
+        size_t n = strcspn(*e, "=");
+        if (strncmp(*e, "VT_", 3) || n < 4) continue;
+        struct vt_text t = vt_text_into(name, n < sizeof name ? n + 1 : sizeof name);
+        vt_text_add(&t, *e);
+        look_at_name(name);
     }
-    vt_text_add(&t, text);
-    if (!VT_SYS4(faccessat, AT_FDCWD, into, W_OK | X_OK, 0) && strlen(into) < bytes - 1) return;
-    vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text, *here ? here : "no other");
-    t = vt_text_into(into, bytes);
-    vt_text_add(&t, here);
+}
+
+/* What is wrong with the settings is said once per run: not by other ranks, nor by programs that a traced one starts. */
+static int speaks(void)
+{
+    const char *rank = vt_launcher_rank();
+    return !getenv("VTRACE_PARENT") && (!rank || !strcmp(rank, "0"));
 }
 
 void vt_settings_read(struct vt_settings *set)
 {
-    note_directory();
     set->verbose = 1;
+    set->speaks = speaks();
     for (size_t i = 0; i < SETTINGS; i++)
         if (!strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]); /* first: it decides what is said */
     for (size_t i = 0; i < SETTINGS; i++)
         if (strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
-    read_prefix(set);
-    read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
-    read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir);
+    vt_place_read(set);
+    if (set->speaks) look_at_names();
 }
 
 /* The value of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
@@ -231,18 +265,60 @@ enum vt_pthread vt_settings_pthread(void)
     return (enum vt_pthread)value;
 }
 
+static void define_setting(struct vt_location *l, const char *name, const char *value)
+{
+    char key[64];
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "setting.");
+    vt_text_add(&t, name);
+    vt_define_property(l, key, value);
+}
+
 void vt_settings_define(struct vt_location *l)
 {
     struct vt_settings *set = &vt_process.set;
     for (size_t i = 0; i < SETTINGS; i++) {
-        char key[64], value[32];
-        struct vt_text t = vt_text_into(key, sizeof key);
-        vt_text_add(&t, "setting.");
-        vt_text_add(&t, table[i].name);
+        char value[32];
         show(value, sizeof value, &table[i], *field(set, &table[i]));
-        vt_define_property(l, key, value);
+        define_setting(l, table[i].name, value);
     }
-    vt_define_property(l, "setting.VT_FILE_PREFIX", set->prefix);
-    vt_define_property(l, "setting.VT_PFORM_GDIR", set->gdir);
-    vt_define_property(l, "setting.VT_PFORM_LDIR", set->ldir);
+    for (size_t i = 0; i < TEXTS; i++) {
+        const char *value = (char *)set + texts[i].offset;
+        if (*value) define_setting(l, texts[i].name, value);
+    }
+}
+
+/* ---- For `vtrace settings` ---- */
+
+static void add_cell(struct vt_text *t, const char *text, const char *end)
+{
+    char *begin = t->at;
+    vt_text_add(t, text);
+    vt_text_plain(begin);
+    vt_text_add(t, end);
+}
+
+static void list(struct vt_text *t, const char *name, const char *value, const char *standard)
+{
+    const char *given = getenv(name);
+    add_cell(t, name, "\t");
+    add_cell(t, value, "\t");
+    add_cell(t, standard, "\t");
+    add_cell(t, given ? given : "", "\n");
+}
+
+size_t vt_settings_list(char *into, size_t bytes)
+{
+    static struct vt_settings again;
+    struct vt_settings *set = atomic_load(&vt_process.state) == VT_NEW ? &vt_process.set : &again;
+    struct vt_text t = vt_text_into(into, bytes);
+    vt_settings_read(set);
+    for (size_t i = 0; i < SETTINGS; i++) {
+        char value[32], standard[32];
+        show(value, sizeof value, &table[i], *field(set, &table[i]));
+        show(standard, sizeof standard, &table[i], table[i].standard);
+        list(&t, table[i].name, value, standard);
+    }
+    for (size_t i = 0; i < TEXTS; i++) list(&t, texts[i].name, (char *)set + texts[i].offset, "");
+    return (size_t)(t.at - into);
 }

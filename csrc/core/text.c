@@ -30,6 +30,13 @@ static void add_number(struct vt_text *t, uint64_t v, unsigned base)
     vt_text_add(t, d);
 }
 
+/* Bytes that would do something to a terminal or end a line become question marks. */
+void vt_text_plain(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 127) *s = '?';
+}
+
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }
 void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
@@ -75,6 +82,7 @@ static void say(const char *format, va_list args)
     errno = saved;
     if (n >= 0 && is_standard_error()) {
         size_t length = strlen(line);
+        vt_text_plain(line);
         line[length++] = '\n';
         vt_block_signals(VT_WRITE_SIGNALS, &mask);
         VT_SYS3(write, 2, line, length);

@@ -11,9 +11,10 @@
 /* How this process got its run and its world. */
 static enum { VT_NO_WORLD, VT_OF_SESSION, VT_OF_WORLD } vt_named;
 
-static void vt_know_world(int rank, int size, uint64_t id, const uint8_t run[16])
+static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const uint8_t run[16])
 {
-    struct vt_world world = {.size = sizeof world, .rank = (uint32_t)rank, .world_size = (uint32_t)size, .world = id};
+    struct vt_world world = {
+        .size = sizeof world, .rank = (uint32_t)rank, .world_size = (uint32_t)size, .count = count, .world = id};
     memcpy(world.run, run, sizeof world.run);
     vt_set_world(&world);
     vt_mpi_world_id = id;
@@ -35,12 +36,15 @@ void vt_mpi_begun(void)
     struct {
         uint64_t world;
         uint8_t run[16];
+        uint64_t count;
     } agreed;
     vt_run_id(agreed.run);
     agreed.world = vt_named ? vt_mpi_world_id : vt_random();
+    agreed.count = rank == root ? vt_take_count() : 0;
     PMPI_Bcast(&agreed, (int)sizeof agreed, MPI_BYTE, root, MPI_COMM_WORLD);
-    if (!vt_named) vt_know_world(rank, size, agreed.world, agreed.run);
+    if (!vt_named) vt_know_world(rank, size, agreed.world, (uint32_t)agreed.count, agreed.run);
     vt_named = VT_OF_WORLD;
+    vt_mpi_sync_begin(atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
     vt_mpi_learn_types();
     vt_mpi_define_world();
@@ -104,7 +108,7 @@ static void vt_name_by_session(MPI_Session session)
         memcpy(run, hash, sizeof run);
         id = vt_checksum(3, job, strlen(job)) | 1;
     }
-    vt_know_world(rank, size, id, run);
+    vt_know_world(rank, size, id, 0, run);
     vt_named = VT_OF_SESSION;
     if (atomic_load(&vt_mpi_state) == VT_MPI_RECORD) vt_mpi_learn_types();
 }

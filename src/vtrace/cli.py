@@ -15,6 +15,7 @@ _COMMANDS = {
     "dump": ("vtrace.commands.dump", "command"),
     "info": ("vtrace.commands.info", "command"),
     "run": ("vtrace.commands.run", "command"),
+    "settings": ("vtrace.commands.settings", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
 }
 """Sub-command -> where it is."""

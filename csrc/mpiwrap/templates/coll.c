@@ -26,6 +26,7 @@
 //// frame collective
 $FUNCTION
 {
+    vt_mpi_sync($IN_COMM);
     $BEGIN
     struct vt_mpi_coll vt;
     vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);

@@ -51,6 +51,22 @@ class Run:
         return paths + ([self.uctl] if self.uctl else [])
 
 
+def _counted(prefix: Path) -> set[bytes]:
+    """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
+    pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
+    paths = [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
+    return {head.run for head in _heads(paths, True, lambda text: None)}
+
+
+def _before_count(prefix: Path, run: bytes) -> list[FileHead]:
+    """Of a run that took PREFIX_COUNT at its end: the files of its other processes under PREFIX."""
+    match = re.fullmatch(r"(.+)_\d+", prefix.name)
+    if not match:
+        return []
+    paths = [path for path in _candidates(prefix.with_name(match[1])) if path.name.startswith(f"{match[1]}.x")]
+    return [head for head in _heads(paths, True, lambda text: None) if head.run == run and head.prefix == match[1]]
+
+
 def resolve_prefix(operand: str) -> Path:
     """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
     path = Path(operand)
@@ -76,10 +92,13 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     # No harm if its process was killed: the buffer has all.
     empty = [path for path in paths if path.suffix == _UNBORN or not path.stat().st_size]
     heads = [h for h in _heads(sorted({*paths} - {*empty}), salvage, warn) if h.prefix == prefix.name]
+    counted = _counted(prefix)
+    heads = [head for head in heads if head.run not in counted]
     if not heads:
         raise _nothing(prefix)
     uctl, path = _uctl(prefix, warn)
     newest = max(heads, key=lambda h: (h.start, uctl is not None and h.run == uctl.run)).run
+    heads += _before_count(prefix, newest)
     own = [head for head in heads if head.run == newest]
     uctl = uctl if uctl is not None and uctl.run == newest else None
     processes = _processes(own)

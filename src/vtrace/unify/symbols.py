@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from vtrace.io.heads import open_file
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
+from vtrace.unify.nmfile import read_nm
 from vtrace.unify.statements import statements
 
 _SYMBOL = np.dtype(
@@ -54,6 +55,8 @@ class Symbols:
     """Functions by place. Collect all places first, then resolve each file once."""
 
     run_start: int
+    nm_files: Mapping[str, Path] = field(default_factory=dict)
+    """By path of an executable: output of nm --demangle --line-numbers, which counts instead of its symbol table."""
     functions: dict[Place, Function] = field(default_factory=dict)
     statements: dict[Place, Position] = field(default_factory=dict)
     """Lines of places within functions."""
@@ -92,6 +95,8 @@ class Symbols:
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         path, build_id = file
         nameless = {a: _nameless(os.path.basename(path), a) for a in addresses}
+        if path in self.nm_files:
+            return nameless | self._listed(self.nm_files[path], addresses)
         try:
             with open_file(Path(path)) as stream:
                 elf = ELFFile(stream)
@@ -104,6 +109,25 @@ class Symbols:
         except Exception as error:  # what pyelftools raises for a damaged file may be anything
             self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
         return nameless
+
+    def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
+        try:
+            functions = read_nm(path)
+        except OSError as error:
+            self.warnings.append(
+                f"VT_GNU_NMFILE {path}: {error.strerror}: the executable's functions stay without names"
+            )
+            return {}
+        if not functions:
+            self.warnings.append(
+                f"VT_GNU_NMFILE {path} is no output of nm: the executable's functions stay without names"
+            )
+        found = {}
+        for address in addresses:
+            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
+            if i >= 0:
+                found[address] = Function(functions[i].name, functions[i].name, functions[i].file, functions[i].line)
+        return found
 
     def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
         if build_id:

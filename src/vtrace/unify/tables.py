@@ -12,6 +12,7 @@ from vtrace.unify import communicators
 from vtrace.unify.files import merge_files
 from vtrace.unify.heap import add_heap
 from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
+from vtrace.unify.nmfile import nm_files
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
 from vtrace.unify.teams import add_teams
@@ -22,7 +23,7 @@ from vtrace.unify.windows import merge_windows
 
 def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, console: Console) -> None:
     """Fills in the definitions of what processes define, and gives each process its tables; zero: the archive's."""
-    symbols = Symbols(max(process.head.start for process in processes))
+    symbols = Symbols(max(process.head.start for process in processes), nm_files(processes))
     console.detail("looking up the names of functions")
     definitions.regions, regions = merge_regions(processes, symbols)
     for text in symbols.warnings:

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the files of a run lie and what they are called: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE,
+   VT_GNU_NMFILE (guide, Table 4.5), and what launchers and batch systems tell of the process.                         */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/utsname.h>
+#include "internal.h"
+
+/* File names have 255 bytes; host, pid, start, thread and ending need up to 120 of them. */
+#define PREFIX_MOST 128
+
+static const char *first_set(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+        if (value && *value) return value;
+    }
+    return NULL;
+}
+
+/* The rank as the launcher tells it before MPI_Init does: Hydra, PMIx, Open MPI, MVAPICH, ALPS and PALS, Slurm. */
+const char *vt_launcher_rank(void)
+{
+    static const char *const names[] = {"PMIX_RANK",   "PMI_RANK",    "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                                        "PALS_RANKID", "ALPS_APP_PE", "SLURM_PROCID",         NULL};
+    return first_set(names);
+}
+
+/* Slurm, Fujitsu's job system, PBS, LSF, Grid Engine. */
+static const char *job(void)
+{
+    static const char *const names[] = {"SLURM_JOB_ID", "PJM_JOBID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", NULL};
+    return first_set(names);
+}
+
+/* ---- $NAME, ${NAME}, %h %p %r %j %% ---- */
+
+static int is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* A variable's value; *text moves behind its name. NULL: $ without a name, which stands for itself. */
+static const char *variable(const char **text, char *name, size_t bytes)
+{
+    const char *begin = *text + ((*text)[0] == '{'), *end = begin;
+    while (is_word(*end)) end++;
+    if (end == begin || (size_t)(end - begin) >= bytes || (begin != *text && *end != '}')) return NULL;
+    memcpy(name, begin, (size_t)(end - begin));
+    name[end - begin] = 0;
+    *text = end + (begin != *text);
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+static void add_letter(struct vt_text *t, char letter)
+{
+    static struct utsname host;
+    const char *rank = vt_launcher_rank(), *number = job();
+    char plain[3] = {'%', letter, 0};
+    if (letter == 'h') vt_text_add(t, !VT_SYS1(uname, &host) && *host.nodename ? host.nodename : "localhost");
+    else if (letter == 'p') vt_text_dec(t, (uint64_t)VT_SYS0(getpid));
+    else if (letter == 'r') vt_text_add(t, rank ? rank : "0");
+    else if (letter == 'j') vt_text_add(t, number ? number : "0");
+    else vt_text_add(t, letter == '%' ? "%" : plain);
+}
+
+/* Writes text with these replaced, as long as there is room. Returns a variable that is not set, NULL if all are. */
+static const char *expand(const char *text, struct vt_text *t)
+{
+    static char name[64];
+    const char *missing = NULL;
+    while (*text) {
+        char one[2] = {*text++, 0};
+        const char *value = one[0] == '$' ? variable(&text, name, sizeof name) : NULL;
+        if (value) {
+            vt_text_add(t, value);
+            if (!*value) missing = name;
+        } else if (one[0] == '%' && *text) add_letter(t, *text++);
+        else vt_text_add(t, one);
+    }
+    return missing;
+}
+
+/* ---- The prefix ---- */
+
+/* The executable's name without .out or .exe (guide 4.2.3.2). */
+static void standard_prefix(char *into, size_t bytes)
+{
+    static char path[PATH_MAX];
+    long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name && (!strcmp(dot, ".out") || !strcmp(dot, ".exe"))) *dot = 0;
+    struct vt_text t = vt_text_into(into, bytes < PREFIX_MOST + 1 ? bytes : PREFIX_MOST + 1);
+    vt_text_add(&t, *name ? name : "a");
+}
+
+static void read_prefix(struct vt_settings *set)
+{
+    const char *text = getenv("VT_FILE_PREFIX");
+    char wanted[PREFIX_MOST + 2];
+    standard_prefix(set->prefix, sizeof set->prefix);
+    if (!text || !*text) return;
+    struct vt_text t = vt_text_into(wanted, sizeof wanted);
+    const char *missing = expand(text, &t);
+    if (missing || strchr(wanted, '/') || strlen(wanted) > PREFIX_MOST) {
+        if (missing) vt_say(1, "VT_FILE_PREFIX=%.100s: %s is not set: %s is used", text, missing, set->prefix);
+        else
+            vt_say(1,
+                   "VT_FILE_PREFIX=%.100s is not a file name of at most %d bytes without directory (that is "
+                   "VT_PFORM_GDIR): %s is used",
+                   text, PREFIX_MOST, set->prefix);
+        return;
+    }
+    strcpy(set->prefix, wanted);
+}
+
+/* The prefix becomes PREFIX_COUNT (guide 4.2.3.5). */
+void vt_place_count(struct vt_settings *set, uint32_t count)
+{
+    struct vt_text t = vt_text_into(set->prefix, sizeof set->prefix);
+    set->count = count;
+    vt_text_add(&t, set->base);
+    vt_text_add(&t, "_");
+    vt_text_dec(&t, count);
+}
+
+/* yes, no or a positive number; 1 is that number, as the guide has it. */
+static void read_unique(struct vt_settings *set)
+{
+    static const char *const yes[] = {"yes", "on", "true"}, *const no[] = {"no", "off", "false", "0"};
+    const char *text = getenv("VT_FILE_UNIQUE");
+    char *end = NULL;
+    strcpy(set->unique_text, "no");
+    set->unique = set->count = 0;
+    if (!text || !*text) return;
+    for (int i = 0; i < 4; i++) {
+        if (!strcasecmp(text, no[i])) return;
+        if (i == 3 || strcasecmp(text, yes[i])) continue;
+        set->unique = VT_UNIQUE_YES;
+        strcpy(set->unique_text, "yes");
+        return;
+    }
+    unsigned long number = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (!end || *end || !number || number > VT_COUNT_MOST) {
+        if (set->speaks)
+            vt_say(1, "VT_FILE_UNIQUE=%.100s is not yes, no or a number from 1 to %u: no is used", text, VT_COUNT_MOST);
+        return;
+    }
+    set->unique = (uint32_t)number;
+    struct vt_text t = vt_text_into(set->unique_text, sizeof set->unique_text);
+    vt_text_dec(&t, number);
+    vt_place_count(set, set->unique);
+}
+
+/* ---- Directories ---- */
+
+/* Where the program was started: noted before its own code can change the directory. Empty: the directory is gone, or
+   its path is too long.                                                                                                */
+static char here[sizeof((struct vt_settings *)0)->gdir];
+
+__attribute__((constructor)) static void note_directory(void)
+{
+    static int noted;
+    if (!noted && (VT_SYS2(getcwd, here, sizeof here) <= 0 || here[0] != '/')) here[0] = 0;
+    noted = 1;
+}
+
+/* An absolute path, from where the program was started. 0: too long, or a variable is not set (*missing). */
+static int read_path(const char *text, char *into, size_t bytes, const char **missing)
+{
+    struct vt_text t = vt_text_into(into, bytes), all = t;
+    *missing = expand(text, &t);
+    if (into[0] != '/') {
+        t = all;
+        vt_text_add(&t, here);
+        vt_text_add(&t, "/");
+        *missing = expand(text, &t);
+    }
+    return !*missing && t.at < t.end;
+}
+
+static int is_writable(const char *path) { return !VT_SYS4(faccessat, AT_FDCWD, path, W_OK | X_OK, 0); }
+
+/* 1: the setting names a directory that can be used. One whose name has %h, %p, %r or %j in it cannot well be there before
+   the run: it is made.                                                                                                   */
+static int read_directory(const char *name, char *into, size_t bytes)
+{
+    const char *text = getenv(name), *missing = NULL;
+    struct vt_text t;
+    if (text && *text) {
+        int fits = read_path(text, into, bytes, &missing);
+        if (fits && strchr(text, '%')) VT_SYS3(mkdirat, AT_FDCWD, into, 0777);
+        if (fits && is_writable(into)) return 1;
+        if (missing) vt_say(1, "%s=%.200s: %s is not set: %s is used", name, text, missing, *here ? here : "no other");
+        else
+            vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text,
+                   *here ? here : "no other");
+    }
+    t = vt_text_into(into, bytes);
+    vt_text_add(&t, here);
+    return 0;
+}
+
+/* File systems of the network, by statfs(2): a mapping in them is slow, and what was stored last may be lost. */
+static const char *network(const char *path)
+{
+    static const struct {
+        uint32_t magic;
+        const char *name;
+    } known[] = {
+        {NFS_SUPER_MAGIC, "NFS"},   {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},     {0x19830326, "BeeGFS"},
+        {CEPH_SUPER_MAGIC, "Ceph"}, {0xaad7aaea, "PanFS"},    {0xff534d42, "CIFS"},     {SMB_SUPER_MAGIC, "SMB"},
+        {0xfe534d42, "SMB"},        {AFS_SUPER_MAGIC, "AFS"}, {0x013111a8, "OrangeFS"}, {0x20030528, "OrangeFS"},
+        {0x01161970, "GFS2"},       {V9FS_MAGIC, "9P"},
+    };
+    struct statfs fs;
+    if (VT_SYS2(statfs, path, &fs) < 0) return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if ((uint32_t)fs.f_type == known[i].magic) return known[i].name;
+    return NULL;
+}
+
+/* The buffer moves off a network file system, unless the user wants it there. */
+static void leave_network(struct vt_settings *set)
+{
+    const char *kind = *set->ldir ? network(set->ldir) : NULL, *temporary = getenv("TMPDIR");
+    const char *const places[] = {temporary && *temporary == '/' ? temporary : "/tmp", "/tmp", "/var/tmp", "/dev/shm"};
+    for (size_t i = 0; kind && i < sizeof places / sizeof *places; i++) {
+        if (strlen(places[i]) >= sizeof set->ldir || !is_writable(places[i]) || network(places[i])) continue;
+        if (set->speaks)
+            vt_say(1,
+                   "the current directory is on a network file system (%s): the buffer lies in %s; VT_PFORM_LDIR names "
+                   "another directory",
+                   kind, places[i]);
+        strcpy(set->ldir, places[i]);
+        return;
+    }
+}
+
+void vt_place_read(struct vt_settings *set)
+{
+    const char *text = getenv("VT_GNU_NMFILE"), *missing;
+    note_directory();
+    read_prefix(set);
+    strcpy(set->base, set->prefix);
+    read_unique(set);
+    read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
+    if (!read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir)) leave_network(set);
+    set->nmfile[0] = 0;
+    if (text && *text && !read_path(text, set->nmfile, sizeof set->nmfile, &missing)) {
+        if (missing) vt_say(1, "VT_GNU_NMFILE=%.200s: %s is not set: no file is used", text, missing);
+        else vt_say(1, "VT_GNU_NMFILE=%.200s is too long a path: no file is used", text);
+        set->nmfile[0] = 0;
+    }
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace settings: what a traced program that starts now obeys."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from vtrace.console import CLICK_SETTINGS, plain
+
+_EXAMPLES = """\b
+Examples:
+  vtrace settings
+  VT_BUFFER_SIZE=1G VT_IOTRACE=yes vtrace settings
+  vtrace settings --json
+"""
+
+
+@click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
+def command(as_json: bool) -> None:
+    """Show the VT_ settings: value in force, where it is from, and meaning.
+
+    The runtime itself reads the environment, and tells on stderr what is wrong there. docs/settings.md says more.
+    """
+    from vtrace.settings import in_force
+
+    settings = in_force()
+    if as_json:
+        click.echo(json.dumps([asdict(setting) for setting in settings], indent=2))
+        return
+    rows = [(s.name, plain(s.value), plain(s.origin), s.meaning) for s in settings]
+    widths = [min(max(len(row[i]) for row in rows), 40) for i in range(3)]
+    for row in rows:
+        click.echo("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whatever the environment holds: the runtime takes a value that is allowed, and says in single lines what is not."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support.isolate import isolated
+from vtrace.settings import MEANINGS, in_force
+
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
+fuzzed = partial(
+    settings, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, derandomize=not SECONDS
+)
+ANY = st.binary(max_size=2000).map(lambda data: data.replace(b"\0", b"\1").decode(errors="surrogateescape"))
+NEAR = st.text("$%{}hprj/KMG0123456789-aT", max_size=40) | st.sampled_from(["yes", "OFF", "9" * 30, "1G", "x" * 3000])
+NAMES = st.sampled_from(sorted(MEANINGS)) | st.from_regex(r"VT_[A-Z_]{1,40}", fullmatch=True)
+
+
+@pytest.mark.parametrize("values", [ANY, NEAR], ids=["any", "near"])
+def test_no_value_harms(values: st.SearchStrategy[str], tmp_path: Path) -> None:
+    heard = tmp_path / "stderr"
+
+    @fuzzed(max_examples=max(120, SECONDS * 20))
+    @given(st.dictionaries(NAMES, values, max_size=6))
+    def one(env: dict[str, str]) -> None:
+        def read() -> None:
+            os.chdir(tmp_path)
+            os.dup2(os.open(heard, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.environ.update(env)
+            assert [row.name for row in in_force()] == list(MEANINGS)
+
+        isolated(read)
+        lines = heard.read_bytes().split(b"\n")
+        assert lines.pop() == b""
+        assert len(lines) <= len(env) + 1
+        assert all(line.startswith(b"vtrace: VT_") for line in lines), lines
+        assert not any(byte < 32 or byte == 127 for line in lines for byte in line)
+
+    one()

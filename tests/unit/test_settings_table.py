@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One table of settings: the runtime's, the meanings, the documentation, and what `vtrace settings` shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from support.run import vtrace
+from support.tools import ROOT
+from vtrace.settings import MEANINGS
+
+GUIDE = {
+    "VT_BUFFER_SIZE": "32M", "VT_CLEAN": "yes", "VT_COMPRESSION": "yes", "VT_FILE_PREFIX": None, "VT_FILE_UNIQUE": "no",
+    "VT_GNU_NMFILE": None, "VT_MAX_FLUSHES": "1", "VT_MAX_THREADS": "65536", "VT_PFORM_GDIR": None,
+    "VT_PFORM_LDIR": None, "VT_THREAD_BUFFER_SIZE": "0", "VT_VERBOSE": "1", "VT_MPITRACE": "yes", "VT_IOTRACE": "no",
+    "VT_MEMTRACE": "no", "VT_SYNC_FLUSH": "no", "VT_SYNC_FLUSH_LEVEL": "80", "VT_MAX_STACK_DEPTH": "0",
+}  # fmt: skip
+"""Table 4.5 with its defaults, None where they depend on the place; VT_PREFIX is the wrappers'."""
+
+
+def shown(where: Path, **env: str) -> dict[str, dict[str, str]]:
+    return {row["name"]: row for row in json.loads(vtrace(where, "settings", "--json", env=env).stdout)}
+
+
+def test_every_setting_has_a_meaning(tmp_path: Path) -> None:
+    assert list(shown(tmp_path)) == list(MEANINGS)
+
+
+def test_the_guide_s_defaults(tmp_path: Path) -> None:
+    found = shown(tmp_path)
+    for name, standard in GUIDE.items():
+        assert found[name]["origin"] == "default"
+        if standard:
+            assert found[name]["value"] == standard
+    assert found["VT_PFORM_GDIR"]["value"] == found["VT_PFORM_LDIR"]["value"] == str(tmp_path)
+
+
+def test_documentation(tmp_path: Path) -> None:
+    """The table of docs/settings.md is this one."""
+    rows = re.findall(r"^\| (VT_\w+) \| (.*?) \| (.*?) \|$", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
+    assert [(name, standard, text) for name, standard, text in rows if name in MEANINGS] == [
+        (name, row["standard"], MEANINGS[name].text) for name, row in shown(tmp_path).items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("VT_BUFFER_SIZE", "99K", "100K"),
+        ("VT_BUFFER_SIZE", "1", "100K"),
+        ("VT_BUFFER_SIZE", "100K", "100K"),
+        ("VT_BUFFER_SIZE", "102401", "102401"),
+        ("VT_BUFFER_SIZE", "2g", "2G"),
+        ("VT_BUFFER_SIZE", "-5", "32M"),
+        ("VT_THREAD_BUFFER_SIZE", "2G", "1G"),
+        ("VT_THREAD_BUFFER_SIZE", "1K", "100K"),
+        ("VT_SYNC_FLUSH_LEVEL", "101", "100"),
+        ("VT_SYNC_FLUSH_LEVEL", "0", "0"),
+        ("VT_MAX_THREADS", "0", "1"),
+        ("VT_CLEAN", "OFF", "no"),
+        ("VT_IOTRACE", "on", "yes"),
+        ("VT_IOTRACE", "True", "yes"),
+        ("VT_FILE_UNIQUE", "1", "1"),
+        ("VT_FILE_UNIQUE", "0", "no"),
+        ("VT_FILE_UNIQUE", "on", "yes"),
+        ("VT_FILE_UNIQUE", "-3", "no"),
+        ("VT_FILE_UNIQUE", "1000000", "no"),
+    ],
+)
+def test_limits(tmp_path: Path, name: str, given: str, value: str) -> None:
+    row = shown(tmp_path, **{name: given})[name]
+    assert row["value"] == value
+    assert row["origin"].startswith("environment")
+
+
+def test_a_table_for_people(tmp_path: Path) -> None:
+    done = vtrace(tmp_path, "settings", env={"VT_BUFFER_SIZE": "lots"})
+    assert len(done.stdout.splitlines()) == len(MEANINGS)
+    assert re.search(r"^VT_BUFFER_SIZE +32M +environment: lots +bytes", done.stdout, re.MULTILINE)
+    assert done.stderr == "vtrace: VT_BUFFER_SIZE=lots is not a size in bytes, K, M or G: 32M is used\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("VT_BUFER_SIZE", "is VT_BUFFER_SIZE meant?"),
+        ("VT_MPI_TRACE", "is VT_MPITRACE meant?"),
+        ("VT_FILE_PERFIX", "is VT_FILE_PREFIX meant?"),
+        ("VT_AUTOFLUSH", "vtrace settings lists them"),
+        ("VT_" + "X" * 5000, "vtrace settings lists them"),
+    ],
+)
+def test_unknown_names(tmp_path: Path, name: str, hint: str) -> None:
+    lines = vtrace(tmp_path, "settings", env={name: "1"}).stderr.splitlines()
+    assert len(lines) == 1
+    assert name[:60] in lines[0]
+    assert hint in lines[0]
+
+
+@pytest.mark.parametrize("name", ["VT_MAX_MPI_COMMS", "VT_MAX_MPI_WINS", "VT_GNU_NM", "VT_CC", "VT_PREFIX", "VTK_DIR"])
+def test_names_without_effect_are_accepted(tmp_path: Path, name: str) -> None:
+    assert vtrace(tmp_path, "settings", env={name: "100"}).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$HERE/x", "/usr/x"),
+        ("${HERE}x", "/usrx"),
+        ("%j", "0"),
+        ("p%%", "p%"),
+        ("a%zb", "a%zb"),
+        ("a$", "a$"),
+        ("a$-b${", "a$-b${"),
+        ("%r-%r", "0-0"),
+    ],
+)
+def test_expansion(tmp_path: Path, text: str, value: str) -> None:
+    """Of the path of a file that need not be there."""
+    expected = value if value.startswith("/") else f"{tmp_path}/{value}"
+    assert shown(tmp_path, VT_GNU_NMFILE=text, HERE="/usr")["VT_GNU_NMFILE"]["value"] == expected
+
+
+def test_expansion_of_job_and_rank(tmp_path: Path) -> None:
+    env = {"VT_FILE_PREFIX": "r%r.j%j", "PMI_RANK": "3", "SLURM_JOB_ID": "88"}
+    assert shown(tmp_path, **env)["VT_FILE_PREFIX"]["value"] == "r3.j88"
