@@ -31,7 +31,7 @@ static const struct setting {
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
-    {"VT_OMPTRACE", YESNO, FIELD(omptrace), 1, 0, 1},
+    {YESNO, FIELD(omptrace), 1, 0, 1},
     {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
     {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
     {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
@@ -56,9 +56,9 @@ static const struct text_setting {
 
 /* Read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2). */
 static const char *const others[] = {
-    "VT_MPI_GROUPS",   "VT_SHIM_CACHE", "VT_OMPTRACE", "VT_PYTRACE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS",
-    "VT_MAX_MPI_WINS", "VT_PREFIX",     "VT_WRAPPER",  "VT_INST",    "VT_CC",      "VT_CXX",
-    "VT_FC",           "VT_CFLAGS",     "VT_CXXFLAGS", "VT_FCFLAGS", "VT_LDFLAGS", "VT_LIBS",
+    "VT_MPI_GROUPS", "VT_SHIM_CACHE", "VT_PYTRACE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS", "VT_MAX_MPI_WINS",
+    "VT_PREFIX",     "VT_WRAPPER",    "VT_INST",    "VT_CC",      "VT_CXX",           "VT_FC",
+    "VT_CFLAGS",     "VT_CXXFLAGS",   "VT_FCFLAGS", "VT_LDFLAGS", "VT_LIBS",
 };
 
 /* clang-format off */
