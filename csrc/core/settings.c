@@ -31,7 +31,7 @@ static const struct setting {
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
-    {YESNO, FIELD(omptrace), 1, 0, 1},
+    {"VT_OMPTRACE", YESNO, FIELD(omptrace), 1, 0, 1},
     {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
     {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
     {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
