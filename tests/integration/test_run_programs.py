@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -138,6 +139,51 @@ def test_signals_reach_the_program(tmp_path: Path, unifies: tuple[str, ...]) -> 
         assert process.stdout.readline() == "1 1 1\n"
         assert process.wait(60) == 9
     assert (tmp_path / "counts.trace").exists() == bool(unifies)
+
+
+def test_interrupt_from_the_terminal(tmp_path: Path) -> None:
+    """It goes to all processes in the foreground: vtrace, which waits, does not pass it on once more."""
+    words = [*RUN, "--io", "--unify", "-o", "counts", sys.executable, "-c", COUNTS]
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(tmp_path)
+        os.execve(words[0], words, environment())
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    time.sleep(0.3)
+    os.kill(pid, signal.SIGTERM)
+    while b"next: vtrace info" not in shown:
+        shown += os.read(terminal, 1000)
+    assert b"0 1 1\r\n" in shown
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    os.close(terminal)
+
+
+OPENMP = """
+#include <stdio.h>
+int main(void) {
+    int n = 0;
+    for (int i = 0; i < 5; i++) {
+        _Pragma("omp parallel num_threads(2) reduction(+:n)") n++;
+    }
+    return printf("%d\\n", n) < 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_openmp(tmp_path: Path, compiler: str) -> None:
+    """Where the program uses it, unless one says no."""
+    (tmp_path / "team.c").write_text(OPENMP)
+    call([need(compiler), "-fopenmp", "-O1", "team.c", "-o", "team"], tmp_path)
+    assert call([*RUN, "--unify", "./team"], tmp_path).stdout == "10\n"
+    kinds = check(tmp_path / "team.trace").kinds()
+    assert (kinds["ThreadFork"], kinds["ThreadTeamBegin"]) == (5, 10)
+    done = call([*RUN, "--no-openmp", "--io", "--unify", "--force", "./team"], tmp_path)
+    assert done.stdout == "10\n"
+    assert "ThreadFork" not in check(tmp_path / "team.trace").kinds()
 
 
 def test_nothing_was_recorded(tmp_path: Path) -> None:

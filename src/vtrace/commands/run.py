@@ -94,7 +94,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     Returns the program's exit code, or 1 if that was 0 and there is no archive.
     """
     after = {**environ, **made.changes}
-    prefix = Path(after["VT_PFORM_GDIR"]) / after["VT_FILE_PREFIX"]
+    prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
     console = Console("vtrace", talk.environment_level("vtrace"))
     archive = Path(f"{prefix}.trace")
     if archive.exists() and not chosen.force:
@@ -110,5 +110,5 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))
-    console.note(f"next: vtrace info {shlex.quote(os.path.relpath(prefix))}")
+    console.note(f"next: vtrace info {shlex.quote(str(prefix))}")
     return code

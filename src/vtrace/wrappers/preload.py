@@ -27,9 +27,8 @@ SETTINGS = {
 }
 """The setting of each kind of event, with the names of choices.SWITCHES."""
 
-LIBRARIES = {"io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
-"""Kinds with a library of their own, which comes behind the runtime: that of MPI is built for the MPI at hand, and the
-runtime itself has the others."""
+LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
+"""Kinds with a library of their own, which comes behind the runtime; that of MPI is built for the MPI at hand."""
 
 _YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
 _SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan")
@@ -159,13 +158,13 @@ def _is_privileged(path: str) -> bool:
 def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start: Start) -> None:
     environ = {**start.environ, **made.changes}
     linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
-    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, False)]
-    chosen_libraries = [RUNTIME, *(LIBRARIES[kind] for kind in kinds)]
-    ours = [os.path.join(LIB, name) for name in chosen_libraries]
     _check_name(LIB, "install vtrace elsewhere")
-    loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
-    if not loaded.libraries and not programs.libraries(elf, program.executable, start.environ).libraries:
+    loaded = programs.libraries(elf, program.executable, start.environ)
+    if not loaded.libraries:
         return  # the program lacks a library of its own, and the loader will say so
+    defaults = {"openmp": uses.openmp(loaded)}
+    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, defaults.get(kind, False))]
+    ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
     if wants("mpi", chosen, start.environ, True) and not (
@@ -174,16 +173,15 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         shim = _shim(made, program, loaded, chosen, start)
     if shim:
         ours.insert(1, shim)
-        loaded = programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)})
-    _check(ours, loaded)
+    _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
-    recorded = kinds or shim or linked or uses.openmp(loaded) or wants("python", chosen, start.environ, False)
+    recorded = kinds or shim or linked or wants("python", chosen, start.environ, False)
     if elf.go and kinds:
         made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
     job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
     if job:
         made.warnings.append(f"the script starts {job}: put vtrace run before it there, or MPI calls are not recorded")
-    elif not recorded and chosen.switches["openmp"] is None:
+    elif not recorded:
         made.warnings.append(
             f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"
         )
