@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs each rank under vtrace run
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -184,3 +184,13 @@ def test_blanks_in_the_path_of_the_shim(tmp_path: Path) -> None:
     done = call(words, tmp_path, {"VT_SHIM_CACHE": str(tmp_path / "two words")}, check=False)
     assert done.returncode == 1
     assert "blanks and colons" in done.stderr.splitlines()[-1]
+
+
+def test_an_mpi_linked_statically(tmp_path: Path) -> None:
+    """Nothing can stand before its functions. A stand-in for the library, for none of the tested MPIs comes so."""
+    (tmp_path / "p.c").write_text(
+        "#include <stdio.h>\nint PMPI_Finalize(void) { return 0; }\nint PMPI_Init(void) { return PMPI_Finalize(); }\n"
+        'int main(void) { puts("works"); return 7 + PMPI_Init(); }\n'
+    )
+    call([need("gcc"), "p.c", "-o", "p"], tmp_path)
+    assert "the MPI library is linked statically" in run(tmp_path, "./p").stderr

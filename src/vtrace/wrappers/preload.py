@@ -5,6 +5,7 @@ programs get none. Imports little: this is done for each rank of a job.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping
 
@@ -17,6 +18,7 @@ from vtrace.wrappers.program import Elf, Program
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_lib")
 RUNTIME = "libvtrace.so.1"
+_PYTHON_HOOK = os.path.join(os.path.dirname(LIB), "python_hook")
 
 SETTINGS = {
     "mpi": "VT_MPITRACE",
@@ -175,7 +177,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         ours.insert(1, shim)
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
-    recorded = kinds or shim or linked or wants("python", chosen, start.environ, False)
+    python = wants("python", chosen, start.environ, False)
+    if python:
+        _set_python(made, program, start.environ)
+    recorded = kinds or shim or linked or python
     if elf.go and kinds:
         made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
     job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
@@ -185,6 +190,15 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         made.warnings.append(
             f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"
         )
+
+
+def _set_python(made: Plan, program: Program, environ: Mapping[str, str]) -> None:
+    """Lets any Python find what records its functions, as csrc/userwrap/python.c takes them."""
+    path = environ.get("PYTHONPATH")
+    made.changes["PYTHONPATH"] = f"{_PYTHON_HOOK}:{path}" if path else _PYTHON_HOOK
+    options = "".join(itertools.takewhile(lambda word: word.startswith("-"), program.words[1:]))
+    if uses.is_python(program.name) and set(options.replace("--", "")) & set("IES"):
+        made.warnings.append("functions of Python are not recorded: its options -I, -E and -S keep out what does it")
 
 
 def _starts_jobs(program: Program) -> str | None:
@@ -254,6 +268,10 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
         if library is None and asked:
             raise VtraceError(f"{program.words[0]}: finds no MPI for it", "name its compiler command with --mpicc")
     if library is None:
+        if programs.holds(program.executable, b"\0PMPI_Init\0", b"\0PMPI_Finalize\0"):
+            made.warnings.append(
+                f"MPI calls of {program.words[0]} are not recorded: the MPI library is linked statically"
+            )
         return None
     made.details.append(f"MPI: {by} {library}")
     _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")

@@ -149,7 +149,7 @@ def read_elf(path: str) -> Elf | None:
                     data = file.read(min(length, 4096))
                     loader = os.fsdecode(data.rstrip(b"\0")) if kind == _INTERP else loader
                     go = go or (kind == _NOTE and b"\4\0\0\0Go\0\0" in data)
-    except (OSError, struct.error):
+    except (OSError, ValueError, struct.error):
         return None
     return Elf((head[4], machine), loader, go)
 

@@ -115,18 +115,30 @@ def library_of(mpicc: str) -> str:
         if not os.path.isfile(mpicc):
             raise VtraceError(f"{mpicc}: no such library", "give the path of an MPI library or an mpicc")
         return os.path.realpath(mpicc)
+    try:
+        command = programs.locate(mpicc, os.environ)
+    except NoProgramError:
+        command = mpicc  # find_mpi says what is wrong
+    note = _Note("mpicc", command)
+    known = note.read()
+    if known and os.path.exists(known[0]) and known[1] == f"{_state(command)} {_state(known[0])}":
+        return known[0]
     from vtrace.wrappers.mpi import find_mpi
 
-    mpi = find_mpi(mpicc)
+    mpi = find_mpi(command)
     assert mpi
-    return str(mpi.library)
+    library = str(mpi.library)
+    note.write(library, f"{_state(command)} {_state(library)}")
+    return library
 
 
 def launchers_library(mpicc: str | None) -> str | None:
     """The library of the launcher's MPI: of the compiler command beside it, else of the first mpicc in PATH."""
+    if mpicc:
+        return library_of(mpicc)
     from vtrace.wrappers.mpi import find_mpi
 
-    mpi = find_mpi(mpicc)
+    mpi = find_mpi()
     return str(mpi.library) if mpi else None
 
 
