@@ -10,6 +10,8 @@
 #define NONE VT_NONE
 #define NS 1000000000u
 
+_Static_assert(VT_READ_KINDS <= sizeof((struct vt_batch *)0)->wanted, "as many kinds as fit");
+
 static struct {
     void *(*create)(void);
     void (*destroy)(void *);
@@ -84,7 +86,7 @@ static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint
         b->ended = 1;
         return INTERRUPT;
     }
-    if (t < b->from || b->count == b->capacity) return SKIPPED;
+    if (t < b->from || !b->wanted[kind] || b->count == b->capacity) return SKIPPED;
     uint64_t n = b->count++;
     b->time[n] = t;
     b->ref[n] = ref;
@@ -206,12 +208,12 @@ VT_EXPORT int vt_readback_find(const char *path, char *text, size_t size)
     return 1;
 }
 
-VT_EXPORT void *vt_readback_callbacks(const uint8_t wanted[VT_READ_KINDS])
+VT_EXPORT void *vt_readback_callbacks(void)
 {
     void *callbacks = otf2.create();
     if (!callbacks) return NULL;
     for (unsigned i = 0; i < VT_READ_KINDS; i++)
-        if (wanted[i] && otf2.set[i]) otf2.set[i](callbacks, handlers[i]);
+        if (otf2.set[i]) otf2.set[i](callbacks, handlers[i]);
     return callbacks;
 }
 

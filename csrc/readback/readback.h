@@ -47,6 +47,7 @@ struct vt_batch {
     uint64_t early;       /* times before the event before it, so far */
     int64_t last;         /* time of the latest event */
     uint64_t out_of_room; /* memory was missing */
+    uint8_t wanted[128];  /* kinds that get rows; of others only the time counts */
 };
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };
@@ -55,8 +56,8 @@ VT_EXPORT const char *vt_readback_event(uint32_t number);
 VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);
 VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
-/* An OTF2_EvtReaderCallbacks that takes the kinds for which wanted is not 0; NULL without memory. */
-VT_EXPORT void *vt_readback_callbacks(const uint8_t wanted[VT_READ_KINDS]);
+/* An OTF2_EvtReaderCallbacks for batches; NULL without memory. */
+VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
 
 /* ---- definitions.c ---- */

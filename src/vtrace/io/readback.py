@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from vtrace.io.readback_abi import ATTRIBUTE, DETAIL, event_kinds, libotf2, read
 Array = np.ndarray[Any, Any]
 BATCH = 1 << 16
 """Events in a batch: small enough for the processor's cache."""
+_END_OF_FILE = b"\x01"
+"""The record that OTF2 closes each file with."""
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
@@ -178,24 +181,27 @@ class Reader:
 
     def batches(
         self, location: int, batch: Batch, kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
-        attributes: bool = False,
+        attributes: bool = False, expected: int = 0,
     ) -> Iterator[Batch]:  # fmt: skip
         """Reads the events of a location (its OTF2 id) into batch, again and again.
 
-        kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: whether these are wanted.
-        Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
+        kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: whether these are wanted;
+        expected: as many events must be there at least. Raises FormatError for a file that is missing, cut or damaged,
+        after the events before the damage.
         """
         fields, known = batch.fields, event_kinds()
         fields.from_, fields.to, fields.want_attributes = start, stop, attributes
         fields.clock_offset, fields.resolution = self.offset, self.resolution
         fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
         fields.last = ALWAYS
-        wanted = np.array([kinds is None or name in kinds for name in known], np.uint8)
-        callbacks = self._own.vt_readback_callbacks(wanted.ctypes.data)
+        for name, (number, *_) in known.items():
+            fields.wanted[number] = kinds is None or name in kinds
+        callbacks = self._own.vt_readback_callbacks()
         reader = None
         try:
             reader = self._events(location, callbacks, batch)
             yield from self._read(reader, location, batch)
+            self._whole(location, 0 if fields.ended else expected)
         finally:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
@@ -240,6 +246,15 @@ class Reader:
                 raise self._error(self.path(location), code)
             if code or count.value < most:
                 return
+
+    def _whole(self, location: int, expected: int) -> None:
+        """libotf2 takes the end of a cut file for that of the events."""
+        path = self.path(location)
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            cut = file.read(1) != _END_OF_FILE
+        if cut or self.events < expected:
+            raise FormatError(f"{path}: the file is cut: only its first {self.events:,} events are there")
 
     def path(self, location: int) -> Path:
         """The events file of a location."""

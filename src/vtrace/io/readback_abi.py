@@ -43,7 +43,7 @@ class BatchFields(ctypes.Structure):
         ("count", _u64), ("ndetails", _u64), ("nattributes", _u64), ("details_max", _u64), ("attributes_max", _u64),
         ("capacity", _u64), ("from_", _i64), ("to", _i64), ("clock_offset", _u64), ("resolution", _u64),
         ("want_attributes", _u64), ("unknown", _u64), ("ended", _u64), ("early", _u64), ("last", _i64),
-        ("out_of_room", _u64),
+        ("out_of_room", _u64), ("wanted", _u8 * 128),
     ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ _OWN: dict[str, tuple[Any, list[Any]]] = {
     "vt_readback_find": (ctypes.c_int, [_text, _text, ctypes.c_size_t]),
     "vt_readback_batch": (ctypes.POINTER(BatchFields), [_u64]),
     "vt_readback_batch_free": (None, [_pointer]),
-    "vt_readback_callbacks": (_pointer, [_pointer]),
+    "vt_readback_callbacks": (_pointer, []),
     "vt_readback_callbacks_free": (None, [_pointer]),
     "vt_definitions_find": (ctypes.c_int, [_text, _text, ctypes.c_size_t]),
     "vt_definitions_new": (_pointer, []),

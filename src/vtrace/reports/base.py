@@ -72,6 +72,11 @@ class TraceBase:
         reader.offset, reader.resolution = self._offset, self.resolution
         return reader
 
+    def bytes_of(self, location: int) -> int:
+        """The size of a location's events file; the counts in definitions are not always right."""
+        path = self.path.with_suffix("") / f"{self.locations['id'][location]}.evt"
+        return path.stat().st_size if path.exists() else 0
+
     @cached_property
     def places(self) -> Places:
         """Which location is which rank, and who is who in a communicator."""

@@ -32,7 +32,7 @@ _ROLES = _numbers(
     {IO: "FILE_IO FILE_IO_METADATA", MEMORY: "ALLOCATE DEALLOCATE REALLOCATE", THREADS: "THREAD_CREATE THREAD_WAIT"},
 )
 _FOREIGN = (("MPI_", MPI), ("mpi_", MPI), ("PMPI_", MPI), ("pthread_", THREADS), ("GOMP_", OPENMP), ("omp_", OPENMP))
-"""Prefixes of regions to which a tool gave no paradigm (EZTrace)."""
+"""Prefixes of regions whose tool tells no paradigms."""
 _CALLS = dict.fromkeys("malloc calloc free realloc posix_memalign aligned_alloc memalign valloc".split(), MEMORY)
 _CALLS |= dict.fromkeys(
     "open open64 creat close read write pread pwrite readv writev preadv pwritev lseek lseek64 fopen fopen64 fdopen "
@@ -41,24 +41,23 @@ _CALLS |= dict.fromkeys(
 )
 
 
-def classify(name: str, role: int, paradigm: int) -> int:
+def classify(name: str, role: int, paradigm: int, by_name: bool = False) -> int:
     """The class (a number, see CLASSES) of a region with these OTF2 numbers of its role and paradigm.
 
-    A file call that MPI makes for the program (MPI_File_write) is MPI. Regions of paradigm UNKNOWN, NONE or USER, as
-    tools without paradigms write them, are known by their names.
+    A file call that MPI makes for the program (MPI_File_write) is MPI. by_name: the tool has told no paradigms.
     """
     by_paradigm = _PARADIGMS.get(paradigm, LIBRARY)
     if by_paradigm != USER:
         return by_paradigm
-    by_role = _ROLES.get(role)
-    if by_role is not None:
-        return by_role
-    if paradigm == _otf2.PARADIGM_COMPILER.value:
-        return USER
+    if role in _ROLES or not by_name:
+        return _ROLES.get(role, USER)
     found = next((number for prefix, number in _FOREIGN if name.startswith(prefix)), None)
     return _CALLS.get(name, USER) if found is None else found
 
 
 def classes_of(names: Sequence[str], roles: Any, paradigms: Any) -> np.ndarray[Any, Any]:
-    """The class of each region, uint8."""
-    return np.array([classify(*row) for row in zip(names, roles.tolist(), paradigms.tolist(), strict=True)], np.uint8)
+    """The class of each region, uint8. Where a tool calls all of them USER, as EZTrace does, names are looked at."""
+    untold = [_otf2.PARADIGM_UNKNOWN.value, _otf2.PARADIGM_USER.value]
+    by_name = bool(np.all(np.isin(paradigms, untold)))
+    rows = zip(names, roles.tolist(), paradigms.tolist(), strict=True)
+    return np.array([classify(*row, by_name) for row in rows], np.uint8)

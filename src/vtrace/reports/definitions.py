@@ -13,6 +13,8 @@ from vtrace.reports.classify import CLASSES, classes_of
 from vtrace.reports.table import Array, Table, texts
 
 _NOTHING = 0xFFFFFFFF
+_DIRECT = 1 << 22
+"""Below this id a table of all ids finds the row."""
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
 _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
@@ -27,10 +29,17 @@ def named(enumeration: Any, numbers: Array) -> Array:
 class Ids:
     """From the ids of one kind of definition, which need not be dense, to rows of its table."""
 
-    def __init__(self, ids: Array) -> None:
-        self._ids = ids
-        self.dense = bool(len(ids) == 0 or (ids[-1] == len(ids) - 1 and ids[0] == 0))
-        """Every row's id is its number."""
+    def __init__(self, ids: Array, rows: Array | None = None) -> None:
+        """ids: ascending; rows: of each id (None: in this order). Several ids may have one row."""
+        rows = np.arange(len(ids)) if rows is None else rows
+        self._ids, self._rows = ids, np.append(rows, -1)
+        last = int(ids[-1]) if len(ids) else -1
+        self._direct: Array | None = None
+        if last < _DIRECT:
+            self._direct = np.full(last + 2, -1, np.int64)
+            self._direct[ids.astype(np.int64)] = rows
+        self.dense = last == len(ids) - 1 and bool(np.all(rows == np.arange(len(ids))))
+        """Every id is its row."""
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -38,10 +47,13 @@ class Ids:
     def rows(self, ids: Array) -> Array:
         """The row of each id, -1 for one that is not defined."""
         ids = np.asarray(ids, np.uint64)
-        if not len(self._ids):
-            return np.full(ids.shape, -1, np.int64)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[at] == ids, at, -1).astype(np.int64)
+        found: Array
+        if self._direct is not None:
+            found = self._direct[np.minimum(ids, len(self._direct) - 1).astype(np.int64)]
+        else:
+            at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+            found = np.where(self._ids[at] == ids, self._rows[at], -1)
+        return found
 
 
 @dataclass
@@ -52,6 +64,8 @@ class Definitions:
     ids: dict[str, Ids]
     strings: dict[int, str]
     members: Array
+    worlds: dict[str, Array]
+    """By paradigm: the location row of each rank."""
     clock: tuple[int, int, int, int | None]
     """Resolution, offset, length, real time of the offset in ns since the epoch."""
 
@@ -73,6 +87,7 @@ class _Builder:
         }
         self.tables: dict[str, Table] = {}
         self.ids: dict[str, Ids] = {}
+        self.worlds: dict[str, Array] = {}
 
     def text(self, refs: Array) -> Array:
         return texts([self.strings.get(ref, "") for ref in refs.tolist()])
@@ -126,9 +141,8 @@ def build(raw: dict[str, Array]) -> Definitions:
     _metrics(b)
     clock = raw["ClockProperties"][-1].tolist() if len(raw["ClockProperties"]) else (10**9, 0, 0, 2**64 - 1)
     real = None if clock[3] == 2**64 - 1 else clock[3]
-    return Definitions(
-        b.tables, b.ids, b.strings, raw["Members"]["member"].astype(np.uint64), (clock[0] or 10**9, *clock[1:3], real)
-    )
+    members = raw["Members"]["member"].astype(np.uint64)
+    return Definitions(b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real))
 
 
 def _system(b: _Builder) -> None:
@@ -163,8 +177,8 @@ def _code(b: _Builder) -> None:
         role=lambda raw, _: named(_otf2.RegionRole, raw["role"]),
         paradigm=lambda raw, _: named(_otf2.Paradigm, raw["paradigm"]),
     )  # fmt: skip
-    regions = {name: b.tables["regions"][name] for name in b.tables["regions"] if name != "classes"}
-    regions["class"] = b.tables["regions"]["classes"]
+    table = _merged(b)
+    regions = {"class" if name == "classes" else name: table[name] for name in table}
     unknown = {
         name: texts([""]) if column.dtype == object else np.zeros(1, column.dtype) for name, column in regions.items()
     }
@@ -179,7 +193,19 @@ def _code(b: _Builder) -> None:
     b.add("parameters", b.raw["Parameter"])
 
 
+def _merged(b: _Builder) -> Table:
+    """The regions without repetitions: EZTrace defines each function once for each process."""
+    table = b.tables["regions"]
+    same = [table[name].tolist() for name in "name canonical role paradigm file line end_line".split()]
+    rows: dict[tuple[Any, ...], int] = {}
+    row_of = np.array([rows.setdefault(key, len(rows)) for key in zip(*same, strict=True)], np.int64)
+    b.ids["regions"] = Ids(table["id"].astype(np.uint64), row_of)
+    _, first = np.unique(row_of, return_index=True)
+    return table.take(first)
+
+
 def _communication(b: _Builder) -> None:
+    b.worlds = _worlds(b)
     b.add(
         "comm_groups", b.raw["Group"], "name", None,
         type=lambda raw, _: named(_otf2.GroupType, raw["type"]),
@@ -192,6 +218,17 @@ def _communication(b: _Builder) -> None:
     both["remote"] = np.concatenate([np.full(len(plain), _NOTHING, np.uint64), between["remote"]])
     _without_parents(b, "comms", both, {"group": "comm_groups", "remote": "comm_groups"})
     b.add("windows", b.raw["RmaWin"], "name", {"comm": "comms"})
+
+
+def _worlds(b: _Builder) -> dict[str, Array]:
+    """Of each paradigm the locations that its ranks are. EZTrace gives the id of this group to another one, too."""
+    members, found = b.raw["Members"]["member"].astype(np.uint64), {}
+    for row in b.raw["Group"].tolist():
+        _, _, kind, paradigm, _, offset, count = row
+        if kind == _otf2.GROUP_TYPE_COMM_LOCATIONS.value:
+            name = _otf2.Paradigm._names.get(paradigm, str(paradigm))
+            found[name] = b.ids["locations"].rows(members[offset : offset + count])
+    return found
 
 
 def _files(b: _Builder) -> None:

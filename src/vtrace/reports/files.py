@@ -20,12 +20,18 @@ _OPENS, _CLOSES, _SEEKS, _READS, _WRITES, _FLUSHES, _BYTES, _, _TIMES = range(9)
 _CANCELLED = 11
 _MODES = 3
 """OTF2's operation modes: READ 0, WRITE 1, FLUSH 2; as many columns of counts and of times in that order."""
+_OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
+_DONE = 1
+_UNKNOWN = np.uint64(2**64 - 1)
+_POINT = np.dtype("u4, u8, i8, i8, u1, u8")
+_POINT.names = ("handle", "matching", "time", "row", "kind", "value")
+"""A begin (value: mode) or an end (value: bytes) of an operation; kind: place in _OPERATION."""
 
 
 class _IoPart(Part):
     def __init__(self) -> None:
         self.sums: dict[int, Array] = {}
-        self.begun: dict[tuple[int, int], tuple[int, int]] = {}
+        self.open = np.empty(0, _POINT)
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
         closed = batch.ref[batch.kind == number("IoDestroyHandle")]
@@ -47,30 +53,37 @@ class _IoPart(Part):
             self.sums[handle] = self.sums[handle] + row if handle in self.sums else row
 
     def operations(self, batch: Rows) -> None:
-        """Begins and ends join by handle and matching id; most lie one behind the other in a batch."""
-        found = dict(present(batch, "IoOperationBegin", "IoOperationComplete", "IoOperationCancelled"))
-        begins = found.get("IoOperationBegin")
-        if begins is not None:
-            keys = zip(begins["ref"].tolist(), begins["matching"].tolist(), strict=True)
-            values = zip(begins["time"].tolist(), begins["mode"].tolist(), strict=True)
-            self.begun |= dict(zip(keys, values, strict=True))
-        for key, done in (("IoOperationCancelled", False), ("IoOperationComplete", True)):
-            if key in found:
-                self.finish(found[key], done)
-
-    def finish(self, ends: dict[str, Array], done: bool) -> None:
-        keys = zip(ends["ref"].tolist(), ends["matching"].tolist(), strict=True)
-        known = [self.begun.pop(key, (-1, -1)) for key in keys]
-        times, modes = np.array(known, np.int64).T
-        usable = (modes >= 0) & (modes < _MODES)
-        handles, modes, times, ended = ends["ref"][usable], modes[usable], times[usable], ends["time"][usable]
-        self.count(handles, ended - times, _TIMES + modes)
-        if not done:
-            self.count(handles, np.ones(len(handles), np.int64), _CANCELLED)
+        """Begins and ends join by handle and matching id: an end belongs to the begin that is next before it."""
+        found = dict(present(batch, *_OPERATION))
+        if not found:
             return
-        self.count(handles, np.ones(len(handles), np.int64), _READS + modes)
-        moved = modes < 2
-        self.count(handles[moved], ends["bytes"][usable][moved].astype(np.int64), _BYTES + modes[moved])
+        rows = [self.open]
+        for kind, name in enumerate(_OPERATION):
+            if name in found:
+                part = np.zeros(len(found[name]["time"]), _POINT)
+                part["handle"], part["matching"], part["time"] = (found[name][n] for n in ("ref", "matching", "time"))
+                part["row"], part["kind"] = found[name]["row"], kind
+                part["value"] = found[name]["mode" if kind == 0 else "bytes"] if kind < 2 else 0
+                rows.append(part)
+        points = np.concatenate(rows)
+        points = points[np.lexsort((points["row"], points["matching"], points["handle"]))]
+        same = (points["handle"][1:] == points["handle"][:-1]) & (points["matching"][1:] == points["matching"][:-1])
+        begins, ends = points[:-1], points[1:]
+        joined = same & (begins["kind"] == 0) & (ends["kind"] > 0) & (begins["value"] < _MODES)
+        self.finish(begins[joined], ends[joined])
+        waiting = (points["kind"] == 0) & ~np.append(same, False)
+        self.open = points[waiting]
+        self.open["row"] = -1
+
+    def finish(self, begins: Array, ends: Array) -> None:
+        handles, modes = ends["handle"], begins["value"].astype(np.int64)
+        done = ends["kind"] == _DONE
+        self.count(handles, ends["time"] - begins["time"], _TIMES + modes)
+        self.count(handles[~done], np.ones(np.count_nonzero(~done), np.int64), _CANCELLED)
+        self.count(handles[done], np.ones(np.count_nonzero(done), np.int64), _READS + modes[done])
+        moved = done & (modes < 2)
+        told = np.where(ends["value"] == _UNKNOWN, 0, ends["value"]).astype(np.int64)
+        self.count(handles[moved], told[moved], _BYTES + modes[moved])
 
 
 class Io(Question):

@@ -137,30 +137,56 @@ def heap_curve(values: Table, trace: TraceBase) -> Table:
     return table.take(np.lexsort((table["time"], table["process"])))
 
 
-_HEAP = {"ALLOCATION_SIZE": (0, 1), "DEALLOCATION_SIZE": (2, 3)}
-"""Attribute -> its columns of _SUMS: how often, how much."""
-_SUMS = ("allocations", "allocated", "frees", "freed")
+_SIZE, _FREED, _RESULT = "ALLOCATION_SIZE", "DEALLOCATION_SIZE", "RESULT_ADDRESS"
+_SUMS = ("allocations", "allocated", "frees", "freed", "failed")
+_POINT = ("region", "caller", "row", "value", "failed")
 
 
 class _AllocationPart(Part):
-    def __init__(self, names: dict[int, str]) -> None:
-        self.names = names
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self.numbers = numbers
         self.sums: dict[tuple[int, int], Array] = {}
+        self.last = {name: np.zeros(0, np.int64) for name in _POINT}
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
-        for number, name in self.names.items():
+        for name, number in self.numbers.items():
             found = batch.attributes[batch.attributes["attribute"] == number]
-            if not len(found):
-                continue
-            region, caller = region_rows(found["region"]), region_rows(found["caller"])
-            first, member = group([region, caller])
-            sums = np.zeros((len(first), len(_SUMS)), np.int64)
-            times, size = _HEAP[name]
-            sums[:, times] = np.bincount(member)
-            sums[:, size] = add_up(member, found["value"].view(np.int64), len(first))
-            for at, row in zip(first.tolist(), sums, strict=True):
-                key = int(region[at]), int(caller[at])
-                self.sums[key] = self.sums[key] + row if key in self.sums else row
+            if name == _FREED and len(found):
+                self.add(found["region"], found["caller"], {2: 1, 3: found["value"].view(np.int64)})
+        self.allocations(batch)
+
+    def allocations(self, batch: Rows) -> None:
+        """A size is told when a function is entered; that it got nothing, by an address of 0 when it is left."""
+        attributes = batch.attributes
+        sizes = attributes[attributes["attribute"] == self.numbers.get(_SIZE, -1)]
+        nothing = attributes[(attributes["attribute"] == self.numbers.get(_RESULT, -1)) & (attributes["value"] == 0)]
+        points = {name: np.append(self.last[name], sizes[name].view(np.int64) if name == "value" else sizes[name])
+                  for name in _POINT[:-1]}  # fmt: skip
+        points["failed"] = np.append(self.last["failed"], np.zeros(len(sizes), np.int64))
+        if len(points["row"]):
+            points["failed"][np.searchsorted(points["row"], nothing["row"], "right") - 1] = 1
+            self.last = {name: column[-1:] for name, column in points.items()}
+            self.last["row"] = np.array([-1])
+            self.tell({name: column[:-1] for name, column in points.items()})
+
+    def end(self, replay: Replay | None) -> None:
+        self.tell(self.last)
+
+    def tell(self, points: dict[str, Array]) -> None:
+        good = 1 - points["failed"]
+        self.add(points["region"], points["caller"], {0: good, 1: points["value"] * good, 4: points["failed"]})
+
+    def add(self, region: Array, caller: Array, values: dict[int, Any]) -> None:
+        if not len(region):
+            return
+        region, caller = region_rows(region), region_rows(caller)
+        first, member = group([region, caller])
+        sums = np.zeros((len(first), len(_SUMS)), np.int64)
+        for place, value in values.items():
+            sums[:, place] = add_up(member, value, len(first))
+        for at, row in zip(first.tolist(), sums, strict=True):
+            key = int(region[at]), int(caller[at])
+            self.sums[key] = self.sums[key] + row if key in self.sums else row
 
 
 class Allocations(Question):
@@ -171,7 +197,7 @@ class Allocations(Question):
     def part(self, trace: TraceBase, location: int) -> Part:
         attributes = trace.attributes
         pairs = zip(attributes["id"].tolist(), attributes["name"].tolist(), strict=True)
-        return _AllocationPart({number: name for number, name in pairs if name in _HEAP})
+        return _AllocationPart({name: number for number, name in pairs if name in (_SIZE, _FREED, _RESULT)})
 
     def table(self) -> Table:
         rows = [

@@ -21,7 +21,7 @@ class Places:
     def __init__(self, trace: TraceBase) -> None:
         self._trace = trace
         self._group_of = trace.locations["group"]
-        self._world = self._members_by_paradigm()
+        self._world = trace.definitions.worlds
         self.processes = self._processes()
         """See Trace.processes."""
         row_of_group = np.full(trace.groups.rows + 1, -1, np.int64)
@@ -29,13 +29,6 @@ class Places:
         self.process = row_of_group[self._group_of]
         """(locations,) the row in processes of each location, -1 for none."""
         self._flat: dict[str, tuple[Array, Array, Array]] = {}
-
-    def _members_by_paradigm(self) -> dict[str, Array]:
-        groups, found = self._trace.comm_groups, {}
-        for row in range(groups.rows):
-            if groups["type"][row] == "COMM_LOCATIONS":
-                found[str(groups["paradigm"][row])] = self._locations(self._members(row))
-        return found
 
     def _members(self, group: int) -> Array:
         groups = self._trace.comm_groups

@@ -84,11 +84,11 @@ class Replay:
 
     def batch(self, batch: Batch) -> None:
         """Follows the batch. Its Enter and Leave refer to rows of trace.regions from then on."""
-        if len(self._contexts):
-            self._plain_calls(batch)
         if not self._ids.dense:
             calls = batch.kind <= event_kinds()["Leave"][0]
             batch.ref[calls] = self._ids.rows(batch.ref[calls]).astype(np.uint32)
+        if len(self._contexts):
+            self._plain_calls(batch)
         if self._library.vt_replay_batch(self._pointer, batch.address):
             raise MemoryError
 
@@ -97,10 +97,8 @@ class Replay:
         known = event_kinds()
         for name in ("Enter", "Leave"):
             rows = batch.kind == known[f"CallingContext{name}"][0]
-            contexts = self._contexts.rows(batch.ref[rows])
-            regions = np.append(self._context_regions, -1)[contexts]
-            ids = np.append(self._ids._ids, 0xFFFFFFFF)[regions]
-            batch.ref[rows] = ids.astype(np.uint32)
+            regions = np.append(self._context_regions, -1)[self._contexts.rows(batch.ref[rows])]
+            batch.ref[rows] = regions.astype(np.uint32)
             batch.kind[rows] = known[name][0]
 
     def end(self, ns: int) -> None:
@@ -156,7 +154,7 @@ def scan(
     as far as it can be, and is told in Pass.problems; strict raises its FormatError instead.
     """
     rows = range(trace.locations.rows) if locations is None else locations
-    order = sorted(rows, key=lambda row: -int(trace.locations["events"][row]))
+    order = sorted(rows, key=lambda row: -trace.bytes_of(row))
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
     job = _Job(
         trace, questions, ALWAYS if start is None else start, NEVER if stop is None else stop, strict, iter(order)
@@ -201,12 +199,11 @@ class _Job:
     def read(self, reader: Reader, batch: Batch, replay: Replay | None, location: int) -> None:
         parts = [question.part(self.trace, location) for question in self.questions]
         first = self.start if replay is None else ALWAYS  # the stack needs what was before
-        number, last = int(self.trace.locations["id"][location]), 0
+        number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         if replay is not None:
             replay.begin()
         try:
-            for _ in reader.batches(number, batch, self.kinds, first, self.stop, self.attributes):
-                last = int(batch.time[-1])
+            for _ in reader.batches(number, batch, self.kinds, first, self.stop, self.attributes, expected):
                 if replay is not None:
                     replay.batch(batch)
                 late = batch.since(self.start) if first < self.start else batch
@@ -217,7 +214,7 @@ class _Job:
                 raise
             self.met.problems.append(str(error))
         if replay is not None:
-            replay.end(self.stop if batch.fields.ended else last)
+            replay.end(min(self.stop, batch.fields.last))
         for question, part in zip(self.questions, parts, strict=True):
             part.end(replay)
             question.parts[location] = part

@@ -183,7 +183,8 @@ class Trace(TraceBase):
     def io(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """Rows (location, handle, file): opens, closes, seeks, reads, writes, flushes (complete operations),
         bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled.
-        handle: row of io_handles; file: row of files, -1: not a file. files.reduce_io joins rows.
+        Bytes that the trace does not tell count 0. handle: row of io_handles; file: row of files, -1: not a file.
+        files.reduce_io joins rows.
         """
         table: Table = self._ask("io", start, stop, locations).table(self)
         return table
@@ -203,8 +204,9 @@ class Trace(TraceBase):
     def allocations(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
-        """Rows (location, region, caller): allocations, allocated (bytes), frees, freed (bytes) by functions of the
-        heap (region) and who called them (caller, -1: none).
+        """Rows (location, region, caller): allocations, allocated (bytes), frees, freed (bytes), failed (allocations
+        that got nothing, and count nowhere else) by functions of the heap (region) and who called them (caller, -1:
+        none).
         """
         table: Table = self._ask("allocations", start, stop, locations).table()
         return table

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What vtrace.open computes, computed again: one event after the other, from what the otf2 package reads."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.readback import Trace
+
+
+@dataclass
+class Stats:
+    """Of the calls of a region or a path."""
+
+    times: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    inclusive: int = 0
+
+    def numbers(self) -> tuple[int, ...]:
+        """calls, inclusive, exclusive, total, min, max, squares"""
+        squares = sum(time * time for time in self.times)
+        ends = (min(self.times), max(self.times))
+        return (len(self.times), self.inclusive, sum(self.own), sum(self.times), *ends, squares)
+
+
+@dataclass
+class Call:
+    """A call with its place in the stack; cut: its time inside the window."""
+
+    location: int
+    path: tuple[int, ...]
+    begin: int
+    end: int
+    cut: int
+    own: int = 0
+
+
+def calls(trace: Trace, start: int = 0, stop: int = 2**62) -> list[Call]:
+    """All calls that overlap the window, in the order of their ends. Times in ns since the trace's offset."""
+    found: list[Call] = []
+    for location in trace.locations:
+        stack: list[tuple[int, int, list[int]]] = []
+        for event in trace.of(location):
+            now = event.time - trace.offset
+            if event.kind == "Enter":
+                stack.append((event.attrs["region"], now, [0]))
+            elif event.kind == "Leave":
+                region, begin, inside = stack.pop()
+                assert region == event.attrs["region"]
+                cut = max(0, min(now, stop) - max(begin, start))
+                path = (*(frame[0] for frame in stack), region)
+                if begin <= stop and now >= start:
+                    found.append(Call(location, path, begin, now, cut, cut - inside[0]))
+                if stack:
+                    stack[-1][2][0] += cut
+        assert not stack
+    return found
+
+
+def profile(trace: Trace, start: int = 0, stop: int = 2**62) -> dict[tuple[int, int], tuple[int, ...]]:
+    """(location, region) -> numbers."""
+    found: dict[tuple[int, int], Stats] = defaultdict(Stats)
+    for call in calls(trace, start, stop):
+        stats = found[call.location, call.path[-1]]
+        stats.times.append(call.cut)
+        stats.own.append(call.own)
+        if call.path[-1] not in call.path[:-1]:
+            stats.inclusive += call.cut
+    return {key: stats.numbers() for key, stats in found.items()}
+
+
+def paths(trace: Trace) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:
+    """(location, path) -> numbers."""
+    found: dict[tuple[int, tuple[int, ...]], Stats] = defaultdict(Stats)
+    for call in calls(trace):
+        stats = found[call.location, call.path]
+        stats.times.append(call.cut)
+        stats.own.append(call.own)
+        stats.inclusive += call.cut
+    return {key: stats.numbers() for key, stats in found.items()}
+
+
+def innermost(trace: Trace, location: int) -> list[tuple[Any, int | None, int | None]]:
+    """Each event of a location with the region that it stands in and the one around it; an Enter and a Leave stand in
+    their own."""
+    found, stack = [], []
+    for event in trace.of(location):
+        if event.kind == "Enter":
+            stack.append(event.attrs["region"])
+        around = [None, None, *stack]
+        found.append((event, around[-1], around[-2]))
+        if event.kind == "Leave":
+            stack.pop()
+    return found
+
+
+def _member(trace: Trace, comm: int, rank: int, location: int) -> int:
+    members = trace.comms[comm].members
+    return location if members is None else members[rank]
+
+
+def messages(trace: Trace) -> list[tuple[int, ...]]:
+    """sender, receiver, send, receive, comm, tag, bytes, send_region, receive_region: MPI's order of matching."""
+    sends: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+    receives: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+    for location in trace.locations:
+        posted: dict[int, int] = {}
+        for place, (event, region, _) in enumerate(innermost(trace, location)):
+            attrs, now = event.attrs, event.time - trace.offset
+            if event.kind == "MpiIrecvRequest":
+                posted[attrs["request_id"]] = place
+            elif event.kind in ("MpiSend", "MpiIsend"):
+                comm = attrs["communicator"]
+                to = _member(trace, comm, attrs["receiver"], location)
+                sends[location, to, comm, attrs["msg_tag"]].append((now, attrs["msg_length"], region or 0))
+            elif event.kind in ("MpiRecv", "MpiIrecv"):
+                comm = attrs["communicator"]
+                sender = _member(trace, comm, attrs["sender"], location)
+                turn = posted.pop(attrs["request_id"], place) if event.kind == "MpiIrecv" else place
+                receives[sender, location, comm, attrs["msg_tag"]].append((turn, now, region or 0))
+    found = []
+    for key, sent in sends.items():
+        for (begin, size, first), (_, end, second) in zip(sent, sorted(receives.get(key, [])), strict=False):
+            found.append((*key[:2], begin, end, *key[2:], size, first, second))
+    return sorted(found)
+
+
+def matrix(trace: Trace) -> dict[tuple[int, int], tuple[int, int]]:
+    """(sending process, receiving process) -> number and bytes of what was sent."""
+    found: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for event in trace.events:
+        if event.kind in ("MpiSend", "MpiIsend"):
+            to = _member(trace, event.attrs["communicator"], event.attrs["receiver"], event.location)
+            pair = found[trace.locations[event.location].process, trace.locations[to].process]
+            pair[0] += 1
+            pair[1] += event.attrs["msg_length"]
+    return {key: (count, size) for key, (count, size) in found.items()}
+
+
+def collectives(trace: Trace) -> list[tuple[Any, ...]]:
+    """Who took part in what: comm, turn on it, location, operation's name, begin, end, sent, received, region."""
+    found = []
+    for location in trace.locations:
+        begun: list[tuple[int, int]] = []
+        requested: dict[int, tuple[int, int]] = {}
+        each: list[tuple[Any, ...]] = []
+        for place, (event, region, _) in enumerate(innermost(trace, location)):
+            attrs, now = event.attrs, event.time - trace.offset
+            if event.kind == "MpiCollectiveBegin":
+                begun.append((now, place))
+            elif event.kind == "NonBlockingCollectiveRequest":
+                requested[attrs["request_id"]] = now, place
+            elif event.kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
+                blocking = event.kind == "MpiCollectiveEnd"
+                begin, order = begun.pop() if blocking else requested.pop(attrs["request_id"])
+                name, comm = attrs["collective_op"], attrs["communicator"]
+                sizes = attrs["size_sent"], attrs["size_received"]
+                each.append((comm, order, name, begin, now, *sizes, region))
+        turns: Counter[int] = Counter()
+        for comm, _, *rest in sorted(each, key=lambda row: row[1]):
+            found.append((comm, turns[comm], location, *rest))
+            turns[comm] += 1
+    return sorted(found)
+
+
+IO_SUMS = "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled".split()
+
+
+def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
+    """(location, handle) -> sums, without those that are 0."""
+    found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    begun: dict[tuple[int, int, int], tuple[str, int]] = {}
+    for event in trace.events:
+        attrs, location = event.attrs, event.location
+        if not event.kind.startswith("Io") or event.kind == "IoDeleteFile":
+            continue
+        handle = attrs["new_handle"] if event.kind == "IoDuplicateHandle" else attrs["handle"]
+        sums = found[location, handle]
+        if event.kind in ("IoCreateHandle", "IoDuplicateHandle"):
+            sums["opens"] += 1
+        elif event.kind == "IoDestroyHandle":
+            sums["closes"] += 1
+        elif event.kind == "IoSeek":
+            sums["seeks"] += 1
+        elif event.kind == "IoOperationBegin":
+            begun[location, handle, attrs["matching_id"]] = attrs["mode"].lower(), event.time
+        elif event.kind in ("IoOperationComplete", "IoOperationCancelled"):
+            mode, begin = begun.pop((location, handle, attrs["matching_id"]))
+            sums[f"{mode}_ns"] += event.time - begin
+            if event.kind == "IoOperationCancelled":
+                sums["cancelled"] += 1
+                continue
+            sums[{"read": "reads", "write": "writes", "flush": "flushes"}[mode]] += 1
+            if mode != "flush":
+                told = attrs["bytes_result"]
+                sums["bytes_read" if mode == "read" else "bytes_written"] += told if told < 2**64 - 1 else 0
+    return {key: {name: n for name, n in sums.items() if n} for key, sums in found.items() if any(sums.values())}
+
+
+def allocations(trace: Trace) -> dict[tuple[int, int, int], tuple[int, ...]]:
+    """(location, function, caller) -> allocations, allocated, frees, freed, failed."""
+    found: dict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    for location in trace.locations:
+        asked = 0
+        for event, region, caller in innermost(trace, location):
+            sums = found[location, -1 if region is None else region, -1 if caller is None else caller]
+            if "ALLOCATION_SIZE" in event.more:
+                asked = event.more["ALLOCATION_SIZE"]
+                sums[0] += 1
+                sums[1] += asked
+            if "DEALLOCATION_SIZE" in event.more:
+                sums[2] += 1
+                sums[3] += event.more["DEALLOCATION_SIZE"]
+            if event.more.get("RESULT_ADDRESS") == 0:
+                sums[0] -= 1
+                sums[1] -= asked
+                sums[4] += 1
+    return {key: tuple(sums) for key, sums in found.items() if any(sums)}
+
+
+def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: int) -> dict[tuple[int, int, int], float]:
+    """(location, class, bin) -> seconds."""
+    found: dict[tuple[int, int, int], float] = defaultdict(float)
+    width = stop / bins
+    for location in trace.locations:
+        stack: list[int] = []
+        last = None
+        events = trace.of(location)
+        for event in events:
+            now = event.time - trace.offset
+            if last is not None and now > last:
+                kind = classes[stack[-1]] if stack else outside
+                for bin_ in range(int(last / width), min(bins - 1, int(now / width)) + 1):
+                    inside = min(now, (bin_ + 1) * width) - max(last, bin_ * width)
+                    if inside > 0:
+                        found[location, kind, bin_] += inside / 1e9
+            last = now
+            if event.kind == "Enter":
+                stack.append(event.attrs["region"])
+            elif event.kind == "Leave":
+                stack.pop()
+    return found
