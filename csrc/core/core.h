@@ -47,6 +47,7 @@ struct vt_shim {
 };
 
 /* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).
+   -1, for I/O and memory only: not now, this thread is starting the runtime, and its call comes from there.
    A shim of I/O or memory that VT_IOTRACE or VT_MEMTRACE does not ask for starts nothing; it reads the environment,
    which is not there yet (environ is NULL) when ld.so itself calls malloc.                                          */
 int vt_attach(const struct vt_shim *shim);
@@ -143,6 +144,9 @@ void vt_flush_together(void);
 unsigned vt_buffer_level(void);
 
 /* ---- Help for shims ---- */
+/* Has this called by each thread that recorded, but the first, when it ends; it may record then and afterwards. Only the
+   memory shim's: the last one given counts.                                                                            */
+void vt_at_thread_end(void (*call)(void));
 /* Zeroed pages that live as long as the process, NULL when there is no memory. */
 void *vt_pages(size_t bytes);
 /* One line "vtrace: ..." on stderr, at most once per process for equal format, if VT_VERBOSE >= 1. No %f. */

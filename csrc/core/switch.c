@@ -77,12 +77,15 @@ static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload
     }
     switch (VT_KIND(what)) {
     case VT_K_ENTER:
-    case VT_K_ENTER_ALLOC: enter(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); return 1;
+    case VT_K_ENTER_ALLOC:
+    case VT_K_ENTER_FREE:
+    case VT_K_ENTER_REALLOC: enter(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); return 1;
     case VT_K_LEAVE:
     case VT_K_LEAVE_ALLOC: return leave(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
     case VT_K_ENTER_ADDRESS: enter(l, *payload | VT_OPEN_ADDRESS); return 1;
     case VT_K_LEAVE_ADDRESS: return leave(l, *payload | VT_OPEN_ADDRESS);
     case VT_K_THREAD: l->nmissed = 0; return 0;
+    case VT_K_HEAP: return 0; /* of a thread that ends: nobody would tell it later */
     default: return 1;
     }
 }

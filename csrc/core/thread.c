@@ -47,6 +47,9 @@ static void tell_name(struct vt_location *l)
     vt_define_end(l, &m);
 }
 
+static void (*_Atomic shim_at_end)(void);
+void vt_at_thread_end(void (*call)(void)) { atomic_store(&shim_at_end, call); }
+
 /* An exit handler of the thread; what other handlers record comes first, as far as they run in the first round. */
 static void on_thread_end(void *location)
 {
@@ -57,6 +60,8 @@ static void on_thread_end(void *location)
         l->late = 1;
         if (!pthread_setspecific(at_end, l)) return;
     }
+    void (*call)(void) = atomic_load(&shim_at_end);
+    if (call) call();
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
     l->begun = 0;

@@ -10,6 +10,7 @@ extern struct vt_io_function __start_vt_io_functions[], __stop_vt_io_functions[]
 
 enum state { NEW, RECORD, OFF };
 static _Atomic(int) state;
+static _Atomic(bool) found; /* what lies behind all functions */
 _Atomic(int) vt_io_off;
 uint32_t vt_io_errno, vt_io_offset;
 
@@ -33,10 +34,20 @@ void *vt_io_behind(struct vt_io_function *f)
     return next;
 }
 
-/* Early, so that a first call may come from a signal handler. Constructors of libraries may come still earlier. */
+static void stay_off(void)
+{
+    atomic_store(&state, OFF);
+    if (atomic_load(&found)) atomic_store(&vt_io_off, 1);
+}
+
+/* Early, so that a first call may come from a signal handler. Constructors of libraries may come still earlier: then each
+   function is looked for by itself, since a call may come from inside of an allocator, and dlsym allocates when it does
+   not find a name.                                                                                                     */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_behind(f);
+    atomic_store(&found, true);
+    if (atomic_load(&state) == OFF) stay_off();
 }
 
 static uint32_t define_attribute(const char *name, const char *description, unsigned type)
@@ -56,19 +67,22 @@ static uint32_t define_attribute(const char *name, const char *description, unsi
 #define INT32 7 /* OTF2_Type */
 #define INT64 8
 
-static void attach(void)
+/* False: not now, this thread is starting the runtime. */
+static bool attach(void)
 {
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_IO, .name = "I/O", .version = VT_VERSION};
-    if (!vt_attach(&shim)) {
-        atomic_store(&state, OFF);
-        atomic_store(&vt_io_off, 1);
-        return;
+    const int on = vt_attach(&shim);
+    if (on < 0) return false;
+    if (!on) {
+        stay_off();
+        return true;
     }
     vt_io_errno = define_attribute("errno", "Why the call failed (errno(3))", INT32);
     vt_io_offset = define_attribute("offset", "Position in the file that the call names", INT64);
     vt_io_meet_standard();
     atomic_store(&state, RECORD);
+    return true;
 }
 
 #define WAIT 50000 /* tenths of a millisecond that a second thread waits for the first */
@@ -80,16 +94,16 @@ static void attach_once(void)
     static _Atomic(uint32_t) attacher; /* kernel's id of the thread that attaches */
     static VT_TLS int inside;
     const uint32_t me = (uint32_t)VT_SYS0(gettid);
-    uint32_t who = 0;
     if (inside || vt_shares_memory()) return;
-    find_all();
     inside = 1;
-    if (atomic_compare_exchange_strong(&attacher, &who, me)) attach();
     for (int i = 0; i < WAIT && atomic_load(&state) < RECORD; i++) {
-        who = atomic_load(&attacher);
-        if (VT_SYS3(tgkill, VT_SYS0(getpid), who, 0) == -ESRCH && atomic_compare_exchange_strong(&attacher, &who, me))
-            attach();
-        else vt_pause();
+        uint32_t who = atomic_load(&attacher);
+        bool gone = !who || VT_SYS3(tgkill, VT_SYS0(getpid), who, 0) == -ESRCH;
+        if (!gone || !atomic_compare_exchange_strong(&attacher, &who, me)) vt_pause();
+        else if (!attach()) {
+            atomic_store(&attacher, 0);
+            break;
+        }
     }
     inside = 0;
 }

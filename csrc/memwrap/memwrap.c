@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shim of the heap (libvtrace-mem.so): malloc and its family, as glibc exports it. C++'s new and delete come here
-   too, and so do the allocations that libc makes for strdup, fopen or getline.
-
-   Each thread keeps the sum of the bytes and the number of the blocks that it allocated less those it freed, as
-   malloc_usable_size tells them: a shared counter would cost more than all else. A record holds its thread's sums;
-   vtunify joins them by time into those of the process.                                                              */
+   too, and so do the allocations that libc makes for strdup, fopen or getline. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 #include "core/core.h"
+#include "sums.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* X(function, its result, parameters with types, their names): what lies behind this shim. */
 #define FUNCTIONS(X)                                                                                                   \
@@ -55,10 +52,6 @@ static uint64_t threshold; /* smaller blocks are in the sums only */
 enum state { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
 static _Atomic(int) state = NEW;
 
-static TLS struct {
-    int64_t bytes, blocks, told;
-} sums; /* told: bytes in the thread's last record */
-
 /* ---- Before the functions behind are known: dlsym may allocate ---- */
 
 static char arena[65536] __attribute__((aligned(16)));
@@ -84,9 +77,18 @@ static void *early_malloc(size_t n)
 
 static size_t early_size(const void *block) { return ((const struct early *)block)[-1].bytes; }
 
+/* The allocator of a sanitizer ends the program when it is asked for the size of what it gave out before it was ready. */
+extern int __sanitizer_get_ownership(const volatile void *block) __attribute__((weak));
+static size_t (*size_of)(void *);
+
+static size_t size_if_owned(void *block)
+{
+    return __sanitizer_get_ownership(block) ? next.malloc_usable_size(block) : 0;
+}
+
 static void find(void)
 {
-    static TLS int finding;
+    static VT_TLS int finding;
     int expected = NEW, saved = errno;
     if (finding) return; /* dlsym allocates */
     finding = 1;
@@ -94,6 +96,7 @@ static void find(void)
 #define FIND(name, result, parameters, names) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
     FUNCTIONS(FIND)
 #undef FIND
+    size_of = __sanitizer_get_ownership ? size_if_owned : found.malloc_usable_size;
     next = found; /* two threads that come at once write the same */
     finding = 0;
     errno = saved;
@@ -101,6 +104,8 @@ static void find(void)
 }
 
 /* ---- Attaching ---- */
+
+static void at_thread_end(void);
 
 static void attach(void)
 {
@@ -122,9 +127,17 @@ static void attach(void)
     int expected = FOUND;
     if (!environ || !atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
     int on = vt_attach(&shim);
+    if (on < 0) {
+        atomic_store(&state, FOUND);
+        return;
+    }
     for (int i = 0; on && i < FUNCTION_COUNT; i++)
         on = (regions[i] = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0)) != 0;
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
+    if (on) {
+        vt_at_thread_end(at_thread_end);
+        pthread_atfork(NULL, NULL, vt_sums_inherit);
+    }
     atomic_store(&state, on ? RECORD : OFF);
 }
 
@@ -144,26 +157,53 @@ static inline bool records(void)
 
 /* ---- Sums and records ---- */
 
-#define UNTOLD_MOST                                                                                                    \
-    65536 /* bytes that blocks below the threshold may add up to before a record of its own tells them */
+/* Bytes that blocks below the threshold may add up to before a record of its own tells them. */
+#define UNTOLD_MOST 65536
 
-static inline int64_t usable(void *block) { return (int64_t)next.malloc_usable_size(block); }
+static inline int64_t usable(void *block) { return (int64_t)size_of(block); }
 
-static inline void add(int64_t bytes, int64_t blocks)
+static inline void add(struct vt_sums *s, int64_t bytes, int64_t blocks)
 {
-    sums.bytes += bytes;
-    sums.blocks += blocks;
+    s->bytes += bytes;
+    s->blocks += blocks;
 }
 
-/* After a call that no record tells of. */
-static void tell_sums(void)
+static inline void told(struct vt_sums *s)
 {
-    int64_t untold = sums.bytes - sums.told;
-    if (LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST)) return;
-    if (atomic_load_explicit(&state, memory_order_relaxed) != RECORD) return;
-    uint64_t words[3] = {VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)sums.bytes, (uint64_t)sums.blocks};
-    sums.told = sums.bytes;
+    s->told_bytes = s->bytes;
+    s->told_blocks = s->blocks;
+}
+
+static void write_sums(struct vt_sums *s)
+{
+    uint64_t words[3] = {VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks};
+    told(s);
     vt_write(words, 3);
+}
+
+/* After a call that no record tells of. A thread's first one is told, so that the runtime knows when the thread ends. */
+static void tell_sums(struct vt_sums *s)
+{
+    const int64_t untold = s->bytes - s->told_bytes;
+    if (LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST && !atomic_load_explicit(&s->ended, memory_order_relaxed)))
+        return;
+    if (atomic_load_explicit(&state, memory_order_relaxed) == RECORD) write_sums(s);
+}
+
+/* Told in any case: of what was told while recording is switched off nothing is left. From here on each change is told at
+   once: other destructors of the thread may follow, of whatever allocates.                                              */
+static void at_thread_end(void)
+{
+    struct vt_sums *s = vt_sums_here();
+    write_sums(s);
+    atomic_store(&s->ended, 1);
+}
+
+__attribute__((destructor)) static void at_end(void)
+{
+    if (atomic_load(&state) != RECORD || !threshold || vt_sums_here()->told_bytes == VT_NEVER) return;
+    vt_sums_collect();
+    at_thread_end();
 }
 
 /* Before a call that allocates n bytes. False: it is not recorded. */
@@ -178,25 +218,27 @@ static inline bool enter_allocate(enum function function, size_t n)
 /* After it. made: the block, NULL where there is none. Returns made. */
 static inline void *leave_allocate(enum function function, bool recorded, void *made)
 {
-    if (LIKELY(made && !is_early(made))) add(usable(made), 1);
+    struct vt_sums *s = vt_sums_here();
+    if (LIKELY(made && !is_early(made))) add(s, usable(made), 1);
     if (LIKELY(recorded)) {
-        uint64_t words[4] = {VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)sums.bytes,
-                             (uint64_t)sums.blocks};
-        sums.told = sums.bytes;
+        uint64_t words[4] = {VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
+                             (uint64_t)s->blocks};
+        told(s);
         vt_write(words, 4);
-    } else tell_sums();
+    } else tell_sums(s);
     return made;
 }
 
 /* Before a call that frees a block; afterwards another thread may have it already. */
 static inline bool enter_free(void *block)
 {
+    struct vt_sums *s = vt_sums_here();
     int64_t bytes = usable(block);
-    add(-bytes, -1);
+    add(s, -bytes, -1);
     if (!records() || (uint64_t)bytes < threshold) return false;
     uint64_t words[5] = {VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes,
-                         (uint64_t)sums.bytes, (uint64_t)sums.blocks};
-    sums.told = sums.bytes;
+                         (uint64_t)s->bytes, (uint64_t)s->blocks};
+    told(s);
     vt_write(words, 5);
     return true;
 }
@@ -244,7 +286,8 @@ static void *reallocate(enum function function, void *old, size_t n)
     int64_t was = old ? usable(old) : 0;
     bool recorded = enter_reallocate(function, old, was, n);
     void *made = next.realloc(old, n);
-    if (old && (made || !n)) add(-was, -1); /* glibc frees the old block for 0 bytes, and keeps it without memory */
+    if (old && (made || !n))
+        add(vt_sums_here(), -was, -1); /* glibc frees the old block for 0 bytes, and keeps it without memory */
     return leave_allocate(function, recorded, made);
 }
 
@@ -270,7 +313,7 @@ EXPORT void free(void *block)
     bool recorded = enter_free(block);
     next.free(block);
     if (LIKELY(recorded)) vt_leave(regions[F_free]);
-    else tell_sums();
+    else tell_sums(vt_sums_here());
 }
 
 static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n)

@@ -95,19 +95,6 @@ def test_before_and_after_main(build: Builder, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_below_mpi_io(build: Builder, tmp_path: Path) -> None:
-    """The MPI library's own calls show under those of MPI-IO."""
-    program = build("mpi_io.c", compiler="mpicc", flags=("-w", "-O1"), mode="mpi")
-    run(program, tmp_path, ranks=2, env={**IO, "VT_MAX_FLUSHES": "0"})
-    unify(tmp_path, "mpi_io")
-    trace = check(tmp_path / "mpi_io.trace")
-    assert {handle.paradigm for handle in trace.handles.values()} == {"POSIX", "ISOC", "MPI-IO"}
-    below = {callee for caller, callee in trace.edges() if caller and caller.startswith("MPI_File_")}
-    assert below & {"open", "open64"}
-    assert below & {"pwrite", "pwrite64", "write"}
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("name", ["io_threads", "io_streams", "io_aio", "io_closes"])
 def test_valgrind(build: Builder, tmp_path: Path, name: str) -> None:
     program = build(f"{name}.c", flags=("-w", "-O1", "-pthread"), mode="seq")

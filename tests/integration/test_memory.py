@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 
 from support.build import Builder
 from support.check import check
+from support.heap import growth
 from support.readback import Event, Trace
 from support.run import record, run, unify
-from support.tools import call, need
 from vtrace.paths import LIB
 
 ON = {"VT_MEMTRACE": "yes"}
@@ -31,17 +30,6 @@ FLAGS = ("-fno-builtin", "-pthread")
 
 def preload() -> dict[str, str]:
     return {"LD_PRELOAD": str(LIB / "libvtrace-mem.so")} | ON
-
-
-def growth(trace: Trace) -> tuple[int, int]:
-    """By how many bytes and blocks the heap of the process grows from begin() to end()."""
-    times, process = {}, 0
-    for event in trace.events:
-        if event.kind == "Enter" and (name := trace.region_of(event).name) in ("begin", "end"):
-            times[name], process = event.time, trace.locations[event.location].process
-    (heap,) = [x.id for x in trace.locations.values() if x.kind == "METRIC" and x.process == process]
-    values = {name: [e for e in trace.of(heap) if e.time <= time][-1].attrs["values"] for name, time in times.items()}
-    return values["end"][0] - values["begin"][0], values["end"][1] - values["begin"][1]
 
 
 def within(trace: Trace, caller: str) -> dict[str, list[tuple[Event, Event]]]:
@@ -134,44 +122,3 @@ def test_threads_signals_and_a_child(build: Builder, tmp_path: Path, threads: in
     trace = check(tmp_path / "heap_threads.trace")
     assert growth(trace) == (0, 0)
     assert trace.calls()["malloc"] >= threads * pairs + 1000
-
-
-SCRIPT = """#!/usr/bin/env bash
-export WORD=$1
-if [ "$1" = again ]; then exec "$0" once more; fi
-for i in 1 2 3; do /bin/echo "$WORD $i" | sort; done
-"""
-PYTHON = """
-import multiprocessing, sqlite3, subprocess, threading, zlib
-print(subprocess.run(["sort"], input=b"b\na\n", capture_output=True).stdout)
-with multiprocessing.Pool(2) as pool: print(pool.map(abs, range(-5, 0)))
-print(sqlite3.connect(":memory:").execute("select 40 + 2").fetchall(), zlib.crc32(bytes(10**6)))
-threads = [threading.Thread(target=print, args=("x" * i,)) for i in range(1)]
-[t.start() for t in threads]; [t.join() for t in threads]
-"""
-
-
-@pytest.mark.parametrize("name", ["bash", "python", "gcc", "git", "tar", "perl"])
-def test_programs_stay_the_same(tmp_path: Path, name: str) -> None:
-    """Same output, same exit code, and what is recorded unifies."""
-    results = []
-    for env in ({}, preload() | {"VT_MAX_FLUSHES": "0", "VT_FILE_PREFIX": "real"}):
-        place = tmp_path / ("traced" if env else "plain")
-        place.mkdir()
-        (place / "s.sh").write_text(SCRIPT)
-        (place / "s.sh").chmod(0o755)
-        (place / "s.c").write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')
-        words: list[str] = {
-            "bash": ["./s.sh", "again"],
-            "python": [sys.executable, "-c", PYTHON],
-            "gcc": ["sh", "-c", "gcc -O2 s.c -o s && ./s"],
-            "git": ["sh", "-c", "git init -q . && git add s.c && git ls-files -s && git fsck && git hash-object s.sh"],
-            "tar": ["sh", "-c", "tar -czf s.tgz s.c s.sh && tar -tzf s.tgz | sort"],
-            "perl": ["perl", "-e", 'my %h = map { $_ => "x" x $_ } 1..2000; print join(",", sort keys %h); exit 5'],
-        }[name]
-        need(words[0] if words[0] != "./s.sh" else "bash")
-        done = call(words, place, env, check=False)
-        results.append((done.returncode, done.stdout))
-    assert results[0] == results[1]
-    unify(tmp_path / "traced", "real")
-    check(tmp_path / "traced" / "real.trace", complete=False)

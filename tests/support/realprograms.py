@@ -2,15 +2,20 @@
 """What real programs are asked to do, with the same output and files each time."""
 
 PYTHON = """
-import os, shutil, socket, sqlite3, subprocess, threading
+import multiprocessing, os, shutil, socket, sqlite3, subprocess, threading, zlib
+import numpy
 print(subprocess.run(["echo", "hi"], capture_output=True, text=True).stdout)
 print(len(subprocess.run(["cat"], input=b"x" * 100000, capture_output=True).stdout))
+with multiprocessing.Pool(2) as pool: print(pool.map(abs, range(-5, 0)))
 data = sqlite3.connect("t.db")
 data.execute("create table t(a)")
 data.executemany("insert into t values(?)", [(i,) for i in range(1000)])
 data.commit()
-print(data.execute("select sum(a) from t").fetchone())
+print(data.execute("select sum(a) from t").fetchone(), zlib.crc32(bytes(10**6)))
 data.close()
+a = numpy.arange(40000.0).reshape(200, 200)
+a.tofile("a")
+print(numpy.fromfile("a").sum(), (a @ a).trace())
 open("f", "w").write("z" * 5000)
 shutil.copy("f", "g")
 os.rename("g", "h")
@@ -29,8 +34,8 @@ GIT = """
 export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z HOME=$PWD
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a
 git init -q -b main r && cd r
-for i in 1 2 3 4 5; do seq $((i * 100)) > f$i; git add f$i; git commit -qm m$i; done
-git log --stat; cd ..; git clone -q r s && cd s && git fsck && git gc -q && git rev-parse HEAD && cat f5 | md5sum
+for i in 1 2 3; do seq $((i * 100)) > f$i; git add f$i; git commit -qm m$i; done
+git log --stat; cd ..; git clone -q r s && cd s && git fsck && git gc -q && git rev-parse HEAD && cat f3 | md5sum
 cd .. && rm -rf r s
 """
 BASH = """
@@ -47,10 +52,19 @@ gcc -O2 m.c -o m && ./m; code=$?; rm m; exit $code
 TAR = """
 mkdir d; for i in 1 2 3 4 5; do seq $i > d/$i; done
 tar --sort=name --mtime=@0 -czf x.tgz d; tar tzf x.tgz; mkdir e; tar xzf x.tgz -C e; diff -r d e/d; rm x.tgz
-seq 50000 | sort -R --random-source=/dev/zero | sort -n -S 1M -T . | md5sum
+seq 5000 | sort -R --random-source=/dev/zero | sort -n -S 1M -T . | md5sum
 """
 PERL = """
 perl -e 'open F, ">f"; print F "a\\n" x 1000; close F; open F, "f"; @l = <F>; print scalar(@l), "\\n", `echo sub`;
 open P, "|cat"; print P "piped\\n"; close P; exit 5'
 """
-SCRIPTS = {"bash": BASH, "git": GIT, "gcc": GCC, "tar": TAR, "perl": PERL}
+GXX = """
+printf 'struct s { int n = 7; virtual ~s() {} };\\n' > m.cc
+printf 'int main() { s *p = new s; int n = p->n; delete p; return n; }\\n' >> m.cc
+g++ -O1 m.cc -o m && ./m; code=$?; rm m; exit $code
+"""
+SQLITE = """
+sqlite3 x.db "create table t(a); with recursive c(x) as (select 1 union all select x + 1 from c where x < 2000)
+insert into t select x from c; create index i on t(a); vacuum; pragma integrity_check; select sum(a) from t"
+"""
+SCRIPTS = {"bash": BASH, "git": GIT, "gcc": GCC, "g++": GXX, "tar": TAR, "perl": PERL, "sqlite3": SQLITE}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The threads' sums lie in pages of the shim: no lock, and no malloc. */
+#include "sums.h"
+#include <errno.h>
+#include <stddef.h>
+#include "core/core.h"
+#include "core/sys.h"
+
+#define PAGE_SUMS 63
+
+struct page {
+    struct page *older;
+    struct vt_sums of[PAGE_SUMS];
+};
+
+static struct page first;
+static struct page *_Atomic newest = &first;
+static _Atomic(int64_t) gone_bytes, gone_blocks; /* of threads that have ended and whose place another one has */
+
+VT_TLS struct vt_sums *vt_sums_mine;
+
+/* Sums that nobody has, or whose thread is gone: the kernel tells, since after the end of a thread's first half its other
+   destructors may still allocate.                                                                                       */
+static bool claim(struct vt_sums *s, uint32_t me)
+{
+    uint32_t was = atomic_load_explicit(&s->thread, memory_order_relaxed);
+    if (was && !atomic_load_explicit(&s->ended, memory_order_relaxed)) return false;
+    if (was && was != me && VT_SYS3(tgkill, VT_SYS0(getpid), was, 0) != -ESRCH) return false;
+    if (!atomic_compare_exchange_strong(&s->thread, &was, me)) return false;
+    atomic_fetch_add(&gone_bytes, s->bytes);
+    atomic_fetch_add(&gone_blocks, s->blocks);
+    s->bytes = s->blocks = 0;
+    s->told_bytes = s->told_blocks = VT_NEVER;
+    atomic_store(&s->ended, 0);
+    return true;
+}
+
+static struct vt_sums *find(uint32_t me)
+{
+    for (struct page *p = atomic_load(&newest); p; p = p->older)
+        for (int i = 0; i < PAGE_SUMS; i++)
+            if (claim(&p->of[i], me)) return &p->of[i];
+    struct page *made = vt_pages(sizeof *made);
+    if (!made) return &first.of[0]; /* shared: better a wrong figure than no memory for the program */
+    claim(&made->of[0], me);
+    made->older = atomic_load(&newest);
+    while (!atomic_compare_exchange_weak(&newest, &made->older, made)) {}
+    return &made->of[0];
+}
+
+__attribute__((noinline, cold)) struct vt_sums *vt_sums_take(void)
+{
+    struct vt_sums *mine = find((uint32_t)VT_SYS0(gettid)), *none = NULL;
+    if (__atomic_compare_exchange_n(&vt_sums_mine, &none, mine, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return mine;
+    atomic_store(&mine->thread, 0); /* a signal handler was faster */
+    return none;
+}
+
+void vt_sums_inherit(void)
+{
+    struct vt_sums *mine = vt_sums_here();
+    int64_t bytes = atomic_exchange(&gone_bytes, 0), blocks = atomic_exchange(&gone_blocks, 0);
+    for (struct page *p = atomic_load(&newest); p; p = p->older)
+        for (int i = 0; i < PAGE_SUMS; i++) {
+            struct vt_sums *s = &p->of[i];
+            bytes += s->bytes;
+            blocks += s->blocks;
+            if (s != mine) *s = (struct vt_sums){0};
+        }
+    mine->bytes = bytes;
+    mine->blocks = blocks;
+    mine->told_bytes = mine->told_blocks = VT_NEVER;
+    atomic_store(&mine->thread, (uint32_t)VT_SYS0(gettid));
+    atomic_store(&mine->ended, 0);
+}
+
+void vt_sums_collect(void)
+{
+    struct vt_sums *mine = vt_sums_here();
+    for (struct page *p = atomic_load(&newest); p; p = p->older)
+        for (int i = 0; i < PAGE_SUMS; i++) {
+            struct vt_sums *s = &p->of[i];
+            if (s == mine || !atomic_load(&s->thread)) continue;
+            mine->bytes += s->bytes - (s->told_bytes == VT_NEVER ? 0 : s->told_bytes);
+            mine->blocks += s->blocks - (s->told_blocks == VT_NEVER ? 0 : s->told_blocks);
+            s->told_bytes = s->bytes;
+            s->told_blocks = s->blocks;
+        }
+}
