@@ -233,7 +233,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
 
 int vt_attach(const struct vt_shim *shim)
 {
-    if (inside && shim->kind != VT_SHIM_MPI) return -1;
+    if (inside && (shim->kind == VT_SHIM_IO || shim->kind == VT_SHIM_MEMORY)) return -1;
     struct vt_location *l = vt_settings_want(shim->kind) ? vt_location_of_thread(0) : NULL;
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
