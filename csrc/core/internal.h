@@ -85,7 +85,7 @@ enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };
 struct vt_settings {
     uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
     uint64_t max_flushes, max_threads, verbose;
-    uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold;
+    uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
     uint64_t max_stack_depth, sync_flush, sync_flush_level;
     uint32_t speaks; /* this process says what is wrong with the settings */

@@ -37,6 +37,7 @@ static const struct setting {
     {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
     {"VT_PTHREAD_REUSE", YESNO, FIELD(pthread_reuse), 1, 0, 1},
     {"VT_EXECTRACE", YESNO, FIELD(exectrace), 1, 0, 1},
+    {"VT_PYTRACE", YESNO, FIELD(pytrace), 0, 0, 1}, /* python_hook/sitecustomize.py reads it */
     {"VT_MEMTRACE_THRESHOLD", SIZE, FIELD(memtrace_threshold), 0, 0, UINT64_MAX / 2},
 #undef FIELD
 };

@@ -20,6 +20,9 @@ BASE = {"", "errors", "console", "settings", "paths"}
 MAY_USE = {
     "errors": set(),
     "paths": set(),
+    "python_functions": set(),
+    "python_hook": set(),
+    "user": BASE | {"python_functions"},
     "console": BASE,
     "settings": BASE,
     "io": BASE | {"io"},

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions of Python programs: what the interpreter calls when one begins and ends, through sys.monitoring (3.12 and newer)
+   or PyEval_SetProfile, and the enter and leave of vtrace.user. src/vtrace/python_functions.py sets them up. No header of
+   Python is needed: its objects are pointers, and its functions, all of the stable ABI, are found in the process, if it is
+   one of Python.                                                                                                           */
+#include <string.h>
+#include "userwrap.h"
+
+#define WEAK __attribute__((weak))
+#define SLOTS (1u << 18)
+#define PROBES 64u
+#define TOO_MANY (SLOTS / 2)
+
+typedef struct object object;
+extern long PyLong_AsLong(object *) WEAK;
+extern void Py_IncRef(object *) WEAK;
+extern void Py_DecRef(object *) WEAK;
+extern object *PyObject_CallFunctionObjArgs(object *, ...) WEAK;
+extern object *PyFrame_GetCode(object *) WEAK;
+extern object *PyErr_Occurred(void) WEAK;
+extern void PyErr_Clear(void) WEAK;
+extern char _Py_NoneStruct[] WEAK;
+
+enum { TRACE_CALL = 0, TRACE_RETURN = 3 }; /* PyTrace_CALL, PyTrace_RETURN */
+
+static object *none(void)
+{
+    object *it = (object *)(void *)_Py_NoneStruct;
+    Py_IncRef(it);
+    return it;
+}
+
+/* ---- Code objects and their regions. They live for ever: define keeps them ---- */
+
+static struct slot {
+    object *_Atomic code;
+    _Atomic uint32_t region; /* + 1; 0: not known yet, 1: not to be recorded */
+} *_Atomic slots;
+static _Atomic uint32_t known;
+
+static struct slot *slot_of(object *code, int make)
+{
+    struct slot *t = atomic_load_explicit(&slots, memory_order_acquire);
+    if (!t) return NULL;
+    uint64_t hash = (uint64_t)(uintptr_t)code * 0x9e3779b97f4a7c15u >> 20;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct slot *s = &t[(hash + i) % SLOTS];
+        object *there = atomic_load_explicit(&s->code, memory_order_acquire);
+        if (there == code) return s;
+        if (there) continue;
+        if (!make || atomic_load(&known) >= TOO_MANY) return NULL;
+        if (!atomic_compare_exchange_strong(&s->code, &there, code)) {
+            if (there == code) return s;
+            continue;
+        }
+        atomic_fetch_add(&known, 1);
+        return s;
+    }
+    return NULL;
+}
+
+/* define(code) gives the number of the region, 0 for what is not to be recorded. The interpreter calls nothing for the
+   functions that run meanwhile.                                                                                       */
+static uint32_t ask(object *define, object *code)
+{
+    object *answer = PyObject_CallFunctionObjArgs(define, code, (void *)0);
+    long region = answer ? PyLong_AsLong(answer) : 0;
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (answer) Py_DecRef(answer);
+    return region > 0 && region <= (long)VT_ID_MAX ? (uint32_t)region + 1 : 1;
+}
+
+static uint32_t region_of(object *define, object *code)
+{
+    struct slot *s = slot_of(code, 1);
+    if (VT_UNLIKELY(!s)) {
+        vt_warn("more than %u Python functions: the others are not recorded", TOO_MANY);
+        return 0;
+    }
+    uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
+    if (VT_UNLIKELY(!region)) {
+        region = ask(define, code);
+        atomic_store(&s->region, region);
+    }
+    return region - 1;
+}
+
+static void enter(object *define, object *code)
+{
+    uint32_t region = region_of(define, code);
+    if (region) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
+}
+
+/* Of what was never entered there is no end: it runs since before all this began. */
+static void leave(object *code)
+{
+    struct slot *s = slot_of(code, 0);
+    uint32_t region = s ? atomic_load_explicit(&s->region, memory_order_relaxed) : 0;
+    if (region > 1) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region - 1), 0, 0, 0, 0, 1);
+}
+
+/* ---- What Python calls. PyCFunctions with METH_FASTCALL: self is define, the first argument the code ---- */
+
+VT_PUBLIC object *vt_python_begin(object *self, object *const *arguments, long n)
+{
+    if (n > 0) enter(self, arguments[0]);
+    return none();
+}
+
+VT_PUBLIC object *vt_python_end(object *self, object *const *arguments, long n)
+{
+    (void)self;
+    if (n > 0) leave(arguments[0]);
+    return none();
+}
+
+/* A Py_tracefunc. */
+VT_PUBLIC int vt_python_profile(object *self, object *frame, int what, object *argument)
+{
+    (void)argument;
+    if (what != TRACE_CALL && what != TRACE_RETURN) return 0;
+    object *code = PyFrame_GetCode(frame);
+    if (what == TRACE_CALL) enter(self, code);
+    else leave(code);
+    Py_DecRef(code);
+    return 0;
+}
+
+/* METH_O: enter and leave of a region by its number. */
+VT_PUBLIC object *vt_python_enter(object *self, object *number)
+{
+    (void)self;
+    VT_User_start2__((unsigned int)PyLong_AsLong(number));
+    return none();
+}
+
+VT_PUBLIC object *vt_python_leave(object *self, object *number)
+{
+    (void)self;
+    VT_User_end2__((unsigned int)PyLong_AsLong(number));
+    return none();
+}
+
+/* 1: all that is needed of Python is there. */
+VT_PUBLIC int vt_python_ready(void)
+{
+    int there = PyLong_AsLong && Py_IncRef && Py_DecRef && PyObject_CallFunctionObjArgs && PyFrame_GetCode &&
+                PyErr_Occurred && PyErr_Clear && (uintptr_t)_Py_NoneStruct;
+    struct slot *none_yet = NULL, *t = atomic_load(&slots);
+    if (there && !t && (t = vt_pages(SLOTS * sizeof *t))) atomic_compare_exchange_strong(&slots, &none_yet, t);
+    return there && t;
+}
+
+VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int line)
+{
+    return vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0);
+}

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The user API for Python programs: regions, counters, markers, comments, messages, on and off.
+
+    from vtrace.user import counter, marker, region
+
+    @region("solve")                  # or @region: by the function's own name
+    def solve(): ...
+
+    residual = counter("residual")
+    with region("step"):
+        residual(1e-3)
+        marker("phase", "second half")
+
+In a process without libvtrace.so.1 all of it does nothing, and the decorator returns the function itself.
+docs/user-api.md explains more.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+__all__ = [
+    "comment", "counter", "flush", "is_on", "marker", "note", "off", "on", "receive", "region", "rewind", "send",
+    "set_rewind_mark", "timesync", "traced",
+]  # fmt: skip
+
+_SIGNED, _DOUBLE, _DEFAULT = 1, 4, 0xFFFFFFFF  # VT_COUNT_TYPE_..., VT_COUNT_DEFGROUP and VT_MSG_DEFCOMM
+_SEVERITIES = {"error": 1, "warning": 2, "hint": 3}
+_METH_O = 0x8
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _is_loaded() -> bool:
+    """Asked before ctypes is imported, which takes longer than all the rest."""
+    try:
+        with open("/proc/self/maps") as maps:
+            return "libvtrace.so" in maps.read()
+    except OSError:
+        return True
+
+
+def _runtime() -> Any:
+    if not _is_loaded():
+        return None
+    from vtrace.python_functions import runtime
+
+    return runtime()
+
+
+_library = _runtime()
+
+
+def traced() -> bool:
+    """Whether this process records."""
+    return _library is not None
+
+
+def _builtins() -> tuple[Callable[[int], None], Callable[[int], None]]:
+    if _library is None:
+        return _nothing, _nothing
+    from vtrace.python_functions import builtin
+
+    _prepare(_library)
+    enter, leave = _library.vt_python_enter, _library.vt_python_leave
+    return builtin("enter", enter, _METH_O, None), builtin("leave", leave, _METH_O, None)
+
+
+def _prepare(library: Any) -> None:
+    """The prototypes of csrc/include/vt_user.h."""
+    from ctypes import c_char_p, c_double, c_int, c_longlong, c_uint
+
+    prototypes: dict[str, tuple[Any, list[Any]]] = {
+        "def": (c_uint, [c_char_p, c_char_p, c_char_p, c_int]),
+        "count_group_def": (c_uint, [c_char_p]),
+        "count_def": (c_uint, [c_char_p, c_char_p, c_int, c_uint]),
+        "count_signed_val": (None, [c_uint, c_longlong]),
+        "count_double_val": (None, [c_uint, c_double]),
+        "marker_def": (c_uint, [c_char_p, c_int]),
+        "marker": (None, [c_uint, c_char_p]),
+        "comment": (None, [c_char_p]),
+        "comment_def": (None, [c_char_p]),
+        "msg_comm_def": (c_uint, [c_char_p]),
+        "msg_send": (None, [c_uint, c_uint, c_uint]),
+        "msg_recv": (None, [c_uint, c_uint, c_uint]),
+    }
+    for name, (result, arguments) in prototypes.items():
+        function = getattr(library, f"VT_User_{name}__")
+        function.restype, function.argtypes = result, arguments
+
+
+def _nothing(*_: object) -> None:
+    """Stands for all that is not recorded."""
+
+
+_enter, _leave = _builtins()
+
+
+class _Region:
+    """A region: for `with`, as often and as deep as one likes, and as a decorator."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        _enter(self._number)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _leave(self._number)
+
+    def __call__(self, function: Function) -> Function:
+        """The function with this region around each call. Generators and coroutines stay as they are."""
+        if not self._number or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            return function
+        number = self._number
+
+        @wraps(function)
+        def recorded(*arguments: Any, **named: Any) -> Any:
+            _enter(number)
+            try:
+                return function(*arguments, **named)
+            finally:
+                _leave(number)
+
+        return recorded  # type: ignore[return-value]
+
+
+class _Untraced(_Region):
+    """What a region is where nothing is recorded."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+
+_UNTRACED = _Untraced(0)
+_regions: dict[tuple[str, str | None], _Region] = {}
+
+
+@overload
+def region(name: str, group: str | None = None) -> _Region: ...
+@overload
+def region(name: Function) -> Function: ...
+def region(name: Any, group: str | None = None) -> Any:
+    """The region of this name, for `with` or as a decorator; `@region` alone takes the function's own name.
+
+    Where it is first used is where it begins: file and line.
+    """
+    if _library is None:
+        return name if callable(name) else _UNTRACED
+    if callable(name):
+        code = getattr(name, "__code__", None)
+        place = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+        return _region(f"{name.__module__}.{name.__qualname__}", group, *place)(name)
+    known = _regions.get((name, group))
+    if known is not None:
+        return known
+    frame = sys._getframe(1)
+    return _region(name, group, frame.f_code.co_filename, frame.f_lineno)
+
+
+def _region(name: str, group: str | None, file: str, line: int) -> _Region:
+    where = _bytes(file) if file else None
+    number = _library.VT_User_def__(_bytes(name), _bytes(group) if group else None, where, line)
+    return _regions.setdefault((name, group), _Region(number))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def counter(name: str, unit: str = "#", kind: type = float, group: str | None = None) -> Callable[[float], None]:
+    """A function that records a value of this counter; kind: float or int."""
+    if _library is None:
+        return _nothing
+    in_group = _library.VT_User_count_group_def__(_bytes(group)) if group else _DEFAULT
+    number = _library.VT_User_count_def__(_bytes(name), _bytes(unit), _SIGNED if kind is int else _DOUBLE, in_group)
+    record = _library.VT_User_count_signed_val__ if kind is int else _library.VT_User_count_double_val__
+
+    def value(now: float) -> None:
+        record(number, now)
+
+    return value
+
+
+def marker(name: str, text: str = "", severity: str = "hint") -> None:
+    """Marks this moment, on this thread. severity: error, warning or hint."""
+    if severity not in _SEVERITIES:
+        raise ValueError(f"severity {severity!r}: none of {', '.join(_SEVERITIES)}")
+    if _library is not None:
+        _library.VT_User_marker__(_library.VT_User_marker_def__(_bytes(name), _SEVERITIES[severity]), _bytes(text))
+
+
+def comment(text: str) -> None:
+    """A comment at this moment."""
+    if _library is not None:
+        _library.VT_User_comment__(_bytes(text))
+
+
+def note(text: str) -> None:
+    """A comment on the whole run."""
+    if _library is not None:
+        _library.VT_User_comment_def__(_bytes(text))
+
+
+def send(tag: int, size: int, channel: str | None = None) -> None:
+    """Tells that a message of size bytes leaves here: it arrives where receive names the same tag and channel."""
+    if _library is not None:
+        _library.VT_User_msg_send__(_channel(channel), tag, size)
+
+
+def receive(tag: int, size: int, channel: str | None = None) -> None:
+    """Tells that a message has arrived."""
+    if _library is not None:
+        _library.VT_User_msg_recv__(_channel(channel), tag, size)
+
+
+def _channel(name: str | None) -> int:
+    return int(_library.VT_User_msg_comm_def__(_bytes(name))) if name else _DEFAULT
+
+
+def _call(name: str) -> Any:
+    return getattr(_library, f"VT_User_{name}__")() if _library is not None else None
+
+
+def on() -> None:
+    """Recording of this process goes on."""
+    _call("trace_on")
+
+
+def off() -> None:
+    """Recording of this process is off until on()."""
+    _call("trace_off")
+
+
+def is_on() -> bool:
+    """Whether it is on; also True where nothing can be recorded."""
+    return _library is None or bool(_call("is_trace_on"))
+
+
+def flush() -> None:
+    """Writes out what this thread has recorded."""
+    _call("buffer_flush")
+
+
+def timesync() -> None:
+    """Notes the clocks."""
+    _call("timesync")
+
+
+def set_rewind_mark() -> None:
+    """Where rewind() comes back to."""
+    _call("set_rewind_mark")
+
+
+def rewind() -> None:
+    """Discards what this thread has recorded since set_rewind_mark()."""
+    _call("rewind")
