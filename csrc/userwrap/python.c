@@ -13,6 +13,8 @@
 
 typedef struct object object;
 extern long PyLong_AsLong(object *) WEAK;
+extern long long PyLong_AsLongLong(object *) WEAK;
+extern double PyFloat_AsDouble(object *) WEAK;
 extern void Py_IncRef(object *) WEAK;
 extern void Py_DecRef(object *) WEAK;
 extern object *PyObject_CallFunctionObjArgs(object *, ...) WEAK;
@@ -126,26 +128,43 @@ VT_PUBLIC int vt_python_profile(object *self, object *frame, int what, object *a
     return 0;
 }
 
-/* METH_O: enter and leave of a region by its number. */
-VT_PUBLIC object *vt_python_enter(object *self, object *number)
+/* METH_NOARGS or METH_VARARGS: enter and leave of the region whose number is self. */
+VT_PUBLIC object *vt_python_enter(object *self, object *unused)
 {
-    (void)self;
-    VT_User_start2__((unsigned int)PyLong_AsLong(number));
+    (void)unused;
+    VT_User_start2__((unsigned int)PyLong_AsLong(self));
     return none();
 }
 
-VT_PUBLIC object *vt_python_leave(object *self, object *number)
+VT_PUBLIC object *vt_python_leave(object *self, object *unused)
 {
-    (void)self;
-    VT_User_end2__((unsigned int)PyLong_AsLong(number));
+    (void)unused;
+    VT_User_end2__((unsigned int)PyLong_AsLong(self));
+    return none();
+}
+
+/* METH_O: a value of the counter whose number is self. What is no number is no value. */
+VT_PUBLIC object *vt_python_count(object *self, object *value)
+{
+    double now = PyFloat_AsDouble(value);
+    if (PyErr_Occurred()) PyErr_Clear();
+    else VT_User_count_double_val__((unsigned int)PyLong_AsLong(self), now);
+    return none();
+}
+
+VT_PUBLIC object *vt_python_count_whole(object *self, object *value)
+{
+    long long now = PyLong_AsLongLong(value);
+    if (PyErr_Occurred()) PyErr_Clear();
+    else VT_User_count_signed_val__((unsigned int)PyLong_AsLong(self), now);
     return none();
 }
 
 /* 1: all that is needed of Python is there. */
 VT_PUBLIC int vt_python_ready(void)
 {
-    int there = PyLong_AsLong && Py_IncRef && Py_DecRef && PyObject_CallFunctionObjArgs && PyFrame_GetCode &&
-                PyErr_Occurred && PyErr_Clear && (uintptr_t)_Py_NoneStruct;
+    int there = PyLong_AsLong && PyLong_AsLongLong && PyFloat_AsDouble && Py_IncRef && Py_DecRef && PyErr_Occurred &&
+                PyErr_Clear && PyObject_CallFunctionObjArgs && PyFrame_GetCode && (uintptr_t)_Py_NoneStruct;
     struct slot *none_yet = NULL, *t = atomic_load(&slots);
     if (there && !t && (t = vt_pages(SLOTS * sizeof *t))) atomic_compare_exchange_strong(&slots, &none_yet, t);
     return there && t;

@@ -31,8 +31,10 @@ const char *vt_user_name(uint32_t kind, uint32_t id);
 /* Puts a region or metric into a group of the program's. */
 void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
 
-/* regions.c: the program's own calls; 0 does nothing. */
+/* regions.c, values.c: the program's own calls; 0 does nothing. */
 void VT_User_start2__(unsigned int id);
 void VT_User_end2__(unsigned int id);
+void VT_User_count_signed_val__(unsigned int id, long long value);
+void VT_User_count_double_val__(unsigned int id, double value);
 
 #endif

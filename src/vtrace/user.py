@@ -31,7 +31,7 @@ __all__ = [
 
 _SIGNED, _DOUBLE, _DEFAULT = 1, 4, 0xFFFFFFFF  # VT_COUNT_TYPE_..., VT_COUNT_DEFGROUP and VT_MSG_DEFCOMM
 _SEVERITIES = {"error": 1, "warning": 2, "hint": 3}
-_METH_O = 0x8
+_METH_VARARGS, _METH_NOARGS, _METH_O = 1, 4, 8
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -49,37 +49,20 @@ def _runtime() -> Any:
         return None
     from vtrace.python_functions import runtime
 
-    return runtime()
-
-
-_library = _runtime()
-
-
-def traced() -> bool:
-    """Whether this process records."""
-    return _library is not None
-
-
-def _builtins() -> tuple[Callable[[int], None], Callable[[int], None]]:
-    if _library is None:
-        return _nothing, _nothing
-    from vtrace.python_functions import builtin
-
-    _prepare(_library)
-    enter, leave = _library.vt_python_enter, _library.vt_python_leave
-    return builtin("enter", enter, _METH_O, None), builtin("leave", leave, _METH_O, None)
+    library = runtime()
+    if library is not None:
+        _prepare(library)
+    return library
 
 
 def _prepare(library: Any) -> None:
     """The prototypes of csrc/include/vt_user.h."""
-    from ctypes import c_char_p, c_double, c_int, c_longlong, c_uint
+    from ctypes import c_char_p, c_int, c_uint
 
     prototypes: dict[str, tuple[Any, list[Any]]] = {
         "def": (c_uint, [c_char_p, c_char_p, c_char_p, c_int]),
         "count_group_def": (c_uint, [c_char_p]),
         "count_def": (c_uint, [c_char_p, c_char_p, c_int, c_uint]),
-        "count_signed_val": (None, [c_uint, c_longlong]),
-        "count_double_val": (None, [c_uint, c_double]),
         "marker_def": (c_uint, [c_char_p, c_int]),
         "marker": (None, [c_uint, c_char_p]),
         "comment": (None, [c_char_p]),
@@ -93,58 +76,63 @@ def _prepare(library: Any) -> None:
         function.restype, function.argtypes = result, arguments
 
 
+_library = _runtime()
+
+
+def traced() -> bool:
+    """Whether this process records."""
+    return _library is not None
+
+
 def _nothing(*_: object) -> None:
     """Stands for all that is not recorded."""
 
 
-_enter, _leave = _builtins()
-
-
-class _Region:
-    """A region: for `with`, as often and as deep as one likes, and as a decorator."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
+class Region:
+    """A region: for `with`, as often and as deep as one likes, and as a decorator. This one is not recorded."""
 
     def __enter__(self) -> None:
-        _enter(self._number)
+        pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        _leave(self._number)
+        pass
 
     def __call__(self, function: Function) -> Function:
         """The function with this region around each call. Generators and coroutines stay as they are."""
-        if not self._number or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        return function
+
+
+_UNTRACED = Region()
+_regions: dict[tuple[str, str | None], Region] = {}
+
+
+def _recorded(number: int) -> Region:
+    """A region of a class of its own, whose __enter__ and __exit__ are C functions that know its number."""
+    from vtrace.python_functions import builtin
+
+    enter = builtin("__enter__", _library.vt_python_enter, _METH_NOARGS, number)
+    leave = builtin("__exit__", _library.vt_python_leave, _METH_VARARGS, number)
+
+    def decorate(_: Region, function: Function) -> Function:
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             return function
-        number = self._number
 
         @wraps(function)
         def recorded(*arguments: Any, **named: Any) -> Any:
-            _enter(number)
+            enter()
             try:
                 return function(*arguments, **named)
             finally:
-                _leave(number)
+                leave()
 
         return recorded  # type: ignore[return-value]
 
-
-class _Untraced(_Region):
-    """What a region is where nothing is recorded."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
-
-
-_UNTRACED = _Untraced(0)
-_regions: dict[tuple[str, str | None], _Region] = {}
+    made: Region = type("Region", (Region,), {"__enter__": enter, "__exit__": leave, "__call__": decorate})()
+    return made
 
 
 @overload
-def region(name: str, group: str | None = None) -> _Region: ...
+def region(name: str, group: str | None = None) -> Region: ...
 @overload
 def region(name: Function) -> Function: ...
 def region(name: Any, group: str | None = None) -> Any:
@@ -165,10 +153,10 @@ def region(name: Any, group: str | None = None) -> Any:
     return _region(name, group, frame.f_code.co_filename, frame.f_lineno)
 
 
-def _region(name: str, group: str | None, file: str, line: int) -> _Region:
+def _region(name: str, group: str | None, file: str, line: int) -> Region:
     where = _bytes(file) if file else None
     number = _library.VT_User_def__(_bytes(name), _bytes(group) if group else None, where, line)
-    return _regions.setdefault((name, group), _Region(number))
+    return _regions.setdefault((name, group), _recorded(number) if number else _UNTRACED)
 
 
 def _bytes(text: str) -> bytes:
@@ -181,12 +169,10 @@ def counter(name: str, unit: str = "#", kind: type = float, group: str | None = 
         return _nothing
     in_group = _library.VT_User_count_group_def__(_bytes(group)) if group else _DEFAULT
     number = _library.VT_User_count_def__(_bytes(name), _bytes(unit), _SIGNED if kind is int else _DOUBLE, in_group)
-    record = _library.VT_User_count_signed_val__ if kind is int else _library.VT_User_count_double_val__
+    from vtrace.python_functions import builtin
 
-    def value(now: float) -> None:
-        record(number, now)
-
-    return value
+    record = _library.vt_python_count_whole if kind is int else _library.vt_python_count
+    return builtin(name, record, _METH_O, number)
 
 
 def marker(name: str, text: str = "", severity: str = "hint") -> None:
