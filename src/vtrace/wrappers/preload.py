@@ -33,7 +33,7 @@ LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "l
 """Kinds with a library of their own, which comes behind the runtime; that of MPI is built for the MPI at hand."""
 
 _YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
-_SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan")
+_ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
@@ -236,18 +236,17 @@ def _check_name(path: str, hint: str) -> None:
 
 
 def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
-    """A sanitizer's library has a malloc of its own, which does not work behind another one before it has started."""
-    found = next((name for name in map(os.path.basename, loaded.libraries) if name.startswith(_SANITIZERS)), None)
+    """ASan wants to come first; TSan's malloc does not work behind another one before it has started."""
+    names = [os.path.basename(name) for name in loaded.libraries]
     memory = os.path.join(LIB, LIBRARIES["memory"])
-    if found and memory in ours:
+    if memory in ours and any(name.startswith(_TSAN) for name in names):
         ours.remove(memory)
-        made.warnings.append(f"calls of malloc are not recorded: {found} has its own")
-    if found and "asan" in found:
-        options = environ.get("ASAN_OPTIONS", "")
-        if "verify_asan_link_order" not in options:
-            option = "verify_asan_link_order=0"
-            made.changes["ASAN_OPTIONS"] = f"{options}:{option}" if options else option
-            made.details.append(f"{found} wants to come first: its check of that is turned off")
+        made.warnings.append("calls of malloc are not recorded: the thread sanitizer has its own")
+    options = environ.get("ASAN_OPTIONS", "")
+    if any(name.startswith(_ASAN) for name in names) and "verify_asan_link_order" not in options:
+        option = "verify_asan_link_order=0"
+        made.changes["ASAN_OPTIONS"] = f"{options}:{option}" if options else option
+        made.details.append("ASan wants to come first: its check of that is turned off")
 
 
 def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
