@@ -13,10 +13,13 @@ _COMMANDS = {
     "completion": ("vtrace.commands.completion", "command"),
     "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),
+    "export": ("vtrace.commands.export", "command"),
     "info": ("vtrace.commands.info", "command"),
+    "report": ("vtrace.commands.report", "command"),
     "run": ("vtrace.commands.run", "command"),
     "settings": ("vtrace.commands.settings", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
+    "view": ("vtrace.commands.view", "command"),
 }
 """Sub-command -> where it is."""
 

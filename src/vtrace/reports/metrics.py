@@ -37,9 +37,14 @@ class Members:
         """The metrics of the values at these places of events of these classes or instances; -1: not defined."""
         classes = self._classes.rows(refs)
         classes = np.where(classes < 0, self._class_of[self._instances.rows(refs)], classes)
+        return self.of_class(classes, places)
+
+    def of_class(self, classes: Array, places: Array) -> Array:
+        """The metrics at these places of classes (rows of metric_classes, -1: not defined)."""
         places = places.astype(np.int64)
         known = (classes >= 0) & (places < self._count[classes])
-        return self._metrics[np.where(known, self._first[classes] + places, -1)]
+        found: Array = self._metrics[np.where(known, self._first[classes] + places, -1)]
+        return found
 
 
 class _MetricPart(Part):

