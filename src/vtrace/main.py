@@ -16,7 +16,7 @@ def main() -> int:
         from vtrace.wrappers import choices
 
         chosen = choices.parse(sys.argv[2:])
-        if chosen and not chosen.unify:
+        if chosen and not chosen.unify and not chosen.view:
             return _run(chosen)
     from vtrace import cli
 

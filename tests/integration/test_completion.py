@@ -27,7 +27,9 @@ def place(tmp_path: Path) -> Path:
 
 
 CASES = [
-    (("vtrace", ""), {"completion", "doctor", "dump", "info", "run", "shim"}),
+    (("vtrace", ""), {
+        "completion", "doctor", "dump", "export", "info", "report", "run", "settings", "shim", "view",
+    }),
     (("vtrace", "d"), {"doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),
     (("vtrace", "completion", "b"), {"bash"}),
@@ -41,8 +43,8 @@ CASES = [
     (("vtunify", "--keeplocal", "s"), {"sim"}),
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
-        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--salvage", "--nocompress", "--version",
-        "--help",
+        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--salvage", "--report", "--nocompress",
+        "--version", "--help",
     }),
 ]  # fmt: skip
 

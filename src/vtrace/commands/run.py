@@ -16,7 +16,7 @@ import click
 
 from vtrace import console as talk
 from vtrace.console import CLICK_SETTINGS, Console
-from vtrace.errors import VtraceError
+from vtrace.errors import UsageError, VtraceError
 from vtrace.wrappers import choices, launch, launcher
 from vtrace.wrappers.choices import Choices
 from vtrace.wrappers.preload import Plan
@@ -32,6 +32,7 @@ Examples:
   vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks, then: vtunify heat
   mpiexec -n 4 vtrace run ./heat            the same
   vtrace run --unify mpiexec -n 4 ./heat    writes heat.trace/traces.otf2 at the end
+  vtrace run --unify --view ./simulation    and shows the timeline in a browser
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
   vtrace run -v --mpicc mpicc.openmpi ...   an MPI that is not found by itself"""
@@ -60,9 +61,11 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _run(words: tuple[str, ...], unify: bool, force: bool, verbose: bool, **others: Any) -> None:
+def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: bool, **others: Any) -> None:
     chosen = Choices(list(words))
-    chosen.unify, chosen.force, chosen.verbose = unify, force, verbose
+    chosen.unify, chosen.view, chosen.force, chosen.verbose = unify, view, force, verbose
+    if view and not unify:
+        raise UsageError("--view needs an archive", "vtrace run --unify --view ...")
     for name in choices.VALUES:
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
@@ -110,5 +113,19 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))
-    console.note(f"next: vtrace info {shlex.quote(str(prefix))}")
+    word = shlex.quote(str(prefix))
+    if chosen.view:
+        _show(prefix)
+    else:
+        console.note(f"next: vtrace info {word}, vtrace view {word}")
     return code
+
+
+def _show(prefix: Path) -> None:
+    """What fails now changes nothing of the program's end."""
+    from vtrace.commands.view import show
+
+    try:
+        show(str(prefix), err=True)
+    except VtraceError as error:
+        launch.say(f"error: {error}")

@@ -51,9 +51,9 @@ def command(
 
 def show(
     archive: str, begin: str | None = None, end: str | None = None, ranks: str | None = None, most: int = 2_000_000,
-    browser: bool = True, port: int = 0, idle: float = 15,
+    browser: bool = True, port: int = 0, idle: float = 15, err: bool = False,
 ) -> None:  # fmt: skip
-    """Shows the timeline until nobody looks at it any more."""
+    """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
     import vtrace
     from vtrace.reports import gather, perfetto, window
     from vtrace.reports.serve import Server, interface
@@ -71,7 +71,7 @@ def show(
         heading = f"{title(trace)} {shown.window.text}".strip()
         server = Server(file, heading, shown.notes, port)
         console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
-        click.echo(server.address)
+        click.echo(server.address, err=err)
         _lead(console, server.address, server.port, browser)
         try:
             server.serve_while_used(idle * 60)

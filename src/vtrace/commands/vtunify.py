@@ -28,6 +28,7 @@ Examples:
   mpiexec -n 4 ./heat && vtunify heat       writes heat.trace/traces.otf2
   vtunify results/heat                      for files in results/
   vtunify -k -o first heat                  writes first.trace, keeps the local files
+  vtunify --report heat                     writes heat.html as well
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
@@ -41,11 +42,12 @@ Examples:
 @click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), help="Threads to use [default: cores, up to 8].")
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--salvage", is_flag=True, help="Use what comes before damage, and what is there of an incomplete run.")
+@click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
 @click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
 @click.version_option(__version__, "-V", "--version", prog_name="vtunify", message="%(prog)s (vtrace) %(version)s")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    salvage: bool, nocompress: bool,
+    salvage: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.find import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -58,7 +60,13 @@ def command(
     written = unify(Request(path, name, keep, force, salvage, jobs or 0), console)
     console.result(summary(written))
     target = written.archive if name or keep else path
-    console.result(f"next: vtrace info {shlex.quote(str(target))}")
+    word = shlex.quote(str(target))
+    if report:
+        from vtrace.commands.report import write
+
+        write(str(written.archive), Path(f"{str(target).removesuffix('.trace')}.html"))
+    else:
+        console.result(f"next: vtrace info {word}, vtrace view {word}")
 
 
 def summary(written: Written) -> str:

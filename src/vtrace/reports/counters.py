@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 READ, WRITE = 0, 1
 """OTF2's modes of operations whose bytes count."""
+_UNKNOWN = np.uint64(2**64 - 1)
 _COLUMNS = dict.fromkeys("location time paradigm mode bytes".split(), np.int64)
 
 
@@ -44,7 +45,9 @@ class _MovedPart(Part):
         for paradigm, mode in {*zip(paradigms.tolist(), modes.tolist(), strict=True)}:
             if mode in (READ, WRITE):
                 rows = (paradigms == paradigm) & (modes == mode)
-                self.curve(paradigm, mode, ends["time"][rows], ends["bytes"][rows].astype(np.int64))
+                sizes = ends["bytes"][rows]
+                known = np.where(sizes == _UNKNOWN, 0, sizes).astype(np.int64)
+                self.curve(paradigm, mode, ends["time"][rows], known)
         if self.rows > self.owner.most:  # sums: each second value tells as much, less often
             self.every *= 2
             self.found = [{name: column[::2] for name, column in part.items()} for part in self.found]

@@ -20,6 +20,7 @@ VALUES = {
 
 FLAGS = {
     "unify": ("--unify", "Unify at the end; for a command that starts all processes itself."),
+    "view": ("--view", "With --unify: show the timeline in a browser then, as vtrace view does."),
     "force": ("--force", "With --unify: replace an archive that exists."),
     "verbose": ("-v", "Say what is set, preloaded and started."),
 }
@@ -34,6 +35,7 @@ class Choices:
         self.mpicc: str | None = None
         self.prefix: str | None = None
         self.unify = False
+        self.view = False
         self.force = False
         self.verbose = False
 

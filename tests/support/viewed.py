@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An archive with two ranks and names that mean something to browsers, small enough to know all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import _otf2
+
+from support.foreign import UNDEFINED, Foreign
+
+MAIN, SEND, RECV, SCRIPT, ALL, CLOSE = range(6)
+NAMES = {
+    MAIN: "main", SEND: "MPI_Send", RECV: "MPI_Recv", SCRIPT: "<script>window.hit=1</script>", ALL: "MPI_Allreduce",
+    CLOSE: "</script><img src=x onerror=window.hit=2><b>bold</b>",
+}  # fmt: skip
+US = 1000
+LENGTH = 1000 * US
+WORLD = "world <i>&amp;</i>"
+
+
+def write(where: Path) -> Path:
+    """Rank 0 sends 100 messages of 8 bytes to rank 1; both meet in an Allreduce; the rest are calls of odd names."""
+    archive = Foreign(where)
+    for rank in (0, 1):
+        archive.events(rank, _events(rank))
+    archive.begin_definitions()
+    archive.machine(groups=2, length=LENGTH)
+    for rank in (0, 1):
+        archive.location(rank, group=rank)
+    paradigms = {SEND: 4, RECV: 4, ALL: 4}
+    for number, name in NAMES.items():
+        archive.define("Region", number, name, name, "", 1, paradigms.get(number, 1), 0, "odd & <file>.c", number, 99)
+    archive.define("Group", 0, "", 4, 4, 0, [0, 1])
+    archive.define("Group", 1, "", 5, 4, 0, [0, 1])
+    archive.define("Comm", 0, WORLD, 1, UNDEFINED, 0)
+    member = _otf2.METRIC_TYPE_OTHER.value, _otf2.METRIC_ABSOLUTE_POINT.value, _otf2.TYPE_DOUBLE.value
+    archive.define("MetricMember", 0, "width <hr>", "", *member, 0, 0, "m")
+    archive.define("MetricClass", 0, [0], 0, 0)
+    return archive.close()
+
+
+def _events(rank: int) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = [(0, "Enter", MAIN)]
+    region, kind, shift = (SEND, "MpiSend", 0) if rank == 0 else (RECV, "MpiRecv", 2)
+    for n in range(100):
+        time = (n + 1) * 5 * US
+        found += [
+            (time, "Enter", region), (time + (shift + 1) * 100, kind, 1 - rank, 0, n, 8),
+            (time + 2 * US, "Leave", region),
+        ]  # fmt: skip
+    found += [(600 * US, "Enter", ALL), (600 * US + 1, "MpiCollectiveBegin")]
+    found += [
+        (700 * US - 1, "MpiCollectiveEnd", _otf2.COLLECTIVE_OP_ALLREDUCE.value, 0, UNDEFINED, 16, 16),
+        (700 * US, "Leave", ALL),
+    ]
+    found += [(800 * US, "Enter", SCRIPT), (801 * US, "Enter", CLOSE), (900 * US, "Leave", CLOSE)]
+    found += [(901 * US, "Leave", SCRIPT), (LENGTH, "Leave", MAIN)]
+    return found

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What view and export write for Perfetto, read with the classes of the package perfetto."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vtrace
+from support import viewed
+from support.tools import unavailable
+from vtrace.reports import gather, perfetto
+from vtrace.reports import protobuf as pb
+from vtrace.reports.window import Window, window
+
+try:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+except ImportError:
+    unavailable("the package perfetto is not installed")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return viewed.write(tmp_path_factory.mktemp("archive") / "a")
+
+
+class Read:
+    """A file as Perfetto understands it."""
+
+    def __init__(self, path: Path) -> None:
+        self.trace = Trace()
+        self.trace.ParseFromString(path.read_bytes())
+        self.names: dict[int, str] = {}
+        self.categories: dict[int, str] = {}
+        self.sources: dict[int, tuple[str, int]] = {}
+        self.words: dict[int, str] = {}
+        self.tracks: dict[int, Any] = {}
+        self.slices: list[dict[str, Any]] = []
+        self.counters: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+        self.instants: list[str] = []
+        stacks: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+        for packet in self.trace.packet:
+            assert packet.trusted_packet_sequence_id == 1
+            if packet.HasField("interned_data"):
+                self._names(packet.interned_data)
+            elif packet.HasField("track_descriptor"):
+                self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+            elif packet.HasField("track_event"):
+                self._event(packet.timestamp, packet.track_event, stacks)
+        assert not any(stacks.values())
+
+    def _names(self, data: Any) -> None:
+        self.names = {entry.iid: entry.name for entry in data.event_names}
+        self.categories = {entry.iid: entry.name for entry in data.event_categories}
+        self.sources = {entry.iid: (entry.file_name, entry.line_number) for entry in data.source_locations}
+        self.words = {entry.iid: entry.name for entry in data.debug_annotation_names}
+
+    def _event(self, time: int, event: Any, stacks: dict[int, list[dict[str, Any]]]) -> None:
+        stack = stacks[event.track_uuid]
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            assert not stack or stack[-1]["begin"] <= time
+            words = {self.words[one.name_iid]: one.int_value for one in event.debug_annotations}
+            stack.append(
+                {
+                    "track": event.track_uuid, "begin": time, "name": self.names[event.name_iid], "words": words,
+                    "category": self.categories[event.category_iids[0]], "depth": len(stack),
+                    "source": self.sources.get(event.source_location_iid), "out": list(event.flow_ids),
+                    "in": list(event.terminating_flow_ids),
+                }
+            )  # fmt: skip
+        elif event.type == TrackEvent.TYPE_SLICE_END:
+            self.slices.append(stack.pop() | {"end": time})
+        elif event.type == TrackEvent.TYPE_COUNTER:
+            self.counters[event.track_uuid].append((time, event.double_counter_value))
+        else:
+            self.instants.append(event.name)
+
+
+def written(archive: Path, where: Path, part: Window | None = None, most: int = gather.MOST) -> tuple[Any, Read]:
+    shown = gather.gather(vtrace.open(archive), part or Window(), most)
+    perfetto.write(shown, where / "a.pftrace")
+    return shown, Read(where / "a.pftrace")
+
+
+def test_all_calls_with_their_names_and_lines(archive: Path, tmp_path: Path) -> None:
+    _, read = written(archive, tmp_path)
+    calls = Counter(one["name"] for one in read.slices)
+    names = viewed.NAMES
+    assert calls == {
+        "main": 2, names[viewed.SEND]: 100, names[viewed.RECV]: 100, names[viewed.ALL]: 2, names[viewed.SCRIPT]: 2,
+        names[viewed.CLOSE]: 2, "Allreduce": 1,
+    }  # fmt: skip
+    one = next(one for one in read.slices if one["name"] == names[viewed.CLOSE])
+    assert (one["begin"], one["end"], one["depth"]) == (801_000, 900_000, 2)
+    assert (one["category"], one["source"]) == ("user", ("odd & <file>.c", viewed.CLOSE))
+    assert {one["category"] for one in read.slices} == {"user", "MPI", "collective"}
+    processes = {t.process.pid: t.process.process_name for t in read.tracks.values() if t.HasField("process")}
+    assert processes == {0: "process", 1: "process"}
+    assert sum(track.HasField("thread") for track in read.tracks.values()) == 2
+    assert viewed.WORLD in {track.name for track in read.tracks.values()}
+
+
+def test_each_message_is_an_arrow_from_its_send_to_its_receive(archive: Path, tmp_path: Path) -> None:
+    _, read = written(archive, tmp_path)
+    ends = {}
+    for one in read.slices:
+        for flow in one["out"]:
+            assert one["name"] == "MPI_Send"
+            ends[flow] = one
+    assert len(ends) == 100
+    for one in read.slices:
+        for flow in one["in"]:
+            assert (one["name"], one["begin"]) == ("MPI_Recv", ends.pop(flow)["begin"])
+            assert one["words"] == {"bytes received": 8, "from rank": 0, "tag": one["begin"] // 5000 - 1}
+    assert not ends
+
+
+def test_messages_of_dropped_calls_belong_to_the_call_around(archive: Path, tmp_path: Path) -> None:
+    """Of 208 calls 10 are kept: the long ones, and all arrows begin and end at main."""
+    shown, read = written(archive, tmp_path, most=10)
+    assert len(shown.calls) == 8
+    assert shown.calls.call.max() == 7
+    assert any("left out" in note for note in shown.notes)
+    assert not any("MPI_Send" in one["name"] for one in read.slices)
+    sends = [one for one in read.slices if one["out"]]
+    assert {one["name"] for one in sends} == {"main"}
+    assert sum(len(one["out"]) for one in sends) == shown.messages.rows > 0
+    total = shown.messages.rows
+    assert sends[0]["words"]["bytes sent"] == 8 * total
+
+
+def test_a_window(archive: Path, tmp_path: Path) -> None:
+    trace = vtrace.open(archive)
+    _, read = written(archive, tmp_path, window(trace, "0.8ms", "850us", "1"))
+    assert sorted((one["name"], one["begin"], one["end"]) for one in read.slices) == [
+        ("</script><img src=x onerror=window.hit=2><b>bold</b>", 801_000, 850_000),
+        ("<script>window.hit=1</script>", 800_000, 850_000),
+        ("main", 800_000, 850_000),
+    ]
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**32, 2**63, 2**64 - 1])
+def test_numbers(value: int) -> None:
+    message = TrackEvent()
+    message.ParseFromString(pb.field(11, value))
+    assert message.track_uuid == value
+    columns = pb.row_field(11, 10, np.array([value], np.uint64))
+    message.ParseFromString(columns.tobytes())
+    assert message.track_uuid == value
