@@ -36,7 +36,8 @@ static void in_child(void)
 
 static void attach(void)
 {
-    static const struct vt_shim shim = {sizeof shim, VT_ABI, VT_SHIM_OPENMP, 0, "OpenMP", VT_VERSION};
+    static const struct vt_shim shim = {
+        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_OPENMP, .name = "OpenMP", .version = VT_VERSION};
     int new = NEW, saved = errno;
     if (!atomic_compare_exchange_strong(&state, &new, ATTACHING)) return;
     int on = vt_attach(&shim) && !pthread_key_create(&thread_end, on_thread_end);

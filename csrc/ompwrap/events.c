@@ -17,7 +17,7 @@ void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joi
     struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     vt_mp_array(&m, 6);
     vt_mp_uint(&m, VT_D_TEAM);
-    vt_mp_uint(&m, team->id);
+    vt_mp_uint(&m, team->fork.id);
     vt_mp_uint(&m, t->location);
     vt_mp_uint(&m, t->thread_number);
     vt_mp_uint(&m, team->creator_location);
@@ -30,8 +30,9 @@ static struct omp_team *team_at(struct omp_thread *t)
     struct omp_team *team = t->teams[t->level];
     if (OMP_LIKELY(team != NULL)) return team;
     team = vt_pages(sizeof *team);
-    if (!team || !(team->id = (uint32_t)vt_new_id(VT_ID_TEAM))) return NULL;
-    team->level = t->level + 1;
+    if (!team || !(team->fork.id = (uint32_t)vt_new_id(VT_ID_TEAM))) return NULL;
+    team->fork.team = team;
+    team->fork.level = t->level + 1;
     team->creator = t;
     team->creator_location = t->location;
     return t->teams[t->level] = team;
@@ -41,17 +42,17 @@ struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, co
 {
     struct omp_team *team = t->level < OMP_LEVELS ? team_at(t) : NULL;
     if (!team) return NULL;
-    uint32_t region = omp_region(construct, code);
-    if (!region) return NULL;
-    if (team->region != region) {
-        team->region = region;
+    struct omp_fork *fork = &team->fork;
+    if (team->code != code || !fork->region) {
+        fork->region = omp_region(construct, code);
+        fork->wait = omp_region(OMP_IMPLICIT_BARRIER, code);
         team->code = code;
-        team->wait = omp_region(OMP_IMPLICIT_BARRIER, code);
     }
     team->outer = t->team;
     team->outer_task = t->task;
-    team->number++;
-    vt_write_2(VT_HEAD(VT_K_THREAD_FORK, 1, region), two(threads, team->level));
+    team->outer_ended = t->ended;
+    fork->number++;
+    vt_write_2(VT_HEAD(VT_K_THREAD_FORK, 1, fork->region), two(threads, fork->level));
     return team;
 }
 
@@ -66,45 +67,53 @@ uint64_t omp_joined(struct omp_thread *t)
     return there > number ? 1 : 0; /* so long ago that nobody knows: it did not wait */
 }
 
-void omp_team_begin(struct omp_thread *t, struct omp_team *team, uint32_t number)
+void omp_team_begin(struct omp_thread *t, const struct omp_fork *fork, uint32_t number)
 {
-    int creator = team->creator == t;
-    uint64_t joined = creator ? 0 : omp_joined(t);
-    uint8_t bit = (uint8_t)(1u << team->id % 8);
-    t->thread_number = number;
-    if (!OMP_LIKELY(t->seen[team->id / 8] & bit)) {
-        t->seen[team->id / 8] |= bit;
-        omp_define_member(t, team, 0);
+    struct omp_team *waits = atomic_load_explicit(&t->waits, memory_order_relaxed);
+    uint32_t region = t->teams[fork->level - 1] == fork->team ? 0 : fork->region; /* who forks has entered it */
+    uint64_t joined = 0;
+    if (waits == fork->team && t->waits_number + 1 == fork->number) joined = fork->last_joined;
+    else if (waits && region) joined = omp_joined(t);
+    if (!OMP_LIKELY(omp_is_member(t, fork->id))) {
+        t->seen[fork->id / 8] |= (uint8_t)(1u << fork->id % 8);
+        t->thread_number = number;
+        omp_define_member(t, fork->team, 0);
     }
-    vt_write_3(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, team->id), two(creator ? 0 : team->region, team->level), joined);
-    if (!creator) atomic_store_explicit(&t->waits, NULL, memory_order_relaxed);
-    t->team = team;
-    t->level = team->level;
+    vt_write_3(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, fork->id), two(region, fork->level), joined);
+    if (region) {
+        atomic_store_explicit(&t->waits, NULL, memory_order_relaxed);
+        atomic_store_explicit(&t->waits_number, fork->number, memory_order_relaxed);
+    }
+    t->team = fork->team;
+    t->level = fork->level;
+    t->wait = fork->wait;
     t->task = 0;
-    t->after_single = 0;
+    t->ended = t->after_single = 0;
 }
 
+/* The thread's team stays: it may yet execute tasks of it. */
 void omp_team_end(struct omp_thread *t)
 {
     struct omp_team *team = t->team;
-    if (!team) return;
-    int creator = team->creator == t;
-    vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_END, 1, team->wait), team->level);
-    if (!creator) {
-        atomic_store_explicit(&t->waits_number, team->number, memory_order_relaxed);
-        atomic_store_explicit(&t->waits, team, memory_order_release);
-    }
-    t->team = creator ? team->outer : NULL;
-    t->level = creator ? team->level - 1 : 0;
-    t->task = creator ? team->outer_task : 0;
+    if (!team || t->ended) return;
+    vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_END, 1, t->wait), t->level);
+    t->ended = 1;
+    if (t->teams[t->level - 1] != team) atomic_store_explicit(&t->waits, team, memory_order_release);
 }
 
-void omp_join(struct omp_team *team)
+void omp_join(struct omp_thread *t, struct omp_team *team)
 {
-    uint64_t at = team->number & (OMP_JOINS - 1);
-    atomic_store_explicit(&team->joined[at].ticks, vt_ticks(), memory_order_relaxed);
-    atomic_store_explicit(&team->joined[at].number, team->number, memory_order_release);
-    vt_write_2(VT_HEAD(VT_K_THREAD_JOIN, 1, team->region), team->level);
+    struct omp_fork *fork = &team->fork;
+    uint64_t at = fork->number & (OMP_JOINS - 1), now = vt_ticks();
+    vt_write_2(VT_HEAD(VT_K_THREAD_JOIN, 1, fork->region), fork->level);
+    atomic_store_explicit(&team->joined[at].ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&team->joined[at].number, fork->number, memory_order_release);
+    fork->last_joined = now;
+    t->team = team->outer;
+    t->task = team->outer_task;
+    t->ended = team->outer_ended;
+    t->level = fork->level - 1;
+    if (t->team) t->wait = t->team->fork.wait;
 }
 
 /* ---- Worksharing ---- */
@@ -139,7 +148,7 @@ void omp_single_end(struct omp_thread *t)
 
 uint64_t omp_task_create(struct omp_thread *t, uint32_t create)
 {
-    uint64_t task = two((uint32_t)++t->created & OMP_TASK_MAX, t->location), team = t->team ? t->team->id : 0;
+    uint64_t task = two((uint32_t)++t->created & OMP_TASK_MAX, t->location), team = t->team ? t->team->fork.id : 0;
     uint64_t head = VT_HEAD(VT_K_THREAD_TASK_CREATE, 2, 0);
     if (create) vt_write_5(HEAD_ENTER(create), head, task, team, HEAD_LEAVE(create));
     else vt_write_3(head, task, team);
@@ -148,13 +157,13 @@ uint64_t omp_task_create(struct omp_thread *t, uint32_t create)
 
 void omp_task_begin(struct omp_thread *t, uint64_t task, uint32_t region)
 {
-    vt_write_3(VT_HEAD(VT_K_THREAD_TASK_BEGIN, 2, region), task, t->team ? t->team->id : 0);
+    vt_write_3(VT_HEAD(VT_K_THREAD_TASK_BEGIN, 2, region), task, t->team ? t->team->fork.id : 0);
     t->task = task;
 }
 
 void omp_task_end(struct omp_thread *t, uint64_t task, uint32_t region, uint64_t next, int later)
 {
-    uint64_t team = two(t->team ? t->team->id : 0, later);
+    uint64_t team = two(t->team ? t->team->fork.id : 0, later);
     vt_write_4(VT_HEAD(VT_K_THREAD_TASK_END, 3, region), task, team, next);
     t->task = next;
 }

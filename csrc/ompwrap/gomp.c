@@ -9,10 +9,8 @@ struct call {
     uintptr_t head; /* the first word of data: of reductions libgomp reads it */
     void (*body)(void *);
     void *data;
-    const void *caller;
-    struct omp_team *team;
-    int inner; /* enum omp_construct of a worksharing construct that is the body, or -1 */
-};
+    struct omp_fork fork; /* a copy, so that the other threads fetch one line of memory only */
+} __attribute__((aligned(64)));
 
 static int ask(struct omp_function *f, const void *caller)
 {
@@ -20,20 +18,20 @@ static int ask(struct omp_function *f, const void *caller)
     return ((int (*)(void))behind->function)();
 }
 
-GOMP_BODIES static void run(void *data)
+GOMP_BODIES static void run_as(const struct call *call, int construct)
 {
     static struct omp_function number = {.name = "omp_get_thread_num"};
-    struct call *call = data;
     struct omp_thread *t = omp_thread();
     if (!t) {
         call->body(call->data);
         return;
     }
-    uint32_t nopen = t->nopen;
+    uint32_t nopen = t->nopen, thread = 0;
     int single = t->single, after = t->after_single;
+    if (!omp_is_member(t, call->fork.id)) thread = (uint32_t)ask(&number, (const void *)call->body);
     t->single = 0;
-    omp_team_begin(t, call->team, (uint32_t)ask(&number, call->caller));
-    if (call->inner >= 0) omp_open(t, omp_region(call->inner, call->team->code));
+    omp_team_begin(t, &call->fork, thread);
+    if (construct >= 0) omp_open(t, omp_region(construct, (const void *)call->body));
     call->body(call->data);
     omp_single_end(t);
     while (t->nopen > nopen) omp_close(t, 0); /* what was cancelled */
@@ -42,45 +40,52 @@ GOMP_BODIES static void run(void *data)
     t->after_single = after;
 }
 
+static void run(void *data) { run_as(data, -1); }
+static void run_for(void *data) { run_as(data, OMP_FOR); }
+static void run_sections(void *data) { run_as(data, OMP_SECTIONS); }
+
 typedef long parallel_call(void (*)(void *), void *, unsigned, long, long, long, long, long);
 
-static long parallel(const struct omp_behind *behind, struct omp_thread *t, const void *caller, struct call call,
-                     unsigned threads, const long *rest)
+static long parallel(const struct omp_behind *behind, struct omp_thread *t, void (*runs)(void *), void (*body)(void *),
+                     void *data, unsigned threads, const long *rest)
 {
     static struct omp_function most = {.name = "omp_get_max_threads"};
-    if (!behind->library) return call.body(call.data), 0;
+    struct omp_team *team = NULL;
+    struct call call;
+    if (!behind->library) return body(data), 0;
     if (t) {
-        uint32_t wanted = threads ? threads : (uint32_t)ask(&most, caller);
-        call.team = omp_fork(t, OMP_PARALLEL, (const void *)call.body, wanted);
+        uint32_t wanted = threads ? threads : (uint32_t)ask(&most, (const void *)body);
+        team = omp_fork(t, OMP_PARALLEL, (const void *)body, wanted);
     }
-    void (*body)(void *) = call.team ? run : call.body;
-    void *data = call.team ? &call : call.data;
-    if (call.team && call.data) call.head = *(uintptr_t *)call.data;
-    long result = GOMP_NEXT(parallel_call)(body, data, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
-    if (call.team) omp_join(call.team);
+    if (!team) return GOMP_NEXT(parallel_call)(body, data, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
+    call.head = data ? *(uintptr_t *)data : 0;
+    call.body = body;
+    call.data = data;
+    call.fork = team->fork;
+    long result = GOMP_NEXT(parallel_call)(runs, &call, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
+    omp_join(t, team);
     return result;
 }
 
-#define PARALLEL(symbol, construct)                                                                                    \
+#define PARALLEL(symbol, runs)                                                                                         \
     OMP_EXPORT long symbol(void (*body)(void *), void *data, unsigned threads, long a, long b, long c, long d, long e) \
     {                                                                                                                  \
         GOMP_BEHIND(symbol);                                                                                           \
-        struct call call = {.body = body, .data = data, .caller = OMP_CALLER, .inner = construct};                     \
         const long rest[] = {a, b, c, d, e};                                                                           \
-        return parallel(behind, t, OMP_CALLER, call, threads, rest);                                                   \
+        return parallel(behind, t, runs, body, data, threads, rest);                                                   \
     }
 
-PARALLEL(GOMP_parallel, -1)
-PARALLEL(GOMP_parallel_reductions, -1)
-PARALLEL(GOMP_parallel_sections, OMP_SECTIONS)
-PARALLEL(GOMP_parallel_loop_static, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_dynamic, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_guided, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_runtime, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_nonmonotonic_dynamic, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_nonmonotonic_guided, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_nonmonotonic_runtime, OMP_FOR)
-PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, OMP_FOR)
+PARALLEL(GOMP_parallel, run)
+PARALLEL(GOMP_parallel_reductions, run)
+PARALLEL(GOMP_parallel_sections, run_sections)
+PARALLEL(GOMP_parallel_loop_static, run_for)
+PARALLEL(GOMP_parallel_loop_dynamic, run_for)
+PARALLEL(GOMP_parallel_loop_guided, run_for)
+PARALLEL(GOMP_parallel_loop_runtime, run_for)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_dynamic, run_for)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_guided, run_for)
+PARALLEL(GOMP_parallel_loop_nonmonotonic_runtime, run_for)
+PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
 
 /* ---- Constructs that share work ---- */
 
@@ -189,6 +194,7 @@ OMP_EXPORT void *GOMP_single_copy_start(void)
     }
     void *copy = GOMP_NEXT(void *(void))();
     if (t && copy) omp_close(t, 0);
+    if (t) t->after_single = 1; /* a barrier follows */
     return copy;
 }
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GNU libgomp: omp_set_lock and its family, for C and Fortran. Of libomp OMPT tells. */
+/* omp_set_lock and its family, for C and Fortran, of all runtimes: OMPT does not tell of a lock that is tested in vain. */
 #define _GNU_SOURCE
 #include "gomp.h"
+
+#define LOCK_BEHIND(symbol)                                                                                            \
+    static struct omp_function function = {.name = #symbol};                                                           \
+    const struct omp_behind *behind = omp_behind(&function, OMP_CALLER);                                               \
+    struct omp_thread *t = omp_thread()
 
 #define SET(symbol, construct, nests)                                                                                  \
     OMP_EXPORT void symbol(void *variable)                                                                             \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock) vt_enter(region);                                                                                    \
@@ -18,7 +23,7 @@
 #define UNSET(symbol, construct, nests)                                                                                \
     OMP_EXPORT void symbol(void *variable)                                                                             \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_gives(t, lock, region);                    \
@@ -31,7 +36,7 @@
 #define TEST(symbol, construct, nests)                                                                                 \
     OMP_EXPORT int symbol(void *variable)                                                                              \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock) vt_enter(region);                                                                                    \

@@ -18,8 +18,16 @@ struct start { /* ompt_start_tool_result_t */
 enum endpoint { BEGIN = 1, END = 2, BEGIN_END = 3 };
 enum { TASK_INITIAL = 1, TASK_EXPLICIT = 4, PARALLEL_LEAGUE = 0x40000000 };
 enum work { LOOP = 1, SECTIONS, SINGLE_EXECUTOR, SINGLE_OTHER, WORKSHARE, DISTRIBUTE, TASKLOOP, SCOPE };
-enum sync { ALL_BARRIERS = 1, TASKWAIT = 5, TASKGROUP = 6, REDUCTION = 7, BARRIER_EXPLICIT = 3, BARRIER_PARALLEL = 9 };
-enum mutex { LOCK = 1, TEST_LOCK, NEST_LOCK, TEST_NEST_LOCK, CRITICAL, ATOMIC, ORDERED };
+enum sync {
+    ALL_BARRIERS = 1,
+    BARRIER_IMPLICIT = 2,
+    TASKWAIT = 5,
+    TASKGROUP = 6,
+    REDUCTION = 7,
+    BARRIER_EXPLICIT = 3,
+    BARRIER_PARALLEL = 9
+};
+enum mutex { CRITICAL = 5, ATOMIC, ORDERED };
 enum status { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, LATE_FULFILL = 6, SWITCH = 7 };
 
 /* Its last place before the call returns, for the line. */
@@ -41,7 +49,8 @@ static void on_parallel_begin(union data *task, const void *frame, union data *p
 static void on_parallel_end(union data *parallel, union data *task, int flags, const void *code)
 {
     (void)task, (void)flags, (void)code;
-    if (parallel->ptr) omp_join(parallel->ptr);
+    struct omp_team *team = parallel->ptr;
+    if (team) omp_join(team->creator, team);
 }
 
 static void on_implicit_task(int endpoint, union data *parallel, union data *task, unsigned size, unsigned index,
@@ -51,8 +60,8 @@ static void on_implicit_task(int endpoint, union data *parallel, union data *tas
     (void)size;
     if (!t || flags & TASK_INITIAL) return;
     if (endpoint == BEGIN) {
-        task->ptr = parallel ? parallel->ptr : NULL;
-        if (task->ptr) omp_team_begin(t, task->ptr, index);
+        struct omp_team *team = task->ptr = parallel ? parallel->ptr : NULL;
+        if (team) omp_team_begin(t, &team->fork, index);
     } else if (task->ptr && t->team == task->ptr) omp_team_end(t); /* it had no barrier */
 }
 
@@ -72,8 +81,16 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
     (void)parallel, (void)task, (void)count;
     if (!t) return;
     int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind]; /* later: kinds of schedules */
+    if (kind == TASKLOOP) code = NULL; /* libomp 14 gives a place of its own */
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
     if (endpoint & END) omp_close(t, 0);
+}
+
+/* Whether a barrier is that at the end of a parallel region: libomp 14 does not tell, but gives no place, or the region's. */
+static int is_last(const struct omp_thread *t, int kind, const void *code)
+{
+    if (kind != BARRIER_IMPLICIT) return kind == BARRIER_PARALLEL;
+    return t->team && !t->ended && (!code || (const char *)code - 1 == t->team->code);
 }
 
 /* A worker is told of the end of the wait for its team only when it is woken up again: its wait ends as the team does. */
@@ -82,10 +99,8 @@ static void on_sync_region(int kind, int endpoint, union data *parallel, union d
     struct omp_thread *t = omp_thread();
     (void)parallel, (void)task;
     if (!t || kind == REDUCTION) return;
-    if (kind == BARRIER_PARALLEL) {
-        if (endpoint & BEGIN) omp_team_end(t);
-        return;
-    }
+    if (endpoint & BEGIN && is_last(t, kind, code)) omp_team_end(t);
+    if (kind == BARRIER_PARALLEL || (kind == BARRIER_IMPLICIT && t->ended)) return;
     int construct = kind == TASKWAIT ? OMP_TASKWAIT : kind == TASKGROUP ? OMP_TASKGROUP : OMP_IMPLICIT_BARRIER;
     if (kind == BARRIER_EXPLICIT || kind == ALL_BARRIERS) construct = OMP_BARRIER;
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
@@ -101,18 +116,9 @@ static void on_cancel(union data *task, int flags, const void *code)
     vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* ---- Locks, critical regions: wait is the address of a lock or what stands for one ---- */
+/* ---- One thread at a time; locks are recorded by their functions (locks.c). wait: the address of what is waited for ---- */
 
 static _Thread_local struct omp_wait waits __attribute__((tls_model("initial-exec")));
-
-static uint32_t lock_region(int kind, int gives)
-{
-    int nests = kind == NEST_LOCK || kind == TEST_NEST_LOCK;
-    if (gives) return omp_region(nests ? OMP_UNSET_NEST_LOCK : OMP_UNSET_LOCK, NULL);
-    if (kind == TEST_LOCK || kind == TEST_NEST_LOCK)
-        return omp_region(nests ? OMP_TEST_NEST_LOCK : OMP_TEST_LOCK, NULL);
-    return omp_region(nests ? OMP_SET_NEST_LOCK : OMP_SET_LOCK, NULL);
-}
 
 static void on_mutex_acquire(int kind, unsigned hint, unsigned implementation, uint64_t wait, const void *code)
 {
@@ -122,21 +128,15 @@ static void on_mutex_acquire(int kind, unsigned hint, unsigned implementation, u
     if (kind == CRITICAL) waits = omp_critical_begin(t, (const void *)wait, site(t, code));
     else if (kind == ATOMIC || kind == ORDERED)
         omp_open(t, omp_region(kind == ATOMIC ? OMP_ATOMIC : OMP_ORDERED, site(t, code)));
-    else if (kind == LOCK || kind == NEST_LOCK) vt_enter(lock_region(kind, 0));
 }
 
 static void on_mutex_acquired(int kind, uint64_t wait, const void *code)
 {
     struct omp_thread *t = omp_thread();
+    (void)wait;
     if (!t) return;
     if (kind == CRITICAL) omp_critical_got(t, waits, site(t, code));
     else if (kind == ORDERED) omp_open(t, omp_region(OMP_ORDERED_HELD, site(t, code)));
-    if (kind > TEST_NEST_LOCK) return;
-    struct omp_lock *lock = omp_lock_of((const void *)wait);
-    uint32_t region = lock_region(kind, 0);
-    if (kind == TEST_LOCK || kind == TEST_NEST_LOCK) vt_enter(region); /* only one that got it is told in full */
-    if (lock) omp_lock_got(t, lock, region);
-    else vt_leave(region);
 }
 
 static void on_mutex_released(int kind, uint64_t wait, const void *code)
@@ -151,12 +151,6 @@ static void on_mutex_released(int kind, uint64_t wait, const void *code)
     else if (kind == ORDERED) {
         omp_close(t, 0);
         omp_close(t, 0);
-    } else {
-        struct omp_lock *lock = omp_lock_of((const void *)wait);
-        uint32_t region = lock_region(kind, 1);
-        if (!lock) return;
-        omp_lock_gives(t, lock, region);
-        vt_leave(region);
     }
 }
 

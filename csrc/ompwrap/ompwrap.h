@@ -55,16 +55,25 @@ enum omp_construct {
 
 struct omp_thread;
 
+/* What each member has to know of a fork. */
+struct omp_fork {
+    struct omp_team *team;
+    uint64_t number;       /* of the team's forks, from 1 */
+    uint64_t last_joined;  /* ticks: when the fork before it was joined */
+    uint32_t id, level;    /* of the team */
+    uint32_t region, wait; /* regions of the construct and of the wait at its end */
+};
+
 /* All parallel regions that one thread forks at one level: one communicator of OTF2. Lives as long as the process. */
 struct omp_team {
-    uint32_t id, level;
+    struct omp_fork fork; /* the newest: in a line of its own, since the members read it */
+    uint8_t away[64 - sizeof(struct omp_fork)];
     struct omp_thread *creator;
     uint32_t creator_location;
-    const void *code;      /* of the open fork: where, its region, and that of the wait at its end */
-    uint32_t region, wait;
-    uint64_t number;       /* of the open fork, from 1 */
-    struct omp_team *outer; /* that the creator is in otherwise, and its task there */
+    const void *code;       /* of the fork */
+    struct omp_team *outer; /* that the creator is in otherwise, its task there, and whether it waits there */
     uint64_t outer_task;
+    int outer_ended;
     struct {
         _Atomic uint64_t number, ticks;
     } joined[OMP_JOINS]; /* when the newest forks were joined */
@@ -76,11 +85,13 @@ struct omp_thread {
     _Atomic uint32_t used;
     uint32_t location, level; /* level: number of teams that it is in */
     struct omp_team *team;    /* the innermost */
+    int ended;                /* it has nothing more to do there, and waits for the others */
     uint64_t task;            /* that it works on: creating location << 32 | number; 0 its implicit one */
     uint64_t created;         /* tasks */
     _Atomic(struct omp_team *) waits; /* the team for whose end it waits, as a worker; fork there */
     _Atomic uint64_t waits_number;
     uint32_t thread_number;
+    uint32_t wait; /* region of the wait at the end of the team */
     int single, after_single; /* it executes a single; the next barrier is that of one */
     uint32_t nopen, open[OMP_OPEN];
     uint8_t *seen; /* bits: teams that it is defined as a member of */
@@ -125,10 +136,13 @@ uint32_t omp_lock_id(const struct omp_lock *lock);
 
 /* ---- events.c. t is the calling thread. ---- */
 struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, const void *code, uint32_t threads);
-void omp_team_begin(struct omp_thread *t, struct omp_team *team, uint32_t number);
+/* Whether the thread has said that it is a member. */
+static inline int omp_is_member(const struct omp_thread *t, uint32_t team) { return t->seen[team / 8] >> team % 8 & 1; }
+/* number: the thread's in the team, if it has not said yet that it is a member. */
+void omp_team_begin(struct omp_thread *t, const struct omp_fork *fork, uint32_t number);
 /* It has nothing more to do in its innermost team, and waits for the others. */
 void omp_team_end(struct omp_thread *t);
-void omp_join(struct omp_team *team);
+void omp_join(struct omp_thread *t, struct omp_team *team);
 /* The moment at which the team was joined whose end a thread waits for; 0: unknown, or it waits for none. */
 uint64_t omp_joined(struct omp_thread *t);
 void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined);
