@@ -2,6 +2,7 @@
 /* LLVM's libomp (and Intel's) tell what happens by OMPT, OpenMP 5.2, chapter 19: here are its types as far as we use them,
    with the standard's numbers, and the callbacks.                                                                         */
 #define _GNU_SOURCE
+#include <link.h>
 #include "ompwrap.h"
 
 union data { /* ompt_data_t */
@@ -30,10 +31,14 @@ enum sync {
 enum mutex { CRITICAL = 5, ATOMIC, ORDERED };
 enum status { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, LATE_FULFILL = 6, SWITCH = 7 };
 
-/* Its last place before the call returns, for the line. */
+static uintptr_t runtime_end; /* of omp_ompt_library */
+
+/* The place of a call, from where it returns to. Of a taskloop libomp 14 gives a place of its own: then it is the
+   region's, as where it gives none.                                                                               */
 static inline const void *site(const struct omp_thread *t, const void *code)
 {
-    return code ? (const char *)code - 1 : t->team ? t->team->code : NULL;
+    if (code && (uintptr_t)code - omp_ompt_library >= runtime_end - omp_ompt_library) return (const char *)code - 1;
+    return t->team ? t->team->code : NULL;
 }
 
 /* ---- Teams. What stands in the data of a parallel region and of an implicit task is the team. ---- */
@@ -81,7 +86,6 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
     (void)parallel, (void)task, (void)count;
     if (!t) return;
     int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind]; /* later: kinds of schedules */
-    if (kind == TASKLOOP) code = NULL; /* libomp 14 gives a place of its own */
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
     if (endpoint & END) omp_close(t, 0);
 }
@@ -217,12 +221,24 @@ static const struct {
     CALLBACK(27, on_mutex_acquired), CALLBACK(30, on_cancel),
 };
 
+static int measure(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    (void)bytes, (void)data;
+    if (info->dlpi_addr != omp_ompt_library) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > runtime_end) runtime_end = end;
+    }
+    return 1;
+}
+
 static int initialize(lookup find, int device, union data *tool)
 {
     int (*set)(int, void (*)(void)) = (int (*)(int, void (*)(void)))find("ompt_set_callback");
     (void)device, (void)tool;
     if (!set) return 0;
     omp_ompt_library = omp_library_of((const void *)find);
+    dl_iterate_phdr(measure, NULL);
     for (unsigned i = 0; i < sizeof callbacks / sizeof *callbacks; i++) set(callbacks[i].number, callbacks[i].function);
     return 1;
 }
