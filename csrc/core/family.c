@@ -7,10 +7,9 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define NAME "VTRACE_PARENT="
-
-/* NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal */
-static char variable[sizeof NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
+/* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal; behind pid a + if the process
+   is the first of its run */
+static char variable[sizeof VT_FAMILY_NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
 static char **ours;
 
 /* The environment may be read by other threads and grown by setenv, and a shell frees the array and the strings that it
@@ -20,7 +19,7 @@ static void enter_variable(void)
     size_t n = 0, at = SIZE_MAX;
     if (ours && environ == ours) return;
     for (; environ && environ[n]; n++)
-        if (!strncmp(environ[n], NAME, sizeof NAME - 1)) at = n;
+        if (!strncmp(environ[n], VT_FAMILY_NAME, sizeof VT_FAMILY_NAME - 1)) at = n;
     if (at != SIZE_MAX && environ[at] == variable) return;
     char **all = vt_pages((n + 2) * sizeof *all);
     if (!all) return;
@@ -34,14 +33,14 @@ void vt_family_tell(void)
     const struct vt_file *h = &vt_process.head;
     static char text[sizeof variable];
     struct vt_text t = vt_text_into(text, sizeof text);
-    vt_text_add(&t, NAME);
+    vt_text_add(&t, VT_FAMILY_NAME);
     for (int i = 0; i < 16; i++) {
         vt_text_hex(&t, h->run[i] >> 4);
         vt_text_hex(&t, h->run[i] & 15);
     }
     vt_text_add(&t, ":");
     vt_text_hex(&t, h->pid);
-    vt_text_add(&t, ":");
+    vt_text_add(&t, vt_process.first ? "+:" : ":");
     vt_text_hex(&t, h->start);
     vt_text_add(&t, ":");
     vt_text_add(&t, vt_process.set.prefix);
@@ -54,6 +53,8 @@ void vt_family_tell(void)
     if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* another thread may be starting a program */
     enter_variable();
 }
+
+const char *vt_family_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
@@ -75,6 +76,7 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     char *end;
     s = *set;
     f = *h;
+    vt_process.first = 1;
     if (!text || strlen(text) < 36 || text[32] != ':') return 0;
     for (int i = 0; i < 16; i++) {
         int high = nibble(text[2 * i]), low = nibble(text[2 * i + 1]);
@@ -82,7 +84,8 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
         f.run[i] = (uint8_t)(high << 4 | low);
     }
     f.parent_pid = (uint32_t)strtoull(text + 33, &end, 16);
-    if (*end != ':') return 0;
+    int first = *end == '+';
+    if (*(end += first) != ':') return 0;
     f.parent_start = strtoull(end + 1, &end, 16);
     if (*end != ':') return 0;
     const char *at = end + 1, *colon = strchr(at, ':');
@@ -95,5 +98,6 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     s.unique = s.count = 0; /* the parent has taken one */
     *set = s;
     *h = f;
+    vt_process.first = first && f.parent_pid == f.pid; /* it was the same process before an exec */
     return 1;
 }

@@ -111,6 +111,7 @@ struct vt_process {
     _Atomic uint64_t ids[VT_IDS];
     _Atomic uint64_t lost; /* by threads that have no location */
     int named; /* it has its rank */
+    int first; /* this process, or the image that it had before an exec, is the first of its run */
     uint32_t name_rank; /* the rank in its files' names; VT_NO_RANK also in a world that another process started */
     _Atomic uint32_t off; /* recording is switched off */
     _Atomic uint64_t switched; /* ticks: when that changed last */
@@ -143,6 +144,10 @@ void vt_place_read(struct vt_settings *set);
 void vt_place_count(struct vt_settings *set, uint32_t count);
 
 /* life.c */
+int vt_is_recording(void); /* this process itself, already */
+int vt_suspend(void); /* completes the files before an exec; 0: it cannot, for other threads run */
+void vt_resume(void); /* after one that failed */
+void vt_end(void); /* completes the files; nothing is recorded any more */
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
 
@@ -211,6 +216,9 @@ void vt_define_property(struct vt_location *l, const char *key, const char *valu
 /* family.c */
 void vt_family_tell(void);
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
+#define VT_FAMILY_NAME "VTRACE_PARENT="
+const char *vt_family_variable(void); /* what children get, with its name; NULL: nothing is recorded yet */
+int vt_exec_is_traced(void); /* what VT_EXECTRACE says */
 
 /* launcher.c */
 int vt_is_launcher(void);

@@ -54,6 +54,8 @@ __attribute__((constructor)) static void note_start(void)
         memcpy(new_run + 8, &vt_process.pid, 4);
     }
     pthread_atfork(NULL, NULL, in_child);
+    /* Of a program that a traced one starts something is to be seen, even if it does nothing that is recorded. */
+    if (getenv("VTRACE_PARENT")) vt_location_of_thread(0);
 }
 
 /* A vfork child: the memory is its parent's, and so is the recording. */
@@ -107,17 +109,20 @@ static void define_process(struct vt_location *l)
 }
 
 /* Names and directories are the parent's, else a number of its own belongs to the name. All ranks have one number: those that
-   the launcher tells are not the first get it at MPI_Init.                                                                  */
-static void find_family(void)
+   the launcher tells are not the first get it at MPI_Init. 0: programs that a traced one starts are not to be traced.       */
+static int find_family(void)
 {
     struct vt_settings *set = &vt_process.set;
-    if (!vt_family_read(&vt_process.head, set) && set->unique == VT_UNIQUE_YES && set->speaks) {
+    int has_parent = vt_family_read(&vt_process.head, set);
+    if (has_parent && !set->exectrace) return 0;
+    if (!has_parent && set->unique == VT_UNIQUE_YES && set->speaks) {
         long taken = vt_names_claim();
         vt_names_settle();
         vt_names_disclaim(taken);
     }
     strcpy(vt_process.head.prefix, set->prefix);
     strcpy(vt_process.head.directory, set->gdir);
+    return 1;
 }
 
 static int start(void)
@@ -128,7 +133,7 @@ static int start(void)
     VT_SET(*alive, vt_process.pid);
     if (first) vt_settings_read(&vt_process.set);
     new_head();
-    if (first) find_family();
+    if (first && !find_family()) return 0;
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
     if (!*vt_process.set.gdir) {
         vt_warn(
@@ -155,7 +160,7 @@ static int become_child(void)
         atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
     atomic_store(&vt_process.ended, 0);
-    vt_process.named = 0;
+    vt_process.named = vt_process.first = 0;
     vt_here = NULL;
     if (!start()) return 0;
     struct vt_file *h = &vt_process.head;
@@ -295,19 +300,12 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
     vt_release_signals(&mask);
 }
 
-/* Whether this process, or the image that it had before an exec, is the first of its run. */
-static int is_first(void)
-{
-    const struct vt_file *h = &vt_process.head;
-    return !h->parent_start || (h->parent_pid == h->pid && !h->forked);
-}
-
 static long claim = -1; /* on the names, from the choice of a number until they are taken */
 
 uint32_t vt_take_count(void)
 {
     if (!vt_location_of_thread(0)) return 0;
-    if (!vt_process.named && is_first() && claim < 0) {
+    if (!vt_process.named && vt_process.first && claim < 0) {
         claim = vt_names_claim();
         vt_names_settle();
     }
@@ -318,8 +316,8 @@ uint32_t vt_take_count(void)
 void vt_set_world(const struct vt_world *w)
 {
     if (!vt_location_of_thread(0) || vt_process.named) return;
-    if (w->count && is_first()) vt_place_count(&vt_process.set, w->count);
-    set_rank(w->rank, is_first() ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
+    if (w->count && vt_process.first) vt_place_count(&vt_process.set, w->count);
+    set_rank(w->rank, vt_process.first ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
     vt_names_disclaim(claim);
     claim = -1;
 }
@@ -442,6 +440,32 @@ void vt_flush_together(void)
     vt_busy_end(l);
 }
 
+int vt_is_recording(void)
+{
+    return alive && atomic_load(&vt_process.state) == VT_ON && VT_READ(*alive) == (uint64_t)VT_SYS0(getpid);
+}
+
+/* What stands in the files is whole then, and the next event begins another chunk. */
+int vt_suspend(void)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    struct vt_location *own = vt_here;
+    if (!own || own->number || !own->in_use || VT_READ(own->busy) || n != 1 + atomic_load(&vt_process.ended)) return 0;
+    vt_busy_begin(own);
+    int all = complete_all(1);
+    if (all) vt_buffer_close(!vt_process.set.clean);
+    vt_busy_end(own);
+    return all;
+}
+
+void vt_resume(void)
+{
+    int saved = errno;
+    if (vt_process.head.buffer[0]) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
+    if (!vt_buffer_open()) atomic_store(&vt_process.state, VT_FAILED);
+    errno = saved;
+}
+
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0;
@@ -479,7 +503,7 @@ static void say_what_was_written(int all)
 }
 
 /* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) void vt_end(void)
 {
     int on = VT_ON;
     if (atomic_load(&vt_process.state) != VT_ON || !VT_READ(*alive) || vt_is_other_process()) return;
@@ -489,7 +513,7 @@ __attribute__((destructor)) static void end(void)
         struct vt_location *first = vt_location_new(vt_process.pid);
         if (first) define_process(first);
     }
-    if (!vt_process.named && is_first()) {
+    if (!vt_process.named && vt_process.first) {
         claim = vt_names_claim();
         if (vt_names_settle() == VT_NAMES_FREE) set_rank(0, 0, 1, 0, vt_process.head.run);
         vt_names_disclaim(claim);

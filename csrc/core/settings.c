@@ -275,6 +275,14 @@ static void define_setting(struct vt_location *l, const char *name, const char *
     vt_define_property(l, key, value);
 }
 
+int vt_exec_is_traced(void)
+{
+    uint64_t value = 1;
+    const char *text = getenv("VT_EXECTRACE");
+    if (text && *text) parse_yesno(text, &value);
+    return (int)value;
+}
+
 void vt_settings_define(struct vt_location *l)
 {
     struct vt_settings *set = &vt_process.set;

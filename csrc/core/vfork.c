@@ -4,16 +4,9 @@
    since the child returns through it first: hence assembly, and a jump instead of a call.                            */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <stddef.h>
+#include <string.h>
 #include <sys/types.h>
 #include "internal.h"
-
-#define LIMIT 208 /* offsets in struct vt_location, for the assembler */
-#define VFORKED 216
-#define TEXT(x) TEXT_OF(x)
-#define TEXT_OF(x) #x
-_Static_assert(offsetof(struct vt_location, limit) == LIMIT, "the assembler code below knows this offset");
-_Static_assert(offsetof(struct vt_location, vforked) == VFORKED, "the assembler code below knows this offset");
 
 /* The next vfork: libc's or another tool's, and before that is known the bare system call. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
@@ -22,24 +15,43 @@ __attribute__((visibility("hidden"))) pid_t (*vt_real_vfork)(void) = vt_bare_vfo
 /* The one of a preloaded shim, which leads back to ours. */
 extern const char vt_shim_vfork[] __attribute__((weak));
 
+static int is_libc = 1; /* no other tool stands behind us */
+
 __attribute__((constructor)) static void find(void)
 {
     int saved = errno;
+    Dl_info in;
     void *next = dlsym(RTLD_NEXT, "vfork");
+    if (next && next != (void *)vt_shim_vfork)
+        is_libc = dladdr(next, &in) && in.dli_fname && strstr(in.dli_fname, "/libc.") != NULL;
     errno = saved;
     if (next && next != (void *)vt_shim_vfork) *(void **)&vt_real_vfork = next;
 }
 
+/* What procwrap does before and, in the parent alone, after. */
+void vt_vfork_begins(void) __attribute__((weak, visibility("hidden")));
+int vt_vfork_ends(long result) __attribute__((weak, visibility("hidden")));
+
 /* clang-format off */
 #if defined(__x86_64__)
 __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, @function\n.type vt_vfork, @function\nvt_vfork:\nvfork:\n"
-        "    movq vt_here@gottpoff(%rip), %rax\n"
-        "    movq %fs:(%rax), %rax\n"
-        "    testq %rax, %rax\n"
-        "    je 1f\n"
-        "    movq $1, " TEXT(VFORKED) "(%rax)\n"
-        "    movq $0, " TEXT(LIMIT) "(%rax)\n"
-        "1:  jmp *vt_real_vfork(%rip)\n"
+        "    subq $8, %rsp\n"
+        "    call vt_vfork_prepare\n"
+        "    addq $8, %rsp\n"
+        "    testl %eax, %eax\n"
+        "    jne 1f\n"
+        "    jmp *vt_real_vfork(%rip)\n"
+        "1:  popq %rdi\n"
+        "    movl $58, %eax\n"
+        "    syscall\n"
+        "    pushq %rdi\n"
+        "    testl %eax, %eax\n"
+        "    je 2f\n"
+        "    movq %rax, %rdi\n"
+        "    subq $8, %rsp\n"
+        "    call vt_vfork_done\n"
+        "    addq $8, %rsp\n"
+        "2:  ret\n"
         ".size vfork, .-vfork\n.size vt_vfork, .-vt_vfork\n"
         ".type vt_bare_vfork, @function\nvt_bare_vfork:\n"
         "    popq %rdi\n"
@@ -50,26 +62,52 @@ __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, @function\n.type vt_vfork, 
         ".size vt_bare_vfork, .-vt_bare_vfork\n");
 #elif defined(__aarch64__)
 __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, %function\nvt_vfork:\nvfork:\n"
-        "    mrs x9, tpidr_el0\n"
-        "    adrp x10, :gottprel:vt_here\n"
-        "    ldr x10, [x10, #:gottprel_lo12:vt_here]\n"
-        "    ldr x9, [x9, x10]\n"
-        "    cbz x9, 1f\n"
-        "    mov x10, #1\n"
-        "    str x10, [x9, #" TEXT(VFORKED) "]\n"
-        "    str xzr, [x9, #" TEXT(LIMIT) "]\n"
-        "1:  adrp x9, vt_real_vfork\n"
+        "    stp x29, x30, [sp, #-16]!\n"
+        "    bl vt_vfork_prepare\n"
+        "    ldp x29, x30, [sp], #16\n"
+        "    cbnz w0, 1f\n"
+        "    adrp x9, vt_real_vfork\n"
         "    ldr x9, [x9, #:lo12:vt_real_vfork]\n"
         "    br x9\n"
+        "1:  mov x8, #220\n" /* clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0) */
+        "    mov x0, #0x4111\n"
+        "    mov x1, #0\n"
+        "    svc #0\n"
+        "    cbz x0, 2f\n"
+        "    stp x29, x30, [sp, #-16]!\n"
+        "    bl vt_vfork_done\n"
+        "    ldp x29, x30, [sp], #16\n"
+        "2:  ret\n"
         ".size vfork, .-vfork\n.size vt_vfork, .-vt_vfork\n"
         ".type vt_bare_vfork, %function\nvt_bare_vfork:\n"
-        "    mov x8, #220\n" /* clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0) */
+        "    mov x8, #220\n"
         "    mov x0, #0x4111\n"
         "    mov x1, #0\n"
         "    svc #0\n"
         "    ret\n"
         ".size vt_bare_vfork, .-vt_bare_vfork\n");
 #endif
+/* clang-format on */
+
+/* 1: the system call itself follows, and vt_vfork_done in the parent. 0: another tool's vfork does, for good. */
+__attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
+{
+    if (is_libc && vt_vfork_begins) vt_vfork_begins();
+    struct vt_location *l = vt_here;
+    if (l) {
+        VT_SET(l->vforked, 1);
+        VT_SET(l->limit, NULL);
+    }
+    return is_libc;
+}
+
+__attribute__((used, visibility("hidden"))) int vt_vfork_done(long result)
+{
+    if (vt_vfork_ends) return vt_vfork_ends(result);
+    if (result >= 0) return (int)result;
+    errno = (int)-result;
+    return -1;
+}
 
 int vt_shares_memory(void)
 {
@@ -84,4 +122,3 @@ int vt_is_vfork_child(struct vt_location *l)
     VT_SET(l->vforked, 0);
     return 0;
 }
-/* clang-format on */

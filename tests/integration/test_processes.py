@@ -66,7 +66,7 @@ def test_parent_of_a_child_takes_the_name_of_rank_0(forks: Path, tmp_path: Path)
     assert all(name.startswith("forks.x") and name.endswith((".def.z", ".events.z")) for name in others), others
 
 
-@pytest.mark.parametrize("how", ["return", "exit", "thread"])
+@pytest.mark.parametrize("how", ["return", "exit", "_exit", "thread"])
 def test_normal_ends_complete_the_files(endings: Path, tmp_path: Path, how: str) -> None:
     done = run(endings, tmp_path, how, "100")
     other = {"endings.10001.def.z", "endings.10001.events.z"} if how == "thread" else set()
@@ -85,7 +85,6 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "code"),
     [
-        ("_exit", 0),
         ("quick_exit", 0),
         ("abort", -signal.SIGABRT),
         ("segv", -signal.SIGSEGV),

@@ -100,10 +100,15 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
         if node.domain:
             domain = getattr(_otf2, f"SYSTEM_TREE_DOMAIN_{node.domain}")
             _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
+    kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
     for number, process in enumerate(d.groups):
-        kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
-        creator = UNDEFINED if process.creator is None else process.creator
+        early = process.creator is not None and process.creator < number  # others readers take for disorder
+        creator = process.creator if early else UNDEFINED
         _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)
+        if process.creator is not None and not early:
+            text = _otf2.AttributeValue(stringRef=strings[d.groups[process.creator].name])
+            name = strings["VTRACE::CREATOR"]
+            _otf2.GlobalDefWriter_WriteLocationGroupProperty(writer, number, name, _otf2.TYPE_STRING, text)
     for number, location in enumerate(d.locations):
         kind = getattr(_otf2, f"LOCATION_TYPE_{location.type}")
         name = strings[location.name]

@@ -222,7 +222,8 @@ def _processes(heads: list[FileHead]) -> list[Process]:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
     begun = {p.head.world: p.head.start for p in reversed(ranked) if p.head.world}
-    return sorted(found.values(), key=lambda p: (not p.main, begun.get(p.head.world, p.head.start), p.rank or 0,
+    mpi = bool(ranked) and bool(ranked[0].head.world)  # else processes stand behind those that started them
+    return sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start), p.rank or 0,
                                                  p.head.start, p.head.process))  # fmt: skip
 
 

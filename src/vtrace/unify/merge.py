@@ -33,13 +33,16 @@ def add_system(definitions: Definitions, processes: Sequence[Process]) -> None:
     definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
     nodes = {host: number for number, host in enumerate(hosts, 1)}
     index = 0
+    numbers = {process.head.process: number for number, process in enumerate(processes) if not process.absent}
     for process in processes:
         if process.world and process.rank is not None:
             process.index = index
             index += 1
         process.node = nodes[process.head.host]
         group = len(definitions.groups)
-        definitions.groups.append(LocationGroup(_process_name(process), process.node))
+        parent = (process.head.host, *process.head.parent) if process.head.parent else None
+        creator = numbers.get(parent) if parent else None
+        definitions.groups.append(LocationGroup(_process_name(process), process.node, creator))
         process.first = len(definitions.locations)
         definitions.locations += [Location(name, group) for name in _thread_names(process)]
         if process.tells_heap:
@@ -61,7 +64,8 @@ def _thread_names(process: Process) -> list[str]:
 def _process_name(process: Process) -> str:
     if process.world and process.rank is not None:
         return f"MPI Rank {process.rank}" if process.main else f"MPI Rank {process.rank} of world {process.world:x}"
-    return f"Process {process.head.host}:{process.head.pid}"
+    program = os.path.basename(str(process.definitions.properties.get("executable", "")))
+    return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")
 
 
 @dataclass

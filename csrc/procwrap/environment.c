@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program gets in its environment so that it joins the run, also where the one that starts it keeps an environment
+   of its own (shells) or hands on an empty one (env -i): the run in VTRACE_PARENT, and where tracing was preloaded our
+   libraries in LD_PRELOAD and the VT_ variables that were there at the start. Nothing is allocated: this may be the child
+   of a vfork, or a signal handler.                                                                                     */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include "procwrap.h"
+
+#define PRELOAD "LD_PRELOAD="
+#define OURS "libvtrace"
+
+static char *preloaded; /* our libraries in LD_PRELOAD, with a colon between them; NULL: none */
+static char **variables; /* the VT_ variables of the start */
+static size_t nvariables;
+
+static int is_ours(const char *entry, size_t n)
+{
+    size_t begin = n;
+    while (begin && entry[begin - 1] != '/') begin--;
+    return n - begin >= sizeof OURS - 1 && !strncmp(entry + begin, OURS, sizeof OURS - 1);
+}
+
+/* Adds the entries of a list that are ours, or those that are not. */
+static void add_entries(struct vt_text *t, const char *list, int ours)
+{
+    char *begin = t->at;
+    while (*(list += strspn(list, ": "))) {
+        size_t n = strcspn(list, ": ");
+        if (is_ours(list, n) == ours) {
+            if (t->at > begin) vt_text_add(t, ":");
+            for (size_t i = 0; i < n; i++) vt_text_add(t, (char[]){list[i], 0});
+        }
+        list += n;
+    }
+}
+
+static const char *value_of(char *const *environment, const char *name)
+{
+    for (; environment && *environment; environment++)
+        if (!strncmp(*environment, name, strlen(name))) return *environment + strlen(name);
+    return NULL;
+}
+
+/* Before the program can change its environment. */
+__attribute__((constructor)) static void remember(void)
+{
+    const char *list = value_of(environ, PRELOAD);
+    size_t bytes = 0, n = 0;
+    if (!list || !strstr(list, OURS) || preloaded) return;
+    for (char **e = environ; *e; e++)
+        if (!strncmp(*e, "VT_", 3)) n++, bytes += strlen(*e) + 1 + sizeof *e;
+    bytes += strlen(list) + 1;
+    char *memory = vt_pages(bytes);
+    if (!memory) return;
+    variables = (char **)(void *)memory;
+    char *at = memory + n * sizeof *variables;
+    for (char **e = environ; *e && nvariables < n; e++)
+        if (!strncmp(*e, "VT_", 3)) {
+            variables[nvariables++] = strcpy(at, *e);
+            at += strlen(at) + 1;
+        }
+    struct vt_text t = vt_text_into(at, strlen(list) + 1);
+    add_entries(&t, list, 1);
+    preloaded = at;
+}
+
+/* Memory of a thread, kept for its next call: what a child of vfork maps stays in its parent. */
+static char **pages_for(size_t n)
+{
+    static _Thread_local char **pages __attribute__((tls_model("initial-exec")));
+    static _Thread_local size_t room __attribute__((tls_model("initial-exec")));
+    if (n <= room) return pages;
+    if (pages) VT_SYS2(munmap, pages, room * sizeof *pages);
+    pages = vt_pages(n * sizeof *pages);
+    room = pages ? n : 0;
+    return pages;
+}
+
+/* Puts in an entry, in the place of the one of that name if there is one. */
+static size_t put(char **all, size_t n, const char *name, char *entry)
+{
+    size_t i = 0;
+    while (i < n && strncmp(all[i], name, strlen(name)) != 0) i++;
+    all[i] = entry;
+    return i == n ? n + 1 : n;
+}
+
+static size_t put_preload(char **all, size_t n, char *text, size_t bytes)
+{
+    const char *given = value_of(all, PRELOAD);
+    int trace = vt_exec_is_traced();
+    struct vt_text t = vt_text_into(text, bytes);
+    vt_text_add(&t, PRELOAD);
+    if (trace) vt_text_add(&t, preloaded);
+    if (given && trace) vt_text_add(&t, ":");
+    if (given) add_entries(&t, given, 0);
+    if (t.at == t.end) return n; /* it is too long: as it was */
+    for (size_t i = 0; trace && !given && i < nvariables; i++) {
+        size_t length = strcspn(variables[i], "=") + 1, k = 0;
+        while (k < n && strncmp(all[k], variables[i], length) != 0) k++;
+        if (k == n) all[n++] = variables[i];
+    }
+    return put(all, n, PRELOAD, text);
+}
+
+char **vt_environment(char *const *given, struct vt_environment *room)
+{
+    const char *tell = vt_family_variable();
+    size_t n = 0;
+    if (atomic_load(&vt_process.state) == VT_FAILED || (!tell && !preloaded)) return (char **)(uintptr_t)given;
+    while (given && given[n]) n++;
+    size_t most = n + nvariables + 3;
+    char **all = most <= VT_ENTRIES ? room->entries : pages_for(most);
+    if (!all) return (char **)(uintptr_t)given;
+    if (n) memcpy(all, given, n * sizeof *all);
+    all[n] = NULL;
+    if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload);
+    if (tell) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)tell);
+    all[n] = NULL;
+    return all;
+}

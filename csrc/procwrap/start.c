@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A process starts others and waits for them. vfork, which must not be left by a return of ours, is in core/vfork.c. */
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "procwrap.h"
+
+/* ---- fork: the child is a process of its own from its first event on; its parent's open regions are none of its ---- */
+
+static pid_t made(struct vt_call *call)
+{
+    pid_t (*real)(void);
+    uint32_t region = vt_begin_process(call, NULL, 1);
+    *(void **)&real = vt_call_next(call);
+    pid_t pid = real();
+    if (pid) vt_end_process(region, pid, pid < 0 ? errno : 0);
+    return pid;
+}
+
+VT_CALL_EXPORT pid_t fork(void)
+{
+    static struct vt_call call = VT_CALL_OF(fork);
+    return made(&call);
+}
+
+VT_CALL_EXPORT pid_t _Fork(void)
+{
+    static struct vt_call call = VT_CALL_OF(_Fork);
+    return made(&call);
+}
+
+/* ---- vfork, called by its wrapper before and, in the parent, after ---- */
+
+static struct vt_call call_vfork = VT_CALL_OF(vfork);
+
+void vt_vfork_begins(void) { vt_begin_process(&call_vfork, NULL, 1); }
+
+/* result: of the system call. In a child of vfork that calls vfork itself nothing is recorded. */
+int vt_vfork_ends(long result)
+{
+    if (result < 0) errno = (int)-result;
+    if (!vt_shares_memory()) vt_end_process(atomic_load(&call_vfork.region), result, result < 0 ? errno : 0);
+    return result < 0 ? -1 : (int)result;
+}
+
+/* ---- posix_spawn ---- */
+
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                           char *const *, char *const *);
+
+#define SPAWNS(function)                                                                                               \
+    VT_CALL_EXPORT int function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,               \
+                                const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment) \
+    {                                                                                                                  \
+        static struct vt_call call = VT_CALL_OF(function);                                                             \
+        struct vt_environment room;                                                                                    \
+        spawn_function *real;                                                                                          \
+        pid_t child = 0;                                                                                               \
+        uint32_t region = vt_begin_process(&call, path, 1);                                                            \
+        char **given = vt_environment(environment, &room);                                                             \
+        *(void **)&real = vt_call_next(&call);                                                                         \
+        int r = real(&child, path, actions, attributes, arguments, given);                                             \
+        if (!r && pid) *pid = child;                                                                                   \
+        vt_end_process(region, child, r);                                                                              \
+        return r;                                                                                                      \
+    }
+
+SPAWNS(posix_spawn)
+SPAWNS(posix_spawnp)
+
+/* ---- Waiting ---- */
+
+#define WAITS(function, parameters, arguments)                                                                         \
+    VT_CALL_EXPORT pid_t function parameters                                                                           \
+    {                                                                                                                  \
+        static struct vt_call call = VT_CALL_OF(function);                                                             \
+        pid_t(*real) parameters;                                                                                       \
+        uint32_t region = vt_begin_process(&call, NULL, 0);                                                            \
+        *(void **)&real = vt_call_next(&call);                                                                         \
+        pid_t found = real arguments;                                                                                  \
+        vt_end_process(region, found, found < 0 ? errno : 0);                                                          \
+        return found;                                                                                                  \
+    }
+
+WAITS(wait, (int *status), (status))
+WAITS(waitpid, (pid_t pid, int *status, int options), (pid, status, options))
+WAITS(wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
+WAITS(wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))
+
+VT_CALL_EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
+{
+    static struct vt_call call = VT_CALL_OF(waitid);
+    int (*real)(idtype_t, id_t, siginfo_t *, int);
+    uint32_t region = vt_begin_process(&call, NULL, 0);
+    *(void **)&real = vt_call_next(&call);
+    int r = real(kind, id, info, options);
+    vt_end_process(region, r || !info ? 0 : info->si_pid, r < 0 ? errno : 0);
+    return r;
+}

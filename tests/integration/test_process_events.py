@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who starts which process: every function that does, programs that are executed, shells, and real programs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names, run, unify
+from support.tools import BIN, Done, call, environment, need
+
+LIBRARIES = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib"))
+PRELOAD = {"LD_PRELOAD": f"{LIBRARIES / 'libvtrace.so.1'}:{LIBRARIES / 'libvtrace-io.so'}"}
+
+
+def preloaded(cwd: Path, *words: str | Path, code: int = 0, **env: str) -> Done:
+    done = call(words, cwd, {**PRELOAD, **env}, check=False)
+    assert done.returncode == code, str(done)
+    return done
+
+
+def unified(cwd: Path, prefix: str, **env: str) -> Trace:
+    done = unify(cwd, prefix, env=env)
+    assert "warning" not in done.stderr, done.stderr
+    trace = check(cwd / f"{prefix}.trace")
+    assert not [name for name in names(cwd) if name.endswith((".buffer", ".def.z", ".events.z"))]
+    return trace
+
+
+def programs(trace: Trace) -> dict[int, str]:
+    """The program of each process, by its location group: "Process host:1 (echo)" -> echo."""
+    return {x.process: x.group.rpartition("(")[2].rstrip(")") for x in trace.locations.values()}
+
+
+def family(trace: Trace) -> Counter[tuple[str, str]]:
+    """How often which program's process started which."""
+    known = programs(trace)
+    return Counter((known[parent], known[child]) for child, parent in trace.creators.items())
+
+
+def told(trace: Trace, region: str, attribute: str) -> list[object]:
+    """The values of an attribute at enters and leaves of a region."""
+    chosen = [e for e in trace.events if e.kind in ("Enter", "Leave") and trace.region_of(e).name == region]
+    return [e.more[attribute] for e in chosen if attribute in e.more]
+
+
+@pytest.fixture(scope="module")
+def starts(build: Builder) -> Path:
+    return build("starts.c", plain=True)
+
+
+EXECS = ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve")
+
+
+@pytest.mark.parametrize("how", EXECS)
+def test_every_exec(starts: Path, tmp_path: Path, how: str) -> None:
+    """The process becomes echo: its own records are complete, and the image that follows is its child."""
+    assert preloaded(tmp_path, starts, "wait", how).stdout == "a b\n"
+    assert not [name for name in names(tmp_path) if name.endswith(".buffer")]
+    trace = unified(tmp_path, "starts")
+    assert family(trace) == {("starts", "starts"): 1, ("starts", "echo"): 1}
+    calls = trace.entered()
+    assert {name: calls[name] for name in ("fork", "waitpid", how)} == {"fork": 2, "waitpid": 2, how: 1}
+    if how != "fexecve":
+        assert told(trace, how, "program") == ["echo" if "p" in how[-2:] else "/bin/echo"]
+    assert set(told(trace, "fork", "process")) == set(told(trace, "waitpid", "process"))
+
+
+@pytest.mark.parametrize("how", ["vfork", "posix_spawn", "posix_spawnp", "silent"])
+def test_starts_without_a_process_between(starts: Path, tmp_path: Path, how: str) -> None:
+    assert preloaded(tmp_path, starts, how).stdout == "a b\n"
+    trace = unified(tmp_path, "starts")
+    assert family(trace) == {("starts", "echo"): 1}
+    region = "fork" if how == "silent" else how
+    assert trace.entered(0)[region] == 1
+    echo = next(x.group for x in trace.locations.values() if "echo" in x.group)
+    assert [f":{pid} " in echo for pid in told(trace, region, "process")] == [True]
+    if "spawn" in how:
+        assert told(trace, how, "program") == ["echo" if how.endswith("p") else "/bin/echo"]
+
+
+def test_exec_that_fails(starts: Path, tmp_path: Path) -> None:
+    """Recording goes on, in files that are written once more."""
+    assert preloaded(tmp_path, starts, "fails").stdout == "2 13\n"
+    trace = unified(tmp_path, "starts")
+    assert told(trace, "execv", "errno") == [2, 13]
+    assert trace.entered() == {"fork": 2, "waitpid": 2, "execv": 2}
+
+
+@pytest.mark.parametrize("how", ["wait", "wait3", "wait4", "waitid"])
+def test_every_wait(starts: Path, tmp_path: Path, how: str) -> None:
+    preloaded(tmp_path, starts, "waits", how)
+    trace = unified(tmp_path, "starts")
+    assert trace.entered() == {"fork": 1, how: 1}
+    assert told(trace, how, "process") == told(trace, "fork", "process")
+
+
+SCRIPT = "i=0; while [ $i -lt 100 ]; do /bin/true; /bin/echo $i >> out; i=$((i+1)); done; echo done"
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_200_processes_of_a_script(tmp_path: Path, shell: str) -> None:
+    (tmp_path / "many.sh").write_text(SCRIPT)
+    env = {"VT_IOTRACE": "yes"}
+    assert preloaded(tmp_path, need(shell), "many.sh", **env).stdout == "done\n"
+    assert (tmp_path / "out").read_text() == "".join(f"{i}\n" for i in range(100))
+    trace = unified(tmp_path, shell)
+    known = programs(trace)
+    assert Counter(known.values())["true"] == Counter(known.values())["echo"] == 100
+    forked = {child for child, parent in trace.creators.items() if known[child] == shell and parent == 0}
+    images = {child: parent for child, parent in trace.creators.items() if known[child] in ("true", "echo")}
+    assert len(images) == 200
+    for image, parent in images.items():
+        # Where the shell's child redirected output it is a process of its own before it becomes the program.
+        assert parent == 0 or parent in forked, (image, parent)
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_two_scripts_in_one_directory_at_once(tmp_path: Path, shell: str) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done"
+    env = environment(PRELOAD)
+    both = [subprocess.Popen([need(shell), "-c", script], cwd=tmp_path, env=env) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    for name in ("first", "second"):
+        unify(tmp_path, "-o", name, shell)
+        trace = check(tmp_path / f"{name}.trace")
+        assert family(trace) == {(shell, "true"): 20}
+        assert Counter(programs(trace).values()) == {shell: 1, "true": 20}
+    assert names(tmp_path) == {"first.trace", "second.trace"}
+
+
+def test_emptied_environment(starts: Path, tmp_path: Path) -> None:
+    done = preloaded(
+        tmp_path, need("sh"), "-c", f"env -i A=1 {starts} silent; true", VT_FILE_PREFIX="e", VT_VERBOSE="1"
+    )
+    assert done.stdout == "a b\n"
+    trace = unified(tmp_path, "e")
+    assert ("starts", "echo") in family(trace)
+
+
+def test_children_are_left_alone(starts: Path, tmp_path: Path, build: Builder) -> None:
+    child = build("nested.c")  # compiled with the wrapper
+    script = f"echo -; /bin/echo $LD_PRELOAD; {child}; {starts} posix_spawn"
+    done = preloaded(tmp_path, need("bash"), "-c", f"{script}; true", VT_EXECTRACE="no")
+    assert done.stdout.splitlines()[-1] == "a b"
+    assert programs(unified(tmp_path, "bash")) == {0: "bash"}
+    inside = preloaded(tmp_path, need("bash"), "-c", f"{need('env')}; true", VT_EXECTRACE="no", VT_FILE_PREFIX="other")
+    assert "libvtrace" not in inside.stdout
+
+
+def test_program_of_other_preloads(starts: Path, tmp_path: Path) -> None:
+    other = call([need("gcc"), "-print-file-name=libutil.so.1"], tmp_path).stdout.strip()
+    code = f"LD_PRELOAD={other} {need('env')}; true"
+    lines = preloaded(tmp_path, need("bash"), "-c", code).stdout.splitlines()
+    assert f"LD_PRELOAD={PRELOAD['LD_PRELOAD']}:{other}" in lines
+
+
+PYTHON = """
+import multiprocessing as m, subprocess as s
+print(s.run(["sh", "-c", "exit 3"]).returncode, s.run("echo x; false", shell=True).returncode)
+print(m.get_context("fork").Pool(2).map(abs, [-1, 2]))
+"""
+GIT = """git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f &&
+git -c gc.auto=0 commit -qm one && git log --format=%s && git status --short"""
+MAKE = """printf 'all: a b\\n\\t@cat a b\\na b:\\n\\t@echo $@ > $@; test -f $@\\nbad:\\n\\t@exit 7\\n' > Makefile
+make -s -j2; make -s bad; echo $?"""
+PIPE = "set -o pipefail; seq 1000 | sort -rn | head -3; (exit 4); echo $? $(echo sub); exec sh -c 'exit 5'"
+REAL = {"python3": ["-c", PYTHON], "git": GIT, "make": MAKE, "bash": ["-c", PIPE]}
+
+
+@pytest.mark.parametrize("program", REAL)
+def test_real_programs_are_unchanged(tmp_path: Path, program: str) -> None:
+    words = REAL[program]
+    words = [need("sh"), "-c", words] if isinstance(words, str) else [need(program), *words]
+    plain, traced = tmp_path / "plain", tmp_path / "traced"
+    plain.mkdir()
+    traced.mkdir()
+    expected = call(words, plain, check=False)
+    env = {**PRELOAD, "VT_IOTRACE": "yes", "VT_PFORM_GDIR": str(tmp_path), "VT_FILE_PREFIX": "t", "VT_VERBOSE": "0"}
+    found = call(words, traced, env, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    unify(tmp_path, "t")
+    trace = check(tmp_path / "t.trace", complete=False)
+    assert len(trace.creators) >= 3
+    roots = {x.process for x in trace.locations.values()} - trace.creators.keys()
+    assert roots == {0}, "all descend from the first"
+
+
+def test_traced_program_that_forks(build: Builder, tmp_path: Path) -> None:
+    """Compiled with the wrapper: its forked child has its parent's functions, and its parent."""
+    program = build("forks.c")
+    run(program, tmp_path, "grandchild")
+    unify(tmp_path, "forks")
+    trace = check(tmp_path / "forks.trace")
+    assert trace.creators == {1: 0, 2: 1}
+    assert [trace.entered(n)["fork"] for n in range(3)] == [1, 1, 0]
