@@ -47,7 +47,7 @@ MEANINGS = {
         "record who creates threads, waits for them and how they are called; locks: mutexes and the like too"
     ),
     "VT_PTHREAD_REUSE": Meaning("a new thread goes on in the location of an ended one"),
-    "VT_EXECTRACE": Meaning("record calls that start programs"),
+    "VT_EXECTRACE": Meaning("record the programs that a recorded one starts (docs/threads.md)"),
     "VT_MEMTRACE_THRESHOLD": Meaning("bytes: smaller blocks are only part of the heap in use"),
     "VT_FILE_PREFIX": Meaning("how the files are called", "the program's name without .out or .exe"),
     "VT_FILE_UNIQUE": Meaning("number behind the prefix: yes counts the runs, or a number from 1 on", "no"),

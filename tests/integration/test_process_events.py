@@ -127,12 +127,12 @@ def test_two_scripts_in_one_directory_at_once(tmp_path: Path, shell: str) -> Non
     env = environment(PRELOAD)
     both = [subprocess.Popen([need(shell), "-c", script], cwd=tmp_path, env=env) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
-    for name in ("first", "second"):
-        unify(tmp_path, "-o", name, shell)
+    for name in (shell, f"{shell}_1"):  # the second to end gets a number
+        unify(tmp_path, name)
         trace = check(tmp_path / f"{name}.trace")
         assert family(trace) == {(shell, "true"): 20}
         assert Counter(programs(trace).values()) == {shell: 1, "true": 20}
-    assert names(tmp_path) == {"first.trace", "second.trace"}
+    assert names(tmp_path) == {f"{shell}.trace", f"{shell}_1.trace"}
 
 
 def test_emptied_environment(starts: Path, tmp_path: Path) -> None:

@@ -89,7 +89,6 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
         ("abort", -signal.SIGABRT),
         ("segv", -signal.SIGSEGV),
         ("kill", -signal.SIGKILL),
-        ("true", 0),
     ],
 )
 def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code: int) -> None:
@@ -99,6 +98,14 @@ def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code
     trace = check(tmp_path / "endings.trace", complete=False)
     assert trace.calls() == {"main": 1, "work": 100}
     assert names(tmp_path) == {"endings.trace"}
+
+
+def test_program_that_becomes_another(endings: Path, tmp_path: Path) -> None:
+    """Nothing of it runs afterwards: its files are complete before."""
+    run(endings, tmp_path, "true", "100")
+    assert [name for name in names(tmp_path) if not name.startswith("endings.x") or ".buffer" in name] == []
+    unify(tmp_path, "endings")
+    assert check(tmp_path / "endings.trace").calls() == {"main": 1, "work": 100}
 
 
 def test_program_that_becomes_itself(endings: Path, tmp_path: Path) -> None:

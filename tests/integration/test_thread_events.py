@@ -37,9 +37,15 @@ def story(creator: int, own: int, waiter: int | None = None) -> list[tuple[str, 
     return known if waiter is None else [*known, ("ThreadWait", waiter)]
 
 
+def in_any_order(found: dict[int, list[tuple[str, int]]]) -> dict[int, list[tuple[str, int]]]:
+    """Two threads at once: which of them gets location 1 is left open."""
+    swap = {0: 0, 1: 2, 2: 1} if found[1][1] == ("ThreadBegin", 2) else {0: 0, 1: 1, 2: 2}
+    return {number: [(kind, swap[location]) for kind, location in one] for number, one in found.items()}
+
+
 def test_named_threads(lives: Path, tmp_path: Path) -> None:
     trace = record(lives, tmp_path, "join")
-    assert sorted(stories(trace).items()) == [(1, story(0, 1, 0)), (2, story(0, 2, 0))]
+    assert in_any_order(stories(trace)) == {1: story(0, 1, 0), 2: story(0, 2, 0)}
     assert {location.name for location in trace.locations.values()} == {"Master thread", "reader", "printer"}
     assert trace.entered() == {"main": 1, "work": 2, "pthread_create": 2, "pthread_join": 2}
     assert (trace.region("pthread_create").role, trace.region("pthread_create").paradigm) == (
@@ -131,7 +137,7 @@ def test_wrong_value(lives: Path, tmp_path: Path) -> None:
 def test_std_thread(build: Builder, tmp_path: Path, compiler: str) -> None:
     program = build("cppthread.cc", compiler=compiler, flags=("-O1", "-std=c++17", "-pthread"))
     trace = record(program, tmp_path)
-    assert stories(trace) == {1: story(0, 1, 0), 2: story(0, 2, 0)}
+    assert in_any_order(stories(trace)) == {1: story(0, 1, 0), 2: story(0, 2, 0)}
     assert trace.entered(0)["pthread_create"] == trace.entered(0)["pthread_join"] == 2
     assert [trace.entered(location)["work"] for location in (1, 2)] == [5, 5]
 
