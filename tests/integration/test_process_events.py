@@ -132,7 +132,7 @@ def test_two_scripts_in_one_directory_at_once(tmp_path: Path, shell: str) -> Non
         trace = check(tmp_path / f"{name}.trace")
         assert family(trace) == {(shell, "true"): 20}
         assert Counter(programs(trace).values()) == {shell: 1, "true": 20}
-    assert names(tmp_path) == {f"{shell}.trace", f"{shell}_1.trace"}
+    assert names(tmp_path) == {f"{shell}.trace", f"{shell}_1.trace", f"{shell}.lock"}
 
 
 def test_emptied_environment(starts: Path, tmp_path: Path) -> None:
