@@ -20,6 +20,7 @@ import memory
 import mpi
 import start
 import unify
+import user
 from measure import Row
 from rich.console import Console
 from rich.table import Table
@@ -43,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--repetitions", type=int, default=7)
     parser.add_argument(
-        "--only", choices=("functions", "mpi", "iocalls", "memory", "start", "unify"), help="one group of rows"
+        "--only", choices=("functions", "user", "mpi", "iocalls", "memory", "start", "unify"), help="one group of rows"
     )
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
@@ -52,7 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        for module in (functions, mpi, iocalls, memory, start, unify):
+        for module in (functions, user, mpi, iocalls, memory, start, unify):
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:

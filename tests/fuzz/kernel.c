@@ -373,7 +373,7 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     memset(&reader, 0, sizeof reader);
     reader.fail = fail;
     reader.regions = maps->unknown_region;
-    reader.comms = (uint32_t)maps->ncomms;
+    reader.comms = maps->ncomms ? (uint32_t)maps->ncomms : 1; /* those of the user API have numbers from 0 */
     reader.others = (uint32_t)maps->nwindows;
     int code = vt_kernel_transcode(WRITER, rows, n, maps, result, &error);
     INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
@@ -385,7 +385,9 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
         INSIST(!reader.depth && result->events == reader.events && result->last_ns >= reader.last);
         INSIST(!memcmp(result->counts, reader.counts, sizeof reader.counts));
         INSIST(result->first_ns <= result->last_ns);
+        for (uint64_t i = 0; i < result->nnotes; i++) INSIST(result->notes[i].ns <= result->last_ns);
     }
+    vt_kernel_notes_free(result);
     free(reader.stack);
     return code;
 }
@@ -444,7 +446,7 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
                           int unmapped)
 {
     static uint32_t same[VT_ID_MAX + 1];
-    static uint8_t types[VT_ID_MAX + 1];
+    static uint8_t types[VT_ID_MAX + 1]; /* also which regions are the program's own: all */
     uint64_t most = found->nfunctions > found->naddresses ? found->nfunctions : found->naddresses;
     uint32_t *functions = malloc((found->nfunctions + 1) * sizeof *functions), *numbers = calloc(most + 1, 4);
     for (uint64_t i = 0; i < found->nfunctions; i++) functions[i] = (uint32_t)found->functions[i];
@@ -460,11 +462,15 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
     maps.windows = maps.window_peer_offset = maps.files = maps.rank_groups = maps.attributes = same;
     maps.attribute_types = types;
     maps.nstrings = VT_ID_MAX + 1, maps.strings = same;
+    maps.user_regions = types, maps.nuser_comms = VT_ID_MAX + 1, maps.user_comms = same;
+    uint32_t *peers = calloc(found->nmessages + 1, sizeof *peers);
+    maps.nuser_peers = found->nmessages, maps.user_peers = peers;
     maps.heap_attributes = VT_UNMAPPED, maps.thread_comm = 1;
     if (!types[0]) memset(types, 10, sizeof types);
     struct vt_transcoded result;
     int code = transcode(rows, n, &maps, 0, &result);
-    if (code == VT_OK) INSIST(!result.unmapped || unmapped);
+    if (code == VT_OK) INSIST((!result.unmapped || unmapped) && !result.unmatched);
+    free(peers);
     free(functions);
     free(numbers);
 }
@@ -474,6 +480,7 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
     static const uint32_t functions[] = {1, 2, 3, VT_CODE_MASK}, comms[] = {VT_UNMAPPED, 0, 1, 2};
     static const uint32_t regions[] = {VT_UNMAPPED, 0, 1, 2, 3}, offsets[] = {0, 0, 1, UINT32_MAX}, metrics[] = {0};
     static const uint64_t addresses[] = {0x7001, 0x7002, UINT64_MAX - 1};
+    static const uint8_t users[] = {0, 1, 1, 0, 1};
     static const uint8_t types[] = {10}, attribute_types[] = {4, 1, 14, 17, 19, 23, 24, 9, 11, 0};
     static const uint32_t others[] = {VT_UNMAPPED, 0, 1, 2}, attributes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 0};
     struct vt_maps maps = {
@@ -485,6 +492,7 @@ static void try_all(const struct options *options, const struct vt_row *rows, ui
         .attributes = attributes, .thread_comm = options->nknots & 128 ? VT_UNMAPPED : 1,
         .attribute_types = attribute_types, .nattributes = sizeof attribute_types,
         .knot_ticks = options->knot_ticks, .knot_ns = options->knot_ns, .nknots = options->nknots % 5,
+        .user_regions = users, .user_comms = others, .nuser_comms = 4, .user_peers = others, .nuser_peers = 4,
         .unknown_region = 3, .heap_attributes = options->nknots & 64 ? VT_UNMAPPED : 20,
     };
     struct vt_transcoded result;

@@ -64,6 +64,8 @@ def seeds(directory: Path) -> Path:
     every.record("LEAVE_ADDRESS", 1, 0, 0x7001).record("ENTER_ALLOC", 1, 2, 80).record("LEAVE_ALLOC", 1, 2, 9, 80, 1)
     every.record("ENTER_REALLOC", 1, 2, 9, 80, 100).record("LEAVE_ALLOC", 1, 2, 7, 100, 1).record("HEAP", 1, 0, 3, 1)
     every.record("ENTER_FREE", 1, 2, 7, 100, 0, 0).record("LEAVE", 1, 2)
+    every.record("REWIND_MARK", 1).record("REWOUND", 1, 0, 40).record("MARKER", 1, 1, 2).record("COMMENT", 1, 0, 1)
+    every.record("USER_SEND", 1, 1, 7, 80).record("USER_RECV", 1, 1, 7, 80)
     early = Chunk(ticks=10).enter(1).leave(1, 3)
     one = piece(every, r.CODEC_RAW)
     found = {
@@ -121,6 +123,7 @@ MISTAKES = {
     "a window is not mapped": ("rma.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),
     "an unknown flag of I/O": ("io.c", "high <= STATUS_FLAGS", "1"),
     "an attribute twice": ("attribute.c", "[i] == id) return", "[i] == id && p->depth > 9) return"),
+    "a message of users is not counted": ("user.c", "p->messages++", "p->messages"),
     "attributes of another event": ("transcode.c", "&& !passes_on(what)", "&& !passes_on(what) && what % 2"),
 }
 
