@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mutexes, conditions, barriers and read-write locks, where VT_PTHREAD=locks asks for them; else a call costs a branch
+   that is always the same. glibc calls none of these itself through these names.                                       */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <threads.h>
+#include "../core/call.h"
+
+#define LOCKS (1u << 18)
+
+static int wanted; /* set by the constructor: before it the program's locks pass unseen */
+
+__attribute__((constructor)) static void choose(void) { wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS; }
+
+/* ---- Who holds a lock: its number, and how often it was acquired ---- */
+
+/* owner and what follows are written by who holds the lock. A recursive mutex counts as held until it is free. */
+struct lock {
+    _Atomic uint64_t address;
+    uint32_t owner, depth, count; /* owner: its location's number + 1 */
+};
+
+static struct lock *_Atomic locks;
+
+static struct lock *lock_of(const void *address)
+{
+    struct lock *all = atomic_load(&locks), *none = NULL;
+    uint64_t key = (uint64_t)(uintptr_t)address;
+    if (!all) {
+        if (!(all = vt_pages(LOCKS * sizeof *all))) return NULL;
+        if (!atomic_compare_exchange_strong(&locks, &none, all)) {
+            VT_SYS2(munmap, all, LOCKS * sizeof *all);
+            all = none;
+        }
+    }
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) % LOCKS;
+    for (int i = 0; i < 64; i++, at = (at + 1) % LOCKS) {
+        uint64_t there = atomic_load(&all[at].address);
+        if (there == key || (!there && atomic_compare_exchange_strong(&all[at].address, &there, key)) || there == key)
+            return &all[at];
+    }
+    vt_warn("more than some %u locks: acquiring the others is not recorded", LOCKS / 2);
+    return NULL;
+}
+
+static uint64_t word_of(const struct lock *l)
+{
+    return (uint64_t)(l - atomic_load(&locks) + 1) | (uint64_t)l->count << 32;
+}
+
+static uint32_t me(void) { return vt_here ? vt_here->number + 1 : 0; }
+
+/* With the leave of the call. */
+static void acquired(const void *address, uint32_t region, uint32_t depth)
+{
+    struct lock *l = me() ? lock_of(address) : NULL;
+    if (!l || l->owner == me()) {
+        if (l) l->depth++;
+        vt_leave(region);
+        return;
+    }
+    l->owner = me();
+    l->depth = depth;
+    l->count++;
+    vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
+}
+
+/* With the enter of the call that gives it up, all: however often it was acquired. Returns how often that was. */
+static uint32_t released(const void *address, uint32_t region, int all)
+{
+    struct lock *l = me() ? lock_of(address) : NULL;
+    uint32_t depth = l && l->owner == me() ? l->depth : 0;
+    if (depth != 1 && !(depth && all)) {
+        if (depth) l->depth--;
+        vt_enter(region);
+        return depth;
+    }
+    l->owner = l->depth = 0;
+    vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l));
+    return depth;
+}
+
+/* ---- The functions ---- */
+
+static void *find(const char *name)
+{
+    static _Thread_local int finding __attribute__((tls_model("initial-exec")));
+    int saved = errno;
+    if (finding) return NULL; /* an allocator that dlsym calls locks its own */
+    finding = 1;
+    void *next = dlsym(RTLD_NEXT, name);
+    finding = 0;
+    errno = saved;
+    return next;
+}
+
+/* Begins a wrapper, whose body for what is recorded follows: region is known there, and next is what lies behind. */
+#define WRAP(function, role, parameters, arguments)                                                                    \
+    static struct vt_call call_##function = {#function, VT_PARADIGM_PTHREAD, role, 0, NULL};                           \
+    static int first_##function parameters;                                                                            \
+    static int(*next_##function) parameters = first_##function;                                                        \
+    static int first_##function parameters                                                                             \
+    {                                                                                                                  \
+        int(*next) parameters;                                                                                         \
+        *(void **)&next = find(#function);                                                                             \
+        if (!next) return 0;                                                                                           \
+        next_##function = next;                                                                                        \
+        return next arguments;                                                                                         \
+    }                                                                                                                  \
+    static __attribute__((noinline)) int record_##function parameters;                                                 \
+    VT_CALL_EXPORT int function parameters                                                                             \
+    {                                                                                                                  \
+        return VT_LIKELY(!wanted) ? next_##function arguments : record_##function arguments;                           \
+    }                                                                                                                  \
+    static int record_##function parameters
+
+#define REGION(function) vt_shares_memory() ? 0 : vt_call_region(&call_##function)
+
+#define LOCKS_IT(function, parameters, arguments)                                                                      \
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
+    {                                                                                                                  \
+        uint32_t region = REGION(function);                                                                            \
+        if (!region) return next_##function arguments;                                                                 \
+        vt_enter(region);                                                                                              \
+        int r = next_##function arguments;                                                                             \
+        if (!r || r == EOWNERDEAD) acquired(mutex, region, 1);                                                         \
+        else vt_leave(region);                                                                                         \
+        return r;                                                                                                      \
+    }
+
+#define UNLOCKS_IT(function, type)                                                                                     \
+    WRAP(function, VT_ROLE_FUNCTION, (type * mutex), (mutex))                                                          \
+    {                                                                                                                  \
+        uint32_t region = REGION(function);                                                                            \
+        if (!region) return next_##function(mutex);                                                                    \
+        released(mutex, region, 0);                                                                                    \
+        int r = next_##function(mutex);                                                                                \
+        vt_leave(region);                                                                                              \
+        return r;                                                                                                      \
+    }
+
+/* The mutex is given up and acquired again. */
+#define WAITS(function, parameters, arguments)                                                                         \
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
+    {                                                                                                                  \
+        uint32_t region = REGION(function);                                                                            \
+        if (!region) return next_##function arguments;                                                                 \
+        uint32_t depth = released(mutex, region, 1);                                                                   \
+        int r = next_##function arguments;                                                                             \
+        if (depth) acquired(mutex, region, depth);                                                                     \
+        else vt_leave(region);                                                                                         \
+        return r;                                                                                                      \
+    }
+
+#define PLAIN(function, role, parameters, arguments)                                                                   \
+    WRAP(function, role, parameters, arguments)                                                                        \
+    {                                                                                                                  \
+        uint32_t region = REGION(function);                                                                            \
+        if (!region) return next_##function arguments;                                                                 \
+        vt_enter(region);                                                                                              \
+        int r = next_##function arguments;                                                                             \
+        vt_leave(region);                                                                                              \
+        return r;                                                                                                      \
+    }
+
+/* clang-format off */
+#define TIME const struct timespec *until
+
+LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
+LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex))
+LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until))
+LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
+UNLOCKS_IT(pthread_mutex_unlock, pthread_mutex_t)
+LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex))
+LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex))
+LOCKS_IT(mtx_timedlock, (mtx_t *mutex, TIME), (mutex, until))
+UNLOCKS_IT(mtx_unlock, mtx_t)
+
+WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
+WAITS(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, TIME), (condition, mutex, until))
+WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
+      (condition, mutex, clock, until))
+WAITS(cnd_wait, (cnd_t *condition, mtx_t *mutex), (condition, mutex))
+WAITS(cnd_timedwait, (cnd_t *condition, mtx_t *mutex, TIME), (condition, mutex, until))
+PLAIN(pthread_cond_signal, VT_ROLE_FUNCTION, (pthread_cond_t *condition), (condition))
+PLAIN(pthread_cond_broadcast, VT_ROLE_FUNCTION, (pthread_cond_t *condition), (condition))
+PLAIN(cnd_signal, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
+PLAIN(cnd_broadcast, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
+
+PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
+
+PLAIN(pthread_rwlock_rdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+PLAIN(pthread_rwlock_tryrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+PLAIN(pthread_rwlock_timedrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
+PLAIN(pthread_rwlock_wrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+PLAIN(pthread_rwlock_trywrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+PLAIN(pthread_rwlock_timedwrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
+PLAIN(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+/* clang-format on */

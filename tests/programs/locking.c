@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* locking TURNS: two threads take turns: each waits TURNS times, with a condition, until the number is its own, and adds 1.
+   main holds a recursive mutex three times meanwhile, tries one that is held, and uses a C11 mutex and a read-write lock;
+   all three meet at a barrier at the end. Prints the number.                                                            */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <threads.h>
+#include "keep.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, plain = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t end;
+static long number, turns;
+
+static QUIET void *body(void *argument)
+{
+    long mine = argument != NULL;
+    for (long i = 0; i < turns; i++) {
+        pthread_mutex_lock(&mutex);
+        while (number % 2 != mine) pthread_cond_wait(&changed, &mutex);
+        number++;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&mutex);
+    }
+    pthread_barrier_wait(&end);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[2];
+    pthread_mutexattr_t attributes;
+    pthread_mutex_t recursive;
+    pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+    mtx_t c11;
+    turns = argc > 1 ? atol(argv[1]) : 1;
+    pthread_barrier_init(&end, NULL, 3);
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], NULL, body, i ? &end : NULL);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&recursive, &attributes);
+    for (int i = 0; i < 3; i++) pthread_mutex_lock(&recursive);
+    for (int i = 0; i < 3; i++) pthread_mutex_unlock(&recursive);
+    if (pthread_mutex_trylock(&plain) || pthread_mutex_trylock(&plain) != EBUSY || pthread_mutex_unlock(&plain)) return 1;
+    if (mtx_init(&c11, mtx_plain) != thrd_success || mtx_lock(&c11) != thrd_success || mtx_unlock(&c11)) return 1;
+    if (pthread_rwlock_rdlock(&shared) || pthread_rwlock_unlock(&shared)) return 1;
+    pthread_barrier_wait(&end);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    printf("%ld\n", number);
+    return 0;
+}
