@@ -39,8 +39,8 @@ def test_locks(locking: Path, tmp_path: Path) -> None:
     calls = trace.entered()
     waits = calls["pthread_cond_wait"]
     assert calls == {
-        "main": 1, "pthread_create": 2, "pthread_join": 2, "pthread_barrier_wait": 3,
-        "pthread_mutex_lock": 2 * TURNS + 3, "pthread_mutex_unlock": 2 * TURNS + 4, "pthread_mutex_trylock": 2, "pthread_cond_wait": waits,
+        "main": 1, "pthread_create": 2, "pthread_join": 2, "pthread_barrier_wait": 3, "pthread_cond_wait": waits,
+        "pthread_mutex_lock": 2 * TURNS + 3, "pthread_mutex_unlock": 2 * TURNS + 4, "pthread_mutex_trylock": 2,
         "pthread_cond_broadcast": 2 * TURNS, "mtx_lock": 1, "mtx_unlock": 1, "pthread_rwlock_rdlock": 1,
         "pthread_rwlock_unlock": 1,
     }  # fmt: skip
