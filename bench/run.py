@@ -19,6 +19,7 @@ import iocalls
 import memory
 import mpi
 import start
+import threads
 import unify
 import user
 from measure import Row
@@ -44,7 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--repetitions", type=int, default=7)
     parser.add_argument(
-        "--only", choices=("functions", "user", "mpi", "iocalls", "memory", "start", "unify"), help="one group of rows"
+        "--only",
+        choices=("functions", "user", "mpi", "iocalls", "memory", "threads", "start", "unify"),
+        help="one group of rows",
     )
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
@@ -53,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        for module in (functions, user, mpi, iocalls, memory, start, unify):
+        for module in (functions, user, mpi, iocalls, memory, threads, start, unify):
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:
