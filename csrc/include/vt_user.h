@@ -6,7 +6,7 @@
 #ifndef VT_USER_H
 #define VT_USER_H
 
-#define VT_COUNT_DEFGROUP (-1)
+#define VT_COUNT_DEFGROUP 0xffffffffu
 #define VT_COUNT_TYPE_SIGNED 1
 #define VT_COUNT_TYPE_UNSIGNED 2
 #define VT_COUNT_TYPE_FLOAT 3
@@ -17,7 +17,7 @@
 #define VT_MARKER_TYPE_ERROR 1
 #define VT_MARKER_TYPE_WARNING 2
 #define VT_MARKER_TYPE_HINT 3
-#define VT_MSG_DEFCOMM (-1)
+#define VT_MSG_DEFCOMM 0xffffffffu
 
 #ifdef VTRACE
 #ifndef __GNUC__
@@ -49,8 +49,8 @@ void VT_User_comment_def__(const char *text) VT_USER_WEAK_;
 void VT_User_comment__(const char *text) VT_USER_WEAK_;
 unsigned int VT_User_count_group_def__(const char *name) VT_USER_WEAK_;
 unsigned int VT_User_count_def__(const char *name, const char *unit, int type, unsigned int group) VT_USER_WEAK_;
-void VT_User_count_signed_val__(unsigned int id, long long value) VT_USER_WEAK_;
-void VT_User_count_unsigned_val__(unsigned int id, unsigned long long value) VT_USER_WEAK_;
+void VT_User_count_signed_val__(unsigned int id, __INT64_TYPE__ value) VT_USER_WEAK_;
+void VT_User_count_unsigned_val__(unsigned int id, __UINT64_TYPE__ value) VT_USER_WEAK_;
 void VT_User_count_float_val__(unsigned int id, float value) VT_USER_WEAK_;
 void VT_User_count_double_val__(unsigned int id, double value) VT_USER_WEAK_;
 unsigned int VT_User_marker_def__(const char *name, int type) VT_USER_WEAK_;
@@ -69,10 +69,11 @@ void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
 #define VT_USER_VALUE_(function, arguments) (function ? function arguments : 0u)
 
 /* A name that does not change is looked up once for each place in the source. */
+#define VT_USER_KNOWN_(site) __atomic_load_n(&(site), __ATOMIC_RELAXED)
 #define VT_USER_REGION_(site, name, file, line)                                                                        \
-    (__builtin_constant_p(name)                                                                                        \
-         ? (__atomic_load_n(&(site), __ATOMIC_RELAXED) ? (site) : VT_User_region__(name, file, line, &(site)))         \
-         : VT_User_region__(name, file, line, (unsigned int *)0))
+    (!__builtin_constant_p(name) ? VT_User_region__(name, file, line, 0)                                               \
+     : VT_USER_KNOWN_(site)      ? VT_USER_KNOWN_(site)                                                                \
+                                 : VT_User_region__(name, file, line, &(site)))
 #define VT_USER_AT_(function, name, file, line)                                                                        \
     do {                                                                                                               \
         static unsigned int vt_user_site_;                                                                             \
@@ -83,7 +84,7 @@ void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
 /* ---- Regions ---- */
 #if defined(VTRACE) && !defined(VTRACE_NO_REGION)
 #define VT_USER_START(name) VT_USER_AT_(VT_User_start2__, name, __FILE__, __LINE__)
-#define VT_USER_END(name) VT_USER_AT_(VT_User_end2__, name, (const char *)0, 0)
+#define VT_USER_END(name) VT_USER_AT_(VT_User_end2__, name, 0, 0)
 #define VT_USER_DEF(name, group, file, line) VT_USER_VALUE_(VT_User_def__, (name, group, file, line))
 #define VT_USER_START2(id) VT_USER_CALL_(VT_User_start2__, (id))
 #define VT_USER_END2(id) VT_USER_CALL_(VT_User_end2__, (id))
@@ -122,7 +123,7 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &sit
 {
     if (!VT_User_region__) return 0;
     unsigned int known = constant ? __atomic_load_n(&site, __ATOMIC_RELAXED) : 0;
-    return known ? known : VT_User_region__(name, file, line, constant ? &site : (unsigned int *)0);
+    return known ? known : VT_User_region__(name, file, line, constant ? &site : 0);
 }
 static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, unsigned int id, const char *, int, bool)
 {

@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include "userwrap.h"
 
-#define SLOTS 65536u
+#define SLOTS (1u << 19)
+#define MOST_REGIONS (SLOTS / 2) /* named at run time: the rest is for what programs have less of */
+#define MOST_TEXTS (SLOTS / 4)
 #define PROBES 512u
 #define TEXT_MOST 1024u /* of a longer name the rest is not looked at */
 #define BLOCK (64u << 10)
@@ -24,6 +26,7 @@ struct block {
 
 static struct entry *_Atomic *_Atomic slots;
 static struct block *_Atomic room;
+static _Atomic uint32_t entries;
 
 /* Zeroed memory for ever. */
 static void *take(size_t bytes)
@@ -82,6 +85,13 @@ static struct entry *make(uint64_t hash, const struct vt_user_key *k, const uint
     return e;
 }
 
+/* Texts need not be found again: they get a number of their own when there are too many. */
+static int is_full(uint32_t kind)
+{
+    uint32_t n = atomic_load_explicit(&entries, memory_order_relaxed);
+    return kind == VT_USER_TEXT ? n > MOST_TEXTS : kind == VT_USER_REGION && n > MOST_REGIONS;
+}
+
 uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key))
 {
     uint32_t bytes[3], id = 0;
@@ -97,24 +107,18 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
             continue;
         }
         if (!mine) {
+            if (is_full(key->kind)) break;
             id = define(key);
             mine = id ? make(hash, key, bytes, id) : NULL;
             if (!mine) return id;
         }
-        if (atomic_compare_exchange_strong(slot, &e, mine)) return id;
+        if (atomic_compare_exchange_strong(slot, &e, mine)) {
+            atomic_fetch_add(&entries, 1);
+            return id;
+        }
         if (is_same(e, hash, key, bytes)) return e->id;
     }
-    if (key->kind == VT_USER_TEXT) return define(key); /* texts need not be found again */
-    vt_warn("more than %u names in the user API: the others are not recorded", SLOTS / 2);
+    if (key->kind == VT_USER_TEXT) return define(key);
+    vt_warn("more than %u names in the user API: the others are not recorded", MOST_REGIONS);
     return id;
-}
-
-const char *vt_user_name(uint32_t kind, uint32_t id)
-{
-    struct entry *_Atomic *t = atomic_load(&slots);
-    for (uint32_t i = 0; t && i < SLOTS; i++) {
-        struct entry *e = atomic_load(&t[i]);
-        if (e && e->kind == kind && e->id == id) return e->text;
-    }
-    return NULL;
 }

@@ -25,16 +25,13 @@ struct vt_user_key {
    by any thread and in signal handlers; define may be called by several threads at once, of which one's id is kept.  */
 uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key));
 
-/* The first text of what has this id; NULL: there is no such thing. Slow. */
-const char *vt_user_name(uint32_t kind, uint32_t id);
-
 /* Puts a region or metric into a group of the program's. */
 void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
 
 /* regions.c, values.c: the program's own calls; 0 does nothing. */
 void VT_User_start2__(unsigned int id);
 void VT_User_end2__(unsigned int id);
-void VT_User_count_signed_val__(unsigned int id, long long value);
+void VT_User_count_signed_val__(unsigned int id, int64_t value);
 void VT_User_count_double_val__(unsigned int id, double value);
 
 #endif

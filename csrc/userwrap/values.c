@@ -48,12 +48,20 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
 
 /* ---- Counters. What the program gets for an id is type << 24 | metric ---- */
 
+#define GROUPS 512u
+#define GROUP_BYTES 128u
 static _Atomic uint32_t groups;
+static char group_names[GROUPS][GROUP_BYTES]; /* by id */
 
 static uint32_t define_group(const struct vt_user_key *key)
 {
-    (void)key;
-    return atomic_fetch_add(&groups, 1) + 1;
+    uint32_t id = atomic_fetch_add(&groups, 1) + 1;
+    if (id >= GROUPS) {
+        vt_warn("more than %u groups of counters: counters of the others are in the group User", GROUPS - 1);
+        return 0;
+    }
+    memcpy(group_names[id], key->text[0], strnlen(key->text[0], GROUP_BYTES - 1));
+    return id;
 }
 
 VT_PUBLIC unsigned int VT_User_count_group_def__(const char *name)
@@ -82,7 +90,7 @@ static uint32_t define_counter(const struct vt_user_key *key)
 
 VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, int type, unsigned int group)
 {
-    const char *in = group == (unsigned int)-1 ? NULL : vt_user_name(VT_USER_GROUP, group);
+    const char *in = group && group < GROUPS && *group_names[group] ? group_names[group] : NULL;
     struct vt_user_key key = {
         .kind = VT_USER_COUNTER, .number = DOUBLE, .text = {name, unit ? unit : "", in ? in : "User"}};
     if (!name) return 0;
@@ -115,13 +123,13 @@ static uint64_t whole(unsigned int type, double value)
     return value > -0x1p63 ? (uint64_t)(int64_t)value : value <= -0x1p63 ? (uint64_t)INT64_MIN : 0;
 }
 
-VT_PUBLIC void VT_User_count_signed_val__(unsigned int id, long long value)
+VT_PUBLIC void VT_User_count_signed_val__(unsigned int id, int64_t value)
 {
     if (id >> 24 == DOUBLE) record_real(id, (double)value);
     else if (id) record(id, (uint64_t)value);
 }
 
-VT_PUBLIC void VT_User_count_unsigned_val__(unsigned int id, unsigned long long value)
+VT_PUBLIC void VT_User_count_unsigned_val__(unsigned int id, uint64_t value)
 {
     if (id >> 24 == DOUBLE) record_real(id, (double)value);
     else if (id) record(id, value);

@@ -129,6 +129,33 @@ def test_unused_macros_leave_no_code(tmp_path: Path, compiler: str) -> None:
     assert plain[0] == plain[1]
 
 
+STRICT = r"""#include "vt_user.h"
+int f(int x);
+int f(int x)
+{
+    unsigned int c = VT_COUNT_DEF("n", "#", VT_COUNT_TYPE_SIGNED, VT_COUNT_DEFGROUP);
+    if (x) { VT_USER_START("a"); } else { VT_USER_END("a"); }
+    (void)c;
+    VT_COUNT_SIGNED_VAL(c, x);
+    VT_MARKER(VT_MARKER_DEF("m", VT_MARKER_TYPE_HINT), "t");
+    VT_SEND(VT_COMM_WORLD, 1, 2);
+    VT_OFF();
+    return VT_IS_ON();
+}
+"""
+
+
+@pytest.mark.parametrize("words", ["gcc -std=c89", "clang -std=c89", "g++ -std=c++98", "clang++ -std=c++20"])
+def test_no_warnings(tmp_path: Path, words: str) -> None:
+    compiler, standard = words.split()
+    source = tmp_path / ("x.cc" if "++" in compiler else "x.c")
+    source.write_text(STRICT)
+    flags = "-pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wundef -Werror".split()
+    flags += ["-Wold-style-cast", "-Weffc++"] if "++" in compiler else ["-Wstrict-prototypes"]
+    for active in ([], ["-DVTRACE"]):
+        call([need(compiler), standard, *flags, *active, INCLUDE, "-c", source, "-o", "x.o"], tmp_path)
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("flags", [("-std=c++98",), ("-std=c++20", "-O2")])
 def test_scopes(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
@@ -189,6 +216,28 @@ def test_unmatched_messages_are_told(build: Builder, tmp_path: Path) -> None:
     assert "1 messages of the user API have no other end with the same communicator and tag" in said
     trace: Trace = check(tmp_path / "one.trace")
     assert story(trace) == ["MpiSend User messages 0 2 3", "MpiRecv User messages 0 2 3"]
+
+
+def test_many_names_made_at_run_time(tmp_path: Path) -> None:
+    """Looked up by what they say: each is one region, each text one definition."""
+    count = 30_001  # odd: each name comes at even and at odd turns
+    (tmp_path / "many.c").write_text('#include <stdio.h>\n#include "vt_user.h"\nint main(void)\n{\nchar name[32];\n'
+                                     'unsigned int id = VT_MARKER_DEF("mark", VT_MARKER_TYPE_HINT);\n'
+                                     f"for (int i = 0; i < {3 * count}; i++) {{\n"
+                                     f'sprintf(name, "n%d", i % {count});\nVT_USER_START(name);\nVT_USER_END(name);\n'
+                                     "if (i % 2) VT_MARKER(id, name);\n}\nreturn 0;\n}\n")  # fmt: skip
+    call([*command("vtrace-cc"), "-vt:cc", need("gcc"), *MANUAL, "many.c", "-o", "many"], tmp_path)
+    run(tmp_path / "many", tmp_path)
+    unify(tmp_path, "many")
+    shown = call([need("otf2-print"), "--silent", "many.trace/traces.otf2"], tmp_path)
+    assert not shown.stderr
+    found = json.loads(vtrace(tmp_path, "info", "--json", "many").stdout)
+    assert found["events"]["Enter"] == found["events"]["Leave"] == 3 * count
+    marked = call([need("otf2-marker"), "many.trace/traces.otf2"], tmp_path).stdout.splitlines()
+    texts = {line.rpartition("Text: ")[2] for line in marked if line.startswith("MARKER ")}
+    assert (len(marked), len(texts)) == (1 + 3 * count // 2, count)
+    definitions = vtrace(tmp_path, "dump", "many", "--no-records", "--only", "TEXT", check=False).stdout
+    assert definitions.count("\n") in (0, count), "removed with the local files, or each once"
 
 
 def test_dump_shows_it(build: Builder, tmp_path: Path) -> None:

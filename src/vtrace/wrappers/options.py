@@ -150,6 +150,7 @@ functions and its MPI calls. All other arguments go to the compiler as they are.
                           (without these four {wrapper} finds out by itself)
   -vt:inst compinst       record functions (default); adds -g
   -vt:inst manual         do not; adds no -g
+  -DVTRACE                the compiler's own: vt_user.h and vt_user.inc record
   -vt:show                print the compiler's command, do nothing
   -vt:verbose             print it on stderr, and do it
   -vt:showme-compile      print the options for compiling only, with the arguments given
