@@ -7,6 +7,7 @@ import ctypes
 import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import _otf2
@@ -21,6 +22,7 @@ BATCH = 1 << 16
 """Events in a batch: small enough for the processor's cache."""
 _END_OF_FILE = b"\x01"
 """The record that OTF2 closes each file with."""
+OPEN_SECONDS = 60
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
@@ -112,14 +114,31 @@ class Reader:
         """Of the clock: its first tick, and ticks a second; events are in ns since the first."""
         self.events = 0
         """Events of the latest location so far, those of other kinds too."""
-        kernel.complaint()
-        self._handle = self._otf2.Reader_Open(str(anchor).encode("utf-8", "surrogateescape"))
-        if not self._handle:
-            raise self._error(anchor, 0)
+        self._handle: int | None = self._opened()
         self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
         for location in locations:
             self._otf2.Reader_SelectLocation(self._handle, location)
         self._open = False
+
+    def _opened(self) -> int:
+        """The OTF2_Reader. In an anchor file with a damaged count libotf2 reads for ever: only so long."""
+        found: list[tuple[int | None, tuple[int, str]]] = []
+        name = str(self.anchor).encode("utf-8", "surrogateescape")
+
+        def work() -> None:
+            kernel.complaint()
+            handle = self._otf2.Reader_Open(name)
+            found.append((handle, kernel.complaint()))
+
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(OPEN_SECONDS)
+        if not found:
+            raise FormatError(f"{self.anchor}: OTF2 cannot open it within {OPEN_SECONDS} s", "is the file damaged?")
+        handle, complaint = found[0]
+        if not handle:
+            raise self._error(self.anchor, 0, complaint)
+        return handle
 
     def close(self) -> None:
         """Closes the archive; once more does nothing."""
@@ -136,12 +155,12 @@ class Reader:
     @property
     def address(self) -> int:
         """Of the OTF2_Reader."""
-        return int(self._handle)
+        return self._handle or 0
 
     @property
     def handle(self) -> Any:
         """The OTF2_Reader, as the bindings want it."""
-        return ctypes.cast(self._handle, ctypes.POINTER(_otf2.Reader))
+        return ctypes.cast(self.address, ctypes.POINTER(_otf2.Reader))
 
     def definitions(self) -> dict[str, Array]:
         """All global definitions: by OTF2's name a table with a column for each value, in the order of the file.
@@ -265,8 +284,8 @@ class Reader:
         if code:
             raise self._error(path or self.anchor, code)
 
-    def _error(self, path: Path, code: int) -> VtraceError:
-        first, text = kernel.complaint()
+    def _error(self, path: Path, code: int, complaint: tuple[int, str] | None = None) -> VtraceError:
+        first, text = complaint or kernel.complaint()
         code = first or code
         words = _otf2.Error_GetDescription(_otf2.ErrorCode(code)) if code else "it cannot be read"
         missing = "" if path.exists() else "the file is missing: "

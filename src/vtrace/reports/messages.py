@@ -158,7 +158,7 @@ class Messages(Question):
         """share: one of how many messages is kept."""
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
-        self.start, self.lock = start, Lock()
+        self.rows, self.start, self.lock = 0, start, Lock()
 
     def part(self, trace: TraceBase, location: int) -> Part:
         return _EndsPart(self, trace, location)
@@ -178,14 +178,17 @@ class Messages(Question):
         if not sent and self.start is not None:
             found = found.take(found["time"] >= self.start)
         with self.lock:
-            self.kept[0 if sent else 1].append(found.take(self._chosen(found)))
-            while sum(table.rows for way in self.kept for table in way) > 8 * self.most:
+            found = found.take(self._chosen(found))
+            self.kept[0 if sent else 1].append(found)
+            self.rows += found.rows
+            while self.rows > 8 * self.most:
                 self._thin()
 
     def _thin(self) -> None:
         self.share *= 2
         for way in self.kept:
             way[:] = [table.take(self._chosen(table)) for table in way]
+        self.rows = sum(table.rows for way in self.kept for table in way)
 
     def _chosen(self, ends: Table) -> Array:
         """A sample that takes or leaves a message at both ends alike."""

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whatever happened to an archive: one line that says so, or tables of what is left; no crash, no hang."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import vtrace
+from support.foreign import UNDEFINED, Foreign
+from support.headers import EVENTS
+from support.isolate import isolated
+from vtrace.errors import VtraceError
+from vtrace.io import readback
+
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
+fuzzed = partial(
+    settings, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, derandomize=not SECONDS
+)
+QUESTIONS = ("profile", "call_tree", "message_matrix", "collectives", "collective_totals", "io", "allocations")
+
+
+PLACES = st.floats(0, 1) | st.integers(0, 80)
+DAMAGE = st.tuples(
+    st.sampled_from(["cut", "set", "set", "set", "insert", "remove"]),
+    PLACES,
+    st.binary(min_size=1, max_size=8) | st.sampled_from([b"\xff" * 8, b"\x80", bytes(8)]),
+)
+"""What to do, where (a byte, or a share of the file), and bytes to do it with."""
+
+
+def damaged_bytes(data: bytes, what: str, place: float, value: bytes) -> bytes | None:
+    """The bytes of a file after some damage; None: there is no file any more."""
+    at = min(len(data), place if isinstance(place, int) else int(place * len(data)))
+    if what == "remove":
+        return None if place == 0 else data[:at] + data[at + len(value) :]
+    if what == "cut":
+        return data[:at]
+    return data[:at] + value + data[at + (len(value) if what == "set" else 0) :]
+
+
+def rich(where: Path) -> Path:
+    """An archive with all kinds of events, again and again, and definitions that most of them refer to."""
+    archive = Foreign(where)
+    for location in range(2):
+        events, time = [], 0
+        for turn in range(8):
+            events.append((time, "Enter", turn % 3, {0: 100 + turn}))
+            for callback in EVENTS:
+                if callback.name not in ("Unknown", "Enter", "Leave"):
+                    time += 1
+                    values = [(7 * i + turn) % 4 for i in range(len(callback.arguments))]
+                    events.append((time, callback.name, *values))
+            events.append((time + 1, "Leave", turn % 3))
+            time += 2
+        archive.events(location, events)
+    archive.begin_definitions()
+    archive.machine(groups=2, length=10**5)
+    for location in range(2):
+        archive.location(location, location)
+    for number, (role, paradigm) in enumerate(((1, 1), (27, 22), (35, 22), (28, 4))):
+        archive.region(number, f"region {number}", role, paradigm)
+    archive.define("Group", 0, "", 4, 4, 0, [0, 1])
+    archive.define("Group", 1, "", 5, 4, 0, [0, 1])
+    archive.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    archive.define("InterComm", 2, "between", 1, 1, 0, 0)
+    archive.define("Attribute", 0, "ALLOCATION_SIZE", "", 4)
+    archive.define("IoRegularFile", 0, "file", 0)
+    archive.define("IoHandle", 0, "handle", 0, 0, 0, UNDEFINED, UNDEFINED)
+    archive.define("MetricMember", 0, "Host Memory", "", 0, 0, 4, 0, 0, "bytes")
+    archive.define("CallingContext", 1, 1, UNDEFINED, UNDEFINED)
+    archive.define("LocationProperty", 0, "VTRACE::LOST", 4, 3)
+    return archive.close().parent
+
+
+@pytest.fixture(scope="module")
+def archives() -> Iterator[tuple[Path, Path]]:
+    """A whole archive, and a place for damaged ones."""
+    shm = Path("/dev/shm")
+    place = Path(tempfile.mkdtemp(prefix="vtrace-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
+    yield rich(place / "whole"), place / "damaged"
+    shutil.rmtree(place)
+
+
+def ask(path: Path) -> None:
+    """Everything that can be asked; only a VtraceError of one line may come of it."""
+    readback.OPEN_SECONDS = 1
+    try:
+        trace = vtrace.open(path)
+        trace.prepare(*QUESTIONS)
+        for name in (*QUESTIONS, "messages", "memory", "metric_values", "timeline", "markers", "coverage", "slices"):
+            getattr(trace, name)()
+        trace.events(attributes=True)
+        trace._repr_html_()
+        for line in trace.problems:
+            assert "\n" not in line
+    except VtraceError as error:
+        lines = str(error).splitlines()
+        if len(lines) != 1:
+            raise AssertionError(lines) from error
+
+
+@fuzzed(max_examples=max(30, 2 * SECONDS))
+@given(data=st.data())
+def test_damaged_archives(archives: tuple[Path, Path], data: st.DataObject) -> None:
+    whole, damaged = archives
+    shutil.rmtree(damaged, ignore_errors=True)
+    shutil.copytree(whole, damaged)
+    files = sorted(path for path in damaged.rglob("*") if path.is_file())
+    for _ in range(data.draw(st.integers(1, 2))):
+        file = data.draw(st.sampled_from(files))
+        content = damaged_bytes(file.read_bytes(), *data.draw(DAMAGE)) if file.exists() else None
+        file.unlink(missing_ok=True)
+        if content is not None:
+            file.write_bytes(content)
+    isolated(lambda: ask(damaged))
+
+
+def test_the_whole_archive(archives: tuple[Path, Path]) -> None:
+    trace = vtrace.open(archives[0])
+    assert trace.profile()["calls"].sum() == 2 * 8 * 2
+    assert not trace.problems
+    ask(archives[0])

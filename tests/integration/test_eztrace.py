@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Archives of EZTrace: sparse and repeated ids, wrong event counts, an anchor of another name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import vtrace
+from support import mpis
+from support.build import Builder
+from support.tools import call, need
+from vtrace.reports.collectives import op_name
+from vtrace.reports.profile import add_names, reduce
+from vtrace.reports.trace import Trace
+
+
+def called(trace: Trace) -> dict[str, tuple[int, str]]:
+    """Calls and class of each function."""
+    table = add_names(reduce(trace.profile(), "region"), trace)
+    kinds = trace.regions.classes
+    return {r["name"]: (r["calls"], kinds[trace.regions["class"][r["region"]]]) for r in table.records()}
+
+
+def test_threads_and_files(build: Builder, tmp_path: Path) -> None:
+    program = build("foreign.c", flags=("-O1", "-pthread"), plain=True)
+    call([need("eztrace"), "-t", "pthread posixio", program], tmp_path)
+    trace = vtrace.open(tmp_path / "foreign_trace")
+    assert trace.path.name == "eztrace_log.otf2"
+    assert trace.locations.rows == 3
+    found = called(trace)
+    assert {name: found[name] for name in ("pthread_create", "pthread_join", "open", "write", "close")} == {
+        "pthread_create": (2, "threads"), "pthread_join": (2, "threads"), "open": (1, "I/O"), "write": (5, "I/O"),
+        "close": (1, "I/O"),
+    }  # fmt: skip
+    assert found["pthread_mutex_lock"][0] >= 20
+    (file,) = trace.io().records()
+    assert trace.io_handles["name"][file["handle"]] == "file"
+    assert (file["opens"], file["writes"], file["bytes_written"], file["closes"]) == (1, 5, 500, 1)
+    assert trace.timeline(10).shape == (3, 9, 10)
+    assert not trace.problems
+
+
+def test_messages_and_collectives(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("openmpi", build)
+    program = mpi.build("foreign_mpi.c", plain=True)
+    words = [*mpi.launch, "-n", "2", need("eztrace"), "-t", "openmpi", program]
+    call(words, tmp_path, env=mpi.env)
+    trace = vtrace.open(tmp_path / "foreign_mpi_trace")
+    assert trace.processes["rank"].tolist() == [0, 1]
+    found = called(trace)
+    for name in ("MPI_Send", "MPI_Recv", "MPI_Allreduce"):
+        assert found[name] == (10, "MPI")
+    assert trace.message_matrix().dense("count").tolist() == [[0, 5], [5, 0]]
+    assert trace.message_matrix().dense().tolist() == [[0, 20], [20, 0]]
+    messages = trace.messages()
+    assert (messages.rows, messages.unmatched_sends, messages.unmatched_receives) == (10, 0, 0)
+    instances, parts = trace.collectives()
+    assert (instances.rows, parts.rows, set(instances["locations"].tolist())) == (5, 10, {2})
+    assert {op_name(op) for op in instances["op"]} == {"ALLREDUCE"}
+    assert not trace.problems
