@@ -10,7 +10,7 @@ import pytest
 
 from support.build import Builder
 from support.check import check
-from support.heap import growth
+from support.heap import check_heap, growth, heap_of
 from support.readback import Event, Trace
 from support.run import record, run, unify
 from vtrace.paths import LIB
@@ -108,17 +108,58 @@ def test_off_by_default(build: Builder, tmp_path: Path) -> None:
     assert not {"malloc", "free", "calloc"} & set(trace.calls())
 
 
+@pytest.mark.parametrize("threshold", ["0", "100000"])
 @pytest.mark.parametrize(
     ("threads", "pairs"), [(4, 5_000), pytest.param(16, 1_000_000, marks=pytest.mark.full)], ids=["short", "long"]
 )
-def test_threads_signals_and_a_child(build: Builder, tmp_path: Path, threads: int, pairs: int) -> None:
-    """The heap balances exactly, whoever frees what, through thread exits and signals."""
+def test_threads_signals_and_a_child(build: Builder, tmp_path: Path, threads: int, pairs: int, threshold: str) -> None:
+    """The heap balances exactly, whoever frees what, through thread exits and signals; also of blocks that are in the
+    sums only."""
     program = build("heap_threads.c", flags=("-O2", *FLAGS))
-    env = ON | {"VT_MAX_FLUSHES": "0"}
+    env = ON | {"VT_MAX_FLUSHES": "0", "VT_MEMTRACE_THRESHOLD": threshold}
     run(program, tmp_path, str(threads), str(pairs), "1000", env=env)
     unify(tmp_path, "heap_threads")
-    if pairs > 10_000:
+    if threshold == "0" and pairs > 10_000:
         return  # too many events for the Python reader
     trace = check(tmp_path / "heap_threads.trace")
     assert growth(trace) == (0, 0)
-    assert trace.calls()["malloc"] >= threads * pairs + 1000
+    assert threshold != "0" or trace.calls()["malloc"] >= threads * pairs + 1000
+
+
+@pytest.mark.parametrize("threshold", ["0", "500"])
+def test_every_phase(build: Builder, tmp_path: Path, threshold: str) -> None:
+    """Static and thread_local objects, keys, a library that comes and goes, a fork while threads hold blocks, handlers
+    that write: the heap grows as the program counts itself, and the child has what its parent had."""
+    threads, rounds = 8, 400
+    program = build("heap_phases.cc", compiler="g++", flags=("-O1", "-w", *FLAGS))
+    plugin = build("heap_plugin.c", flags=("-shared", "-fPIC", "-O1"), output="heap_plugin.so")
+    env = ON | {"VT_IOTRACE": "yes", "VT_MAX_FLUSHES": "0", "VT_MEMTRACE_THRESHOLD": threshold}
+    grown = run(program, tmp_path, plugin, str(threads), str(rounds), env=env).stdout.split()
+    unify(tmp_path, "heap_phases")
+    trace = check(tmp_path / "heap_phases.trace")
+    ends = {"object_end": 2 * threads, "key_end": 2 * threads, "late_end": 2 * threads}
+    if threshold == "0":
+        calls = {name: len(within(trace, name)["free"]) for name in ends}
+        assert calls == ends
+    assert [len(within(trace, f"plugin_{x}")[call]) for x, call in (("begin", "malloc"), ("end", "free"))] == [2, 2]
+    assert [len(within(trace, f"static_{x}")[call]) for x, call in (("begin", "malloc"), ("end", "free"))] == [1, 1]
+    assert trace.calls()["write"] > 0
+    if threshold == "0":
+        assert growth(trace) == tuple(map(int, grown))
+        assert check_heap(trace) == 3
+    for child in sorted({x.process for x in trace.locations.values()})[1:]:
+        first = heap_of(trace, child)[0]
+        before = [e for e in heap_of(trace, 0) if e.time < first.time][-1].attrs["values"]
+        blocks, size = first.attrs["values"][1] - before[1], first.attrs["values"][0] - before[0]
+        # The parent's small blocks are not all told yet.
+        assert (blocks == 1 and 600 <= size < 650) if threshold == "0" else (blocks >= 1 and size >= 600)
+
+
+def test_recording_off_meanwhile(build: Builder, tmp_path: Path) -> None:
+    """Stacks stay balanced; the sums go on when recording does, also those of a thread that came and went meanwhile."""
+    program = build("heap_off.c", flags=("-O1", *FLAGS))
+    size = int(run(program, tmp_path, env=ON).stdout)
+    unify(tmp_path, "heap_off")
+    trace = check(tmp_path / "heap_off.trace")
+    assert growth(trace) == (size, 11)
+    assert {caller: len(within(trace, caller)["malloc"]) for caller in ("on", "off")} == {"on": 1, "off": 0}

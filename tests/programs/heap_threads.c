@@ -14,6 +14,7 @@
 
 #define SLOTS 512
 #define MOST 64
+#define BIG (1 << 20) /* above the threshold of the test: what the main thread has is told */
 
 static _Atomic(void *) slots[SLOTS];
 static pthread_barrier_t together;
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
     pthread_attr_setstacksize(&small, 128 * 1024); /* libc keeps that many stacks, and what it allocated for them */
     pthread_barrier_init(&together, NULL, (unsigned)n);
     threads(n, body);
+    free(malloc(BIG));
     begin();
     pairs = atol(argv[2]);
     signal(SIGALRM, on_alarm);
@@ -76,6 +78,7 @@ int main(int argc, char **argv)
         _exit(7);
     }
     if (waitpid(child, &status, 0) != child) return 1;
+    free(malloc(BIG));
     end();
     return WEXITSTATUS(status) == 7 ? 0 : 1;
 }
