@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* iocalls THREADS CALLS PASSES prints ns a call of fputc, fprintf of a number, read and pread of one byte: the best pass of
-   the slowest thread.                                                                                                  */
+/* iocalls THREADS CALLS PASSES prints ns a call of fputc, fprintf of a number, read and pread of one byte, writev of two: the
+   best pass of the slowest thread.                                                                                     */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { FPUTC, FPRINTF, READ, PREAD, KINDS };
+enum { FPUTC, FPRINTF, READ, PREAD, WRITEV, KINDS };
 
 static long calls, passes;
 static pthread_barrier_t together;
@@ -24,12 +25,14 @@ static double now(void)
 static double measure(int kind, int fd, FILE *f)
 {
     char c = 0;
+    struct iovec two[2] = {{&c, 1}, {&c, 1}};
     double begin = now();
     for (long i = 0; i < calls; i++) {
         if (kind == FPUTC) fputc('x', f);
         else if (kind == FPRINTF) fprintf(f, "%d", 7);
         else if (kind == READ) c += (char)read(fd, &c, 1);
-        else c += (char)pread(fd, &c, 1, 0);
+        else if (kind == PREAD) c += (char)pread(fd, &c, 1, 0);
+        else c += (char)writev(fileno(f), two, 2);
     }
     return (now() - begin) / (double)calls + (c == 99);
 }

@@ -15,8 +15,11 @@ from vtrace.paths import LIB
 
 CALLS = 2_000
 PASSES = 300
-KINDS = ("fputc", "fprintf", "read", "pread")
-TEXTS = ("fputc with its byte", "fprintf with its bytes", "read with its bytes", "pread with bytes and position")
+KINDS = ("fputc", "fprintf", "read", "pread", "writev")
+TEXTS = (
+    "fputc with its byte", "fprintf with its bytes", "read with its bytes", "pread with bytes and position",
+    "writev of two buffers with its bytes",
+)  # fmt: skip
 SHIM = str(LIB / "libvtrace-io.so")
 
 

@@ -156,6 +156,9 @@ static inline uint32_t vt_io_fd(int fd)
 /* A stream is known by its descriptor; one in memory has none. Not by fileno(), which sets errno then. */
 static inline int vt_io_fileno(const FILE *stream) { return stream->_fileno; }
 
+/* ferror() without a call. */
+static inline bool vt_io_in_error(const FILE *stream) { return stream->_flags & 0x20; }
+
 static inline uint32_t vt_io_stream(FILE *stream)
 {
     const uint32_t handle = VT_IO_OF_STREAM(vt_io_known(vt_io_fileno(stream)));

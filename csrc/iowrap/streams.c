@@ -7,10 +7,6 @@
 #include <wchar.h>
 #include "iowrap.h"
 
-#define ERROR_SEEN 0x20 /* in FILE's _flags: ferror() without a call */
-
-static bool in_error(FILE *f) { return f->_flags & ERROR_SEEN; }
-
 /* ---- Opening and closing ---- */
 
 static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char *path, int flags)
@@ -98,7 +94,7 @@ VT_IO_ALIAS(_IO_fclose, fclose)
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                              \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        vt_io_transferred(&t, r != EOF, r == EOF && in_error(f));                                                      \
+        vt_io_transferred(&t, r != EOF, r == EOF && vt_io_in_error(f));                                                \
         return r;                                                                                                      \
     }
 
@@ -137,7 +133,8 @@ VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f), (f))
     VT_IO_BEGIN(__uflow, int, (FILE *), (f))
     struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);
     const int r = VT_IO_NEXT(__uflow, int, (FILE *))(f);
-    vt_io_transferred(&t, r == EOF ? 0 : (uint64_t)(f->_IO_read_end - f->_IO_read_ptr) + 1, r == EOF && in_error(f));
+    vt_io_transferred(&t, r == EOF ? 0 : (uint64_t)(f->_IO_read_end - f->_IO_read_ptr) + 1,
+                      r == EOF && vt_io_in_error(f));
     return r;
 }
 
@@ -161,7 +158,7 @@ VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
         VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                           \
         char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
-        vt_io_transferred(&t, r ? strlen(r) : 0, !r && in_error(f));                                                   \
+        vt_io_transferred(&t, r ? strlen(r) : 0, !r && vt_io_in_error(f));                                             \
         return r;                                                                                                      \
     }
 
@@ -179,7 +176,7 @@ VT_IO_ALIAS(_IO_fgets, fgets)
         VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);              \
         char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
-        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && in_error(stdin));                                \
+        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && vt_io_in_error(stdin));                          \
         return r;                                                                                                      \
     }
 
@@ -193,7 +190,7 @@ VT_IO_ALIAS(_IO_gets, gets)
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
         struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);                  \
         ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && in_error(f));                                          \
+        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && vt_io_in_error(f));                                    \
         return r;                                                                                                      \
     }
 
@@ -231,13 +228,13 @@ VT_IO_ALIAS(_IO_puts, puts)
         return r;                                                                                                      \
     }
 
-VT_IO_FREAD(fread, fread, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), in_error(f))
+VT_IO_FREAD(fread, fread, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), vt_io_in_error(f))
 VT_IO_FREAD(fread_unlocked, fread_unlocked, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f),
-            in_error(f))
+            vt_io_in_error(f))
 VT_IO_FREAD(__fread_chk, fread, READ, (void *to, size_t room, size_t size, size_t n, FILE *f), (to, room, size, n, f),
-            in_error(f))
+            vt_io_in_error(f))
 VT_IO_FREAD(__fread_unlocked_chk, fread_unlocked, READ, (void *to, size_t room, size_t size, size_t n, FILE *f),
-            (to, room, size, n, f), in_error(f))
+            (to, room, size, n, f), vt_io_in_error(f))
 VT_IO_FREAD(fwrite, fwrite, WRITE, (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), size != 0)
 VT_IO_FREAD(fwrite_unlocked, fwrite_unlocked, WRITE, (const void *from, size_t size, size_t n, FILE *f),
             (from, size, n, f), size != 0)

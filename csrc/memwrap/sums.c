@@ -24,7 +24,7 @@ VT_TLS struct vt_sums *vt_sums_mine;
 static bool claim(struct vt_sums *s, uint32_t me)
 {
     uint32_t was = atomic_load_explicit(&s->thread, memory_order_relaxed);
-    if (was && !atomic_load_explicit(&s->ended, memory_order_relaxed)) return false;
+    if (was && !atomic_load_explicit(&s->ended, memory_order_acquire)) return false;
     if (was && was != me && VT_SYS3(tgkill, VT_SYS0(getpid), was, 0) != -ESRCH) return false;
     if (!atomic_compare_exchange_strong(&s->thread, &was, me)) return false;
     atomic_fetch_add(&gone_bytes, s->bytes);

@@ -8,18 +8,24 @@
 #define SUMS 2 /* bytes, blocks */
 static const uint8_t sum_types[SUMS] = {VT_OTF2_TYPE_UINT64, VT_OTF2_TYPE_UINT64};
 
+struct told { /* by a record: how much the sums have changed since the one before */
+    uint64_t ns;
+    int64_t change[SUMS];
+};
+
 struct lane { /* one location */
     const struct vt_stream *stream;
-    struct vt_decoder *decoder; /* of the block that is read */
     struct vt_times times;
-    uint32_t row, at;           /* next block; next word in the one that is read */
-    uint64_t ticks, ns;         /* of the newest record; when next is told, or before the first block its begin */
-    int64_t told[SUMS], next[SUMS]; /* the thread's sums: added to the total, and not yet */
-    int reading;
+    struct told *told; /* of the block that is read: what the decoder holds is ten times as much */
+    uint32_t row, at, count; /* next block; next of told, of so many */
+    uint64_t ns;             /* of the next one, or before the first block its begin */
+    int64_t last[SUMS];      /* the thread's sums */
 };
 
 struct join {
     struct lane *lanes;
+    struct vt_decoder *decoder;
+    struct told *room;        /* for what a block tells: VT_WORDS_MAX of them are more than enough */
     uint32_t *queue, waiting; /* binary heap of lanes: the earliest first, of equal ones the lower number */
     int64_t total[SUMS];
     struct vt_error *error;
@@ -50,66 +56,65 @@ static uint64_t time_of(struct lane *l, uint64_t ticks)
     return t < l->ns || early ? l->ns : t;
 }
 
-/* What a record says of the sums: into next, 1; 0 if nothing. */
-static int tells(struct lane *l, uint32_t kind, const uint64_t *w)
+/* The sums that a record tells, NULL if none. */
+static const uint64_t *sums_of(struct lane *l, uint32_t kind, const uint64_t *w)
 {
-    const uint64_t *sums;
     switch (kind) {
-    case VT_K_LEAVE_ALLOC: sums = w + 1; break;
-    case VT_K_ENTER_FREE: sums = w + 2; break;
-    case VT_K_HEAP: sums = w; break;
+    case VT_K_LEAVE_ALLOC: return w + 1;
+    case VT_K_ENTER_FREE: return w + 2;
+    case VT_K_HEAP: return w;
     case VT_K_THREAD: /* the next one begins at nothing; what this one left stays in the total */
-        memset(l->told, 0, sizeof l->told);
-        return 0;
-    default: return 0;
+        memset(l->last, 0, sizeof l->last);
+        return NULL;
+    default: return NULL;
     }
-    for (int i = 0; i < SUMS; i++) l->next[i] = (int64_t)sums[i];
-    return 1;
 }
 
-/* Goes on in the block that is read. 1: next and ns are set; 0: it is at its end; -1: damage. */
-static int next_record(struct lane *l, struct vt_error *error)
+/* All that the decoded block tells: into j->room. Returns how many, -1: damage. */
+static int read_block(struct join *j, struct lane *l, const struct vt_row *row)
 {
-    const uint64_t *words = l->decoder->words;
-    uint32_t n = l->stream->rows[l->row].raw_bytes / 8;
-    while (l->at < n) {
-        uint32_t what = (uint32_t)words[l->at], size = 1;
-        const uint64_t *w = words + l->at + 1;
-        l->ticks += words[l->at] >> 32;
-        if (!(what & VT_FUNCTION)) {
-            size = vt_record(words, l->at, n, error);
-            if (!size) return -1;
-            if (VT_KIND(what) == VT_K_TIME) l->ticks += w[0];
-        }
-        l->at += size;
-        if (!(what & VT_FUNCTION) && tells(l, VT_KIND(what), w)) {
-            l->ns = time_of(l, l->ticks);
-            return 1;
+    const uint64_t *words = j->decoder->words;
+    uint64_t ticks = row->ticks;
+    int count = 0;
+    for (uint32_t n = row->raw_bytes / 8, at = 0, size = 1; at < n; at += size) {
+        const uint32_t what = (uint32_t)words[at];
+        const uint64_t *w = words + at + 1, *sums;
+        size = 1;
+        ticks += words[at] >> 32;
+        if (what & VT_FUNCTION) continue;
+        size = vt_record(words, at, n, j->error);
+        if (!size) return -1;
+        if (VT_KIND(what) == VT_K_TIME) ticks += w[0];
+        if (!(sums = sums_of(l, VT_KIND(what), w))) continue;
+        struct told *t = &j->room[count++];
+        t->ns = l->ns = time_of(l, ticks);
+        for (int i = 0; i < SUMS; i++) {
+            t->change[i] = (int64_t)(sums[i] - (uint64_t)l->last[i]);
+            l->last[i] = (int64_t)sums[i];
         }
     }
-    return 0;
+    return count;
 }
 
-/* Finds the lane's next record that tells its sums. 1: there is one; 0: no more; -1: damage. */
-static int advance(struct lane *l, struct vt_error *error)
+/* Finds the next block of the lane that tells something. VT_OK, also where there is none: count is 0 then. */
+static int next_block(struct join *j, struct lane *l)
 {
-    if (!l->decoder && !(l->decoder = vt_decoder_new())) return -1;
-    for (; l->row < l->stream->count; l->row++) {
+    free(l->told);
+    l->told = NULL;
+    l->at = l->count = 0;
+    for (; !l->count && l->row < l->stream->count; l->row++) {
         const struct vt_row *row = &l->stream->rows[l->row];
-        error->row = l->row;
-        if (!l->reading) {
-            if (!(row->classes & (VT_CLASS_MEMORY | VT_CLASS_THREAD))) continue;
-            if (vt_decode(l->decoder, row, error)) return -1;
-            l->ticks = row->ticks;
-            l->at = 0;
-            l->reading = 1;
-        }
-        int found = next_record(l, error);
-        if (found) return found;
-        vt_release(l->decoder, row);
-        l->reading = 0;
+        j->error->row = l->row;
+        if (!(row->classes & (VT_CLASS_MEMORY | VT_CLASS_THREAD))) continue;
+        if (vt_decode(j->decoder, row, j->error)) return VT_BAD_DATA;
+        const int count = read_block(j, l, row);
+        if (count < 0) return VT_BAD_DATA;
+        vt_release(j->decoder, row);
+        if (count && !(l->told = malloc((size_t)count * sizeof *l->told))) return VT_NO_MEMORY;
+        if (count) memcpy(l->told, j->room, (size_t)count * sizeof *l->told);
+        l->count = (uint32_t)count;
     }
-    return 0;
+    return VT_OK;
 }
 
 static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns, struct vt_transcoded *result)
@@ -124,16 +129,14 @@ static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns
 }
 
 /* Adds what a lane tells to the total; writes that when it has changed. */
-static int tell(struct join *j, struct lane *l, void *writer, uint32_t class, struct vt_transcoded *result)
+static int tell(struct join *j, const struct told *t, void *writer, uint32_t class, struct vt_transcoded *result)
 {
     int changed = 0;
     for (int i = 0; i < SUMS; i++) {
-        int64_t change = (int64_t)((uint64_t)l->next[i] - (uint64_t)l->told[i]);
-        j->total[i] = (int64_t)((uint64_t)j->total[i] + (uint64_t)change);
-        l->told[i] = l->next[i];
-        changed |= change != 0;
+        j->total[i] = (int64_t)((uint64_t)j->total[i] + (uint64_t)t->change[i]);
+        changed |= t->change[i] != 0;
     }
-    return changed ? write_total(j, writer, class, l->ns, result) : VT_OK;
+    return changed ? write_total(j, writer, class, t->ns, result) : VT_OK;
 }
 
 static int join_all(struct join *j, void *writer, uint32_t class, struct vt_transcoded *result, uint32_t *which)
@@ -141,14 +144,10 @@ static int join_all(struct join *j, void *writer, uint32_t class, struct vt_tran
     int code = VT_OK;
     while (!code && j->waiting) {
         struct lane *l = &j->lanes[ *which = j->queue[0]];
-        if (l->reading) code = tell(j, l, writer, class, result);
-        int more = code ? 0 : advance(l, j->error);
-        if (more < 0) return l->decoder ? VT_BAD_DATA : VT_NO_MEMORY;
-        if (!more) {
-            vt_decoder_free(l->decoder);
-            l->decoder = NULL;
-            j->queue[0] = j->queue[--j->waiting];
-        }
+        if (l->at < l->count) code = tell(j, &l->told[l->at++], writer, class, result);
+        if (!code && l->at == l->count) code = next_block(j, l);
+        if (l->at < l->count) l->ns = l->told[l->at].ns;
+        else j->queue[0] = j->queue[--j->waiting];
         if (j->waiting) sink(j);
     }
     return code;
@@ -157,9 +156,12 @@ static int join_all(struct join *j, void *writer, uint32_t class, struct vt_tran
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error)
 {
-    struct join j = {
-        .error = error, .lanes = calloc(count + 1, sizeof *j.lanes), .queue = malloc((count + 1) * sizeof *j.queue)};
-    int code = j.lanes && j.queue ? VT_OK : VT_NO_MEMORY;
+    struct join j = {.error = error,
+                     .lanes = calloc(count + 1, sizeof *j.lanes),
+                     .queue = malloc((count + 1) * sizeof *j.queue),
+                     .decoder = vt_decoder_new(),
+                     .room = malloc(VT_WORDS_MAX * sizeof *j.room)};
+    int code = j.lanes && j.queue && j.decoder && j.room ? VT_OK : VT_NO_MEMORY;
     memset(result, 0, sizeof *result);
     *which = 0;
     vt_otf2_forget();
@@ -179,7 +181,9 @@ VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint
         }
     }
     if (!code) code = join_all(&j, writer, class, result, which);
-    for (uint32_t i = 0; j.lanes && i < count; i++) vt_decoder_free(j.lanes[i].decoder);
+    for (uint32_t i = 0; j.lanes && i < count; i++) free(j.lanes[i].told);
+    vt_decoder_free(j.decoder);
+    free(j.room);
     free(j.lanes);
     free(j.queue);
     return code;

@@ -83,10 +83,11 @@ def test_the_functions_of_the_guide(build: Builder, tmp_path: Path) -> None:
     assert len(TABLE_4_9) == 43
 
 
-def test_the_rest(build: Builder, tmp_path: Path) -> None:
-    """Names that no compiler makes today, and rare functions."""
-    trace, told = _traced(_build(build, "io_rest", "O0"), tmp_path)
-    assert len(told) > 150
+@pytest.mark.parametrize(("program", "calls"), [("io_rest", 150), ("io_wide", 40)])
+def test_the_rest(build: Builder, tmp_path: Path, program: str, calls: int) -> None:
+    """Names that no compiler makes today, rare functions, wide characters."""
+    trace, told = _traced(_build(build, program, "O0"), tmp_path)
+    assert len(told) > calls
     assert [line for line in io_calls(trace) if not _polls(line)] == told
 
 
@@ -101,7 +102,7 @@ def test_every_name_is_proven(build: Builder) -> None:
     exported = symbols(paths.LIB / "libvtrace-io.so", "--defined-only") - {"vt_shim_vfork"}
     libc = Path(call([need("gcc"), "-print-file-name=libc.so.6"], Path.cwd()).stdout.strip())
     assert exported - symbols(libc, "--defined-only") == set()
-    programs = [_build(build, program, "O0") for program in (*PROGRAMS, "io_rest")]
+    programs = [_build(build, program, "O0") for program in (*PROGRAMS, "io_rest", "io_wide")]
     programs += [_build(build, program, "fortify") for program in ("io_descriptors", "io_streams")]
     programs += [build(f"{name}.c", flags=("-w", "-O1", "-pthread"), mode="seq") for name in ("io_closes", "io_forks")]
     called = set().union(*(symbols(program, "--undefined-only") for program in programs))
