@@ -52,6 +52,9 @@ bench: setup ## Measure what recording and unifying cost
 # Templates are no C before their holes are filled; of programs in tests/programs the line numbers are tested.
 C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.[ch])
 
+pictures: setup ## Take the pictures of the docs from a run of examples/heat2d
+	$(BIN)/python docs/pictures/make.py
+
 lint: setup ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,4 +64,4 @@ lint: setup ## Check style and types
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test test-full test-mpi4py sanitize fuzz bench lint clean
+.PHONY: help setup demo test test-full test-mpi4py sanitize fuzz bench pictures lint clean

@@ -70,10 +70,10 @@ def show(
             console.warn(note)
         heading = f"{title(trace)} {shown.window.text}".strip()
         server = Server(file, heading, shown.notes, port)
-        console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
-        click.echo(server.address, err=err)
-        _lead(console, server.address, server.port, browser)
         try:
+            console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
+            click.echo(server.address, err=err)
+            _lead(console, server.address, server.port, browser)
             server.serve_while_used(idle * 60)
             console.note(f"nobody has looked for {idle:g} minutes: ended")
         except KeyboardInterrupt:
