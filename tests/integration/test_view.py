@@ -70,6 +70,7 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
         page.driver.switch_to.frame("ui")
         page.until(lambda: {"process 0", "process 1", "Collective operations"} <= set(page.text().splitlines()))
         page.until(lambda: viewed.WORLD in page.text())
+        assert page.text().index("process 0") < page.text().index("process 1")
         search = page.until(lambda: page.driver.find_element("css selector", "input[placeholder*=Search]"))
         search.send_keys(SCRIPT)
         page.until(lambda: " / 2\n" in page.text())
@@ -91,7 +92,7 @@ def test_ssh_line(archive: Path, tmp_path: Path) -> None:
     with served(tmp_path, archive) as (address, process):
         port = address.split(":")[2].split("/")[0]
         assert process.stderr
-        assert "208 calls and 100 messages" in process.stderr.readline()
+        assert "209 calls and 100 messages" in process.stderr.readline()
         assert f"ssh -L {port}:127.0.0.1:{port} " in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
@@ -113,9 +114,9 @@ def test_report_tables_sort(report: Browser) -> None:
     head = report.driver.find_elements("css selector", "#profile th button")[2]
     report.run("arguments[0].scrollIntoView({block: 'center'})", head)
     head.click()
-    assert report.run(read) == [100, 100, 2, 2, 2, 2]
+    assert report.run(read) == [100, 100, 3, 2, 2, 2]
     head.send_keys("\n")
-    assert report.run(read) == [2, 2, 2, 2, 100, 100]
+    assert report.run(read) == [2, 2, 2, 3, 100, 100]
     find = report.driver.find_element("id", "find")
     find.send_keys("mpi_s")
     shown = "return [...document.querySelectorAll('#profile tbody tr:not([hidden])')].map(r => r.cells[0].textContent)"

@@ -20,7 +20,8 @@ WORLD = "world <i>&amp;</i>"
 
 
 def write(where: Path) -> Path:
-    """Rank 0 sends 100 messages of 8 bytes to rank 1; both meet in an Allreduce; the rest are calls of odd names."""
+    """Rank 0 sends 100 messages of 8 bytes to rank 1; both meet in an Allreduce; the rest are calls of odd names.
+    A message leaves when its send begins, and arrives when its receive ends."""
     archive = Foreign(where)
     for rank in (0, 1):
         archive.events(rank, _events(rank))
@@ -46,8 +47,7 @@ def _events(rank: int) -> list[tuple[object, ...]]:
     for n in range(100):
         time = (n + 1) * 5 * US
         found += [
-            (time, "Enter", region), (time + (shift + 1) * 100, kind, 1 - rank, 0, n, 8),
-            (time + 2 * US, "Leave", region),
+            (time, "Enter", region), (time + shift * US, kind, 1 - rank, 0, n, 8), (time + 2 * US, "Leave", region),
         ]  # fmt: skip
     found += [(600 * US, "Enter", ALL), (600 * US + 1, "MpiCollectiveBegin")]
     found += [
@@ -55,5 +55,6 @@ def _events(rank: int) -> list[tuple[object, ...]]:
         (700 * US, "Leave", ALL),
     ]
     found += [(800 * US, "Enter", SCRIPT), (801 * US, "Enter", CLOSE), (900 * US, "Leave", CLOSE)]
-    found += [(901 * US, "Leave", SCRIPT), (LENGTH, "Leave", MAIN)]
-    return found
+    found.append((901 * US, "Leave", SCRIPT))
+    found += [(950 * US, "Enter", CLOSE), (951 * US, "Leave", CLOSE)] * rank  # rank 1 has more calls than rank 0
+    return [*found, (LENGTH, "Leave", MAIN)]

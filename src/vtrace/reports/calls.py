@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -54,9 +55,9 @@ class Calls:
     def __len__(self) -> int:
         return len(self.track)
 
-    def around(self, tracks: Array, times: Array) -> Array:
+    def around(self, tracks: Array, times: Array, regions: Array | None = None) -> Array:
         """(n,) the innermost call open on a track at a time, else the nearest one before or after; -1 for a track
-        without calls."""
+        without calls. regions: which region the call should be of, where one ends or begins at that very time."""
         found = np.full(len(tracks), -1, np.int64)
         order = np.argsort(tracks, kind="stable")
         bounds = np.flatnonzero(np.diff(tracks[order], prepend=-1, append=-1))
@@ -64,11 +65,15 @@ class Calls:
             rows = order[first:last]
             begin, end = self._range.get(int(tracks[rows[0]]), (0, 0))
             if begin < end:
-                found[rows] = self._innermost(begin, end, times[rows])
+                found[rows] = self._innermost(begin, end, times[rows], "right")
+                if regions is not None:
+                    before = self._innermost(begin, end, times[rows], "left")
+                    fits = (self.region[before] == regions[rows]) & (self.region[found[rows]] != regions[rows])
+                    found[rows[fits]] = before[fits]
         return found
 
-    def _innermost(self, begin: int, end: int, times: Array) -> Array:
-        step = begin + np.maximum(np.searchsorted(self.time[begin:end], times, "right") - 1, 0)
+    def _innermost(self, begin: int, end: int, times: Array, side: Literal["left", "right"]) -> Array:
+        step = begin + np.maximum(np.searchsorted(self.time[begin:end], times, side) - 1, 0)
         depth = self._level[step] - 1  # of the call that is open then, -1: none
         keys = np.maximum(depth, 0) * len(self.time) + step
         inside = self.call[self._keys[np.searchsorted(self._keys, keys, "right") - 1] % max(1, len(self.time))]

@@ -103,7 +103,7 @@ class _More:
         """(calls, bytes of each): all calls of a part are different."""
         flows = np.arange(1, messages.rows + 1, dtype=np.uint64)
         for side, (here, when, there, kind) in enumerate(sides):
-            call = calls.around(messages[here], messages[when])
+            call = calls.around(messages[here], messages[when], messages[f"{when}_region"])
             known = np.flatnonzero(call >= 0)
             arrow = np.hstack([pb.constant(pb.tag(kind, pb.FIXED64), len(known)), pb.fixed64(flows[known])])
             self._add_arrows(call[known], arrow)
