@@ -23,9 +23,9 @@ def main() -> None:
         run(where, "make", "-f", str(ROOT / "examples/heat2d/Makefile"), f"CC={command('vtrace-cc')[0]}")
         run(where, "mpiexec", "-n", "4", "./heat2d")
         run(where, *command("vtunify"), "--report", "heat2d")
-        with browser(where, "1200,780") as page:
+        with browser(where, "1250,1240") as page:
             view(page, where)
-        with browser(where / "second", "1200,1500") as page:
+        with browser(where / "second", "1250,2300") as page:
             report(page, where)
 
 
@@ -35,7 +35,7 @@ def run(where: Path, *words: str) -> None:
 
 def view(page: Browser, where: Path) -> None:
     """A part of the time, a receive selected."""
-    words = [*command("vtrace"), "view", "--no-browser", "heat2d", "--from", "40%", "--to", "60%"]
+    words = [*command("vtrace"), "view", "--no-browser", "heat2d", "--from", "45%", "--to", "50%"]
     process = subprocess.Popen(words, cwd=where, env=environment(), text=True, stdout=subprocess.PIPE)
     try:
         assert process.stdout
@@ -47,7 +47,7 @@ def view(page: Browser, where: Path) -> None:
         page.until(lambda: " / " in page.text())
         for _ in range(20):
             search.send_keys("\n")
-            page.until(lambda: "MPI_Waitall" in page.text())
+            page.until(lambda: "Duration" in page.text())
             if "bytes received" in page.text():
                 break
         page.driver.save_screenshot(str(HERE / "view.png"))
