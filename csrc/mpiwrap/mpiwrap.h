@@ -258,12 +258,12 @@ extern _Atomic(bool) vt_mpi_syncing;
 void vt_mpi_sync_begin(bool records);
 void vt_mpi_sync_ask(void);
 
-/* Before anything else of a blocking collective. */
-__attribute__((always_inline)) static inline void vt_mpi_sync(MPI_Comm comm)
-{
-    if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_syncing, memory_order_relaxed)) || comm != MPI_COMM_WORLD) return;
-    if (!vt_mpi_by_binding()) vt_mpi_sync_ask();
-}
+/* Before anything else of a blocking collective; a macro, so that Fortran's handle is converted only if need be. */
+#define vt_mpi_sync(comm)                                                                                              \
+    do {                                                                                                               \
+        if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_syncing, memory_order_relaxed))) break;                            \
+        if ((comm) == MPI_COMM_WORLD && !vt_mpi_by_binding()) vt_mpi_sync_ask();                                       \
+    } while (0)
 
 static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
 {

@@ -26,7 +26,7 @@
 //// frame collective
 $FUNCTION
 {
-    vt_mpi_sync($IN_COMM);
+    vt_mpi_sync($COMM_FIRST);
     $BEGIN
     struct vt_mpi_coll vt;
     vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);

@@ -153,6 +153,8 @@ def wrapper(entry: Entry, templates: Templates) -> str:
         holes[meaning.name] = argument.name
         if meaning.kind == "COMMUNICATOR":
             holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    if holes.get("IN_COMM") in entry.arguments:  # before $BEGIN there are no locals yet
+        holes["COMM_FIRST"] = f"PMPI_Comm_f2c(*(MPI_Fint *)vt_a{entry.arguments.index(holes['IN_COMM'])})"
     definition = Template(template).substitute(holes).rstrip()
     returns = result if is_function else "void"
     text = _WRAPPER.format(twin=entry.twin, types=types, symbol=entry.symbol, definition=definition, returns=returns)

@@ -12,7 +12,7 @@ Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent
 In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
 passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
 $CALL the call of the PMPI_ twin or of another tool, $IN_COMM and $OUT_COMM the first communicator that goes in or comes
-out, and $name the parameter that the standard calls so.
+out ($COMM_FIRST: the one that goes in, usable before $BEGIN), and $name the parameter that the standard calls so.
 """
 
 from __future__ import annotations
@@ -149,6 +149,7 @@ def wrapper(function: Function, templates: Templates) -> str:
         holes[meaning.name] = argument.name
         if meaning.kind == "COMMUNICATOR":
             holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    holes["COMM_FIRST"] = holes.get("IN_COMM", "")
     return Template(templates.of(function)).substitute(holes)
 
 
