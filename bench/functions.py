@@ -38,6 +38,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     first: list[tuple[float, float]] = []
     warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
     flush: list[float] = []
+    filtered: dict[str, list[float]] = {"executable": [], "shared library": []}
+    (work / "none.filter").write_text("* -- 0\n")
     for _ in range(repetitions):
         for case, (where, threads) in CASES.items():
             plain = min(run("./plain", CALLS, 5, where, threads, cwd=work))
@@ -48,11 +50,15 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
             mean = statistics.mean(traced[3:5])
             warm[case].append((statistics.mean(floor[3:6]) / 2, mean / 2))
+            if case in filtered:
+                left_out = run("./traced", CALLS, 5, where, threads, cwd=work, VT_FILTER_SPEC="none.filter")
+                filtered[case].append(min(left_out) - plain)
             if case == "executable":
                 first.append((floor[0] / 2, traced[0] / 2))
                 flush.append((traced[2] - mean) * CALLS / (BUFFER * 0.7 / 8))
     return [
         against_floor("function event, first pass", first, 1.3),
         *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),
+        *(at_most(f"filtered call, {case}", "ns", costs, 3) for case, costs in filtered.items()),
         at_most("flush of a buffered event", "ns", flush, 10),
     ]

@@ -25,6 +25,7 @@ void *vt_call_find(struct vt_call *c)
 /* Of two threads that come at once both define the region; vtunify joins equal ones. */
 uint32_t vt_call_define(struct vt_call *c)
 {
+    if (vt_hides(c->name, c->paradigm == VT_PARADIGM_PTHREAD ? "Pthreads" : "LIBC-EXEC")) return 0;
     uint32_t none = 0, region = vt_define_region(c->name, c->paradigm, c->role, NULL, 0);
     if (!region) return 0;
     return atomic_compare_exchange_strong(&c->region, &none, region) ? region : none;

@@ -103,6 +103,13 @@ uint64_t vt_new_id(enum vt_id kind);
 /* Returns the new region's id, 0 when there are too many or nothing is recorded. file may be NULL. */
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line);
 
+/* 1: a filter keeps calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., out of the trace. */
+int vt_hides(const char *name, const char *group);
+
+/* For `vtrace filter`: the limit (calls, -1 all) that the rules of VT_FILTER_SPEC set for a function that is shown as name;
+   into: the pattern that hits, its line and the number of rules, in lines of their own.                                   */
+long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes);
+
 /* Writes one definition (a MessagePack array made with core/msgpack.h, at most 60 000 bytes) to the calling
    thread's definitions, before any event that the thread records later. Returns 0 when it is lost.          */
 int vt_define(const void *bytes, size_t n);

@@ -71,6 +71,7 @@ struct vt_location {
         uint64_t last, lost_told; /* as they were then */
     } mark;
 
+    struct vt_levels *levels; /* levels.c of funwrap */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
@@ -92,7 +93,7 @@ struct vt_settings {
     uint32_t unique,
         count; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES; what stands behind the prefix, 0 none */
     char base[256], prefix[256], gdir[512], ldir[512]; /* the prefix without and with count; directories absolute */
-    char unique_text[16], nmfile[512];
+    char unique_text[16], nmfile[512], filter_spec[512], groups_spec[512];
 };
 
 #define VT_UNIQUE_YES UINT32_MAX
@@ -120,6 +121,7 @@ struct vt_process {
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
 extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* under vt_process.naming */
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
+extern _Thread_local int vt_deaf __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* records nothing */
 extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
@@ -203,6 +205,19 @@ void vt_rewind(void);
 void vt_replay(struct vt_location *l, struct vt_chunk *c);
 uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least);
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
+
+/* hidden.c: functions that a filter keeps out */
+void vt_hidden_forget(void);
+void vt_hidden_again(void);
+
+/* filter.c, groups.c */
+int vt_filter_load(void);
+int vt_filter_rank(uint32_t rank);
+void vt_groups_load(void);
+void vt_groups_define(struct vt_location *l);
+
+/* levels.c of funwrap */
+void vt_levels_reset(struct vt_location *l);
 
 /* module.c */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);

@@ -106,6 +106,7 @@ static void define_process(struct vt_location *l)
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
     vt_settings_define(l);
+    vt_groups_define(l);
 }
 
 /* Names and directories are the parent's, else a number of its own belongs to the name. All ranks have one number: those that
@@ -131,7 +132,11 @@ static int start(void)
     if (first && vt_is_launcher()) return 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     VT_SET(*alive, vt_process.pid);
-    if (first) vt_settings_read(&vt_process.set);
+    if (first) {
+        vt_settings_read(&vt_process.set);
+        vt_groups_load();
+        vt_filter_load();
+    }
     new_head();
     if (first && !find_family()) return 0;
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
@@ -222,7 +227,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
     int saved = errno;
     uint64_t mask;
     if (l && l->in_use) return l;
-    if (atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
+    if (vt_deaf || atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
     l = NULL;
     if (!inside && refused != (uint32_t)VT_SYS0(getpid)) {
         inside = 1; /* it may call what is traced: the program's own malloc */
@@ -250,6 +255,7 @@ int vt_attach(const struct vt_shim *shim)
     if (shim->size >= sizeof *shim && shim->switched) vt_switch_tell(shim->switched);
     if (shim->size >= sizeof *shim && shim->switched && !vt_is_on()) shim->switched(0);
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
+    if (shim->kind == VT_SHIM_OPENMP && vt_hides("!$omp", "OMP")) return 0;
     return vt_settings_allow(shim->kind);
 }
 
@@ -316,6 +322,7 @@ uint32_t vt_take_count(void)
 void vt_set_world(const struct vt_world *w)
 {
     if (!vt_location_of_thread(0) || vt_process.named) return;
+    if (vt_filter_rank(w->rank)) vt_hidden_again();
     if (w->count && vt_process.first) vt_place_count(&vt_process.set, w->count);
     set_rank(w->rank, vt_process.first ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
     vt_names_disclaim(claim);

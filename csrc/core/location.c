@@ -10,6 +10,7 @@
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
 _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
+_Thread_local int vt_deaf __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 
 static uint32_t share(uint64_t bytes, uint32_t least)
@@ -45,6 +46,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->thread, thread);
+        vt_levels_reset(l);
         l->mark.chunk = NULL;
         l->mark.voided = 0;
         if (l->busy) vt_location_mend(l); /* it was cancelled while recording */

@@ -198,6 +198,7 @@ static void forget_unloaded(void)
         if (!(loaded.bits[m / 8] & 1 << m % 8) && atomic_exchange(&modules[m].live, 0)) gone++;
     vt_unlock(&adding, &mask);
     if (!gone) return;
+    vt_hidden_forget();
     atomic_fetch_add(&generation, 1);
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);

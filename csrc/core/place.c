@@ -246,19 +246,26 @@ static void leave_network(struct vt_settings *set)
     }
 }
 
+/* A file that is to be read: its path. */
+static void read_file_name(const char *name, char *into, size_t bytes)
+{
+    const char *text = getenv(name), *missing;
+    into[0] = 0;
+    if (!text || !*text || read_path(text, into, bytes, &missing)) return;
+    if (missing) vt_say(1, "%s=%.200s: %s is not set: no file is used", name, text, missing);
+    else vt_say(1, "%s=%.200s is too long a path: no file is used", name, text);
+    into[0] = 0;
+}
+
 void vt_place_read(struct vt_settings *set)
 {
-    const char *text = getenv("VT_GNU_NMFILE"), *missing;
     note_directory();
     read_prefix(set);
     strcpy(set->base, set->prefix);
     read_unique(set);
     read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
     if (!read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir)) leave_network(set);
-    set->nmfile[0] = 0;
-    if (text && *text && !read_path(text, set->nmfile, sizeof set->nmfile, &missing)) {
-        if (missing) vt_say(1, "VT_GNU_NMFILE=%.200s: %s is not set: no file is used", text, missing);
-        else vt_say(1, "VT_GNU_NMFILE=%.200s is too long a path: no file is used", text);
-        set->nmfile[0] = 0;
-    }
+    read_file_name("VT_GNU_NMFILE", set->nmfile, sizeof set->nmfile);
+    read_file_name("VT_FILTER_SPEC", set->filter_spec, sizeof set->filter_spec);
+    read_file_name("VT_GROUPS_SPEC", set->groups_spec, sizeof set->groups_spec);
 }

@@ -8,6 +8,7 @@
    siglongjmp left a recording for good. NULL: lost, and counted.                                                   */
 static struct vt_location *not_busy(struct vt_location *l, unsigned events)
 {
+    if (vt_deaf) return NULL;
     if (vt_busy_is_stale(l->busy, vt_stack_pointer())) {
         vt_location_mend(l);
         return l;

@@ -87,4 +87,49 @@ static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint6
     vt_busy_end(l);
 }
 
+/* ---- hidden.c: what a filter says of functions ---- */
+
+enum vt_how { VT_SHOWN, VT_HIDDEN, VT_LIMITED, VT_SHARED }; /* SHARED: vt_hidden_shared tells */
+enum vt_careful { VT_CAREFUL_FILTER = 1, VT_CAREFUL_DEPTH = 2 };
+
+#define VT_HIDDEN_MODULES 256u
+
+struct vt_hidden { /* a module's code */
+    uintptr_t start, bytes;
+    uint8_t *map; /* enum vt_how of each 16 bytes; NULL: all is recorded */
+    int32_t *left; /* calls that are still recorded, of functions with a limit */
+};
+
+extern struct vt_hidden vt_hidden[VT_HIDDEN_MODULES] __attribute__((visibility("hidden")));
+extern _Atomic uint32_t vt_hidden_modules __attribute__((visibility("hidden")));
+extern uint32_t vt_careful __attribute__((visibility("hidden"))); /* bits; 0: every function is recorded */
+
+#pragma GCC visibility push(hidden)
+uint8_t vt_hidden_learn(uintptr_t function); /* of a module that is not known yet */
+uint8_t vt_hidden_shared(uintptr_t function);
+int vt_hidden_take(uintptr_t function);
+int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
+#pragma GCC visibility pop
+
+static inline struct vt_hidden *vt_hidden_find(uintptr_t function)
+{
+    uint32_t n = atomic_load_explicit(&vt_hidden_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n; i++)
+        if (function - vt_hidden[i].start < VT_READ(vt_hidden[i].bytes)) return &vt_hidden[i];
+    return NULL;
+}
+
+/* 1: the event of a function is recorded. Only where vt_careful is set. */
+static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
+{
+    uint8_t how = VT_SHOWN;
+    if (vt_careful & VT_CAREFUL_FILTER) {
+        struct vt_hidden *m = vt_hidden_find(function);
+        how = VT_UNLIKELY(!m) ? vt_hidden_learn(function) : m->map ? m->map[(function - m->start) >> 4] : VT_SHOWN;
+        if (how == VT_HIDDEN) return 0;
+    }
+    if (VT_LIKELY(how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH))) return 1;
+    return vt_levels_pass(function, leaves, how);
+}
+
 #endif

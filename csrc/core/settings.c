@@ -49,8 +49,10 @@ static const struct text_setting {
     size_t offset; /* of a string in struct vt_settings */
 } texts[] = {
 #define FIELD(name) offsetof(struct vt_settings, name)
-    {"VT_FILE_PREFIX", FIELD(prefix)}, {"VT_FILE_UNIQUE", FIELD(unique_text)}, {"VT_PFORM_GDIR", FIELD(gdir)},
-    {"VT_PFORM_LDIR", FIELD(ldir)},    {"VT_GNU_NMFILE", FIELD(nmfile)},
+    {"VT_FILE_PREFIX", FIELD(prefix)},      {"VT_FILE_UNIQUE", FIELD(unique_text)},
+    {"VT_PFORM_GDIR", FIELD(gdir)},         {"VT_PFORM_LDIR", FIELD(ldir)},
+    {"VT_GNU_NMFILE", FIELD(nmfile)},       {"VT_FILTER_SPEC", FIELD(filter_spec)},
+    {"VT_GROUPS_SPEC", FIELD(groups_spec)},
 #undef FIELD
 };
 #define TEXTS (sizeof texts / sizeof *texts)
@@ -218,6 +220,9 @@ static int speaks(void)
 
 void vt_settings_read(struct vt_settings *set)
 {
+    static int read; /* a filter wants them before the first event does */
+    if (set == &vt_process.set && read) return;
+    read |= set == &vt_process.set;
     set->verbose = 1;
     set->speaks = speaks();
     for (size_t i = 0; i < SETTINGS; i++)

@@ -48,11 +48,13 @@ slow:
 __attribute__((visibility("default"))) void __cyg_profile_func_enter(void *function, void *site)
 {
     (void)site;
+    if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 0)) return;
     record((uintptr_t)function, 0);
 }
 
 __attribute__((visibility("default"))) void __cyg_profile_func_exit(void *function, void *site)
 {
     (void)site;
+    if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 1)) return;
     record((uintptr_t)function, VT_FUNCTION_LEAVE);
 }

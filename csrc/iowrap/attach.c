@@ -2,6 +2,7 @@
 /* Once per process: what lies behind the shim, whether it records. Once per function: its region. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <string.h>
 #include "core/msgpack.h"
 #include "core/sys.h"
 #include "iowrap.h"
@@ -108,12 +109,26 @@ static void attach_once(void)
     inside = 0;
 }
 
+/* Not of those that end descriptors or make them others' copies: what is known of these must stay true. */
+static bool is_hidden(const struct vt_io_function *f)
+{
+    static const char *const needed[] = {"close", "fclose", "dup", "freopen", "pclose", "fcntl"};
+    for (unsigned i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!strncmp(f->name, needed[i], strlen(needed[i]))) return false;
+    return vt_hides(f->name, "LIBC-I/O");
+}
+
 /* Of two threads that come at once both define the region; vtunify joins equal ones. */
 __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function *f)
 {
+    if (__atomic_load_n(&f->hidden, __ATOMIC_RELAXED)) return 0;
     vt_io_behind(f);
     if (atomic_load(&state) < RECORD) attach_once();
     if (atomic_load(&state) != RECORD) return 0;
+    if (is_hidden(f)) {
+        __atomic_store_n(&f->hidden, true, __ATOMIC_RELAXED);
+        return 0;
+    }
     const uint32_t region = vt_define_region(f->name, VT_PARADIGM_NONE, f->role, NULL, 0);
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(&f->region, &expected, region) ? region : expected;

@@ -31,6 +31,7 @@ struct vt_io_function {
     void *next;               /* the definition behind this shim; known before off and before region */
     _Atomic(uint32_t) region; /* 0: not called yet, or not recorded */
     uint8_t role;             /* enum vt_role */
+    bool hidden;              /* a filter keeps it out of the trace */
     const char *symbol, *name; /* name: as in the source of a program: getc for _IO_getc, read for __read_chk */
 } __attribute__((aligned(32)));
 
@@ -52,7 +53,7 @@ static inline uint32_t vt_io_begin(struct vt_io_function *f)
 /* Declares a wrapper under the symbol's name; its body follows. Declared here, not by libc's headers, which turn some of
    these names into others.                                                                                            */
 #define VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                \
-    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, #symbol, #shown};            \
+    static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, false, #symbol, #shown};     \
     __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                              \
     type vt_wrap_##symbol params
 #define VT_IO_NEXT(symbol, type, params) ((type(*) params)vt_io_f_##symbol.next)

@@ -45,7 +45,7 @@ static struct behind {
 #undef POINTER
 } next;
 
-static uint32_t regions[FUNCTION_COUNT];
+static uint32_t regions[FUNCTION_COUNT]; /* 0: not recorded */
 static uint64_t threshold; /* smaller blocks are in the sums only */
 
 /* OFF comes first, tested in one branch: what a program without VT_MEMTRACE pays. */
@@ -132,7 +132,8 @@ static void attach(void)
         return;
     }
     for (int i = 0; on && i < FUNCTION_COUNT; i++)
-        on = (regions[i] = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0)) != 0;
+        on = vt_hides(known[i].name, "LIBC-MALLOC") ||
+             (regions[i] = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0)) != 0;
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
     if (on) {
         vt_at_thread_end(at_thread_end);
@@ -209,7 +210,7 @@ __attribute__((destructor)) static void at_end(void)
 /* Before a call that allocates n bytes. False: it is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n)
 {
-    if (!records() || n < threshold) return false;
+    if (!records() || n < threshold || !regions[function]) return false;
     uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n};
     vt_write(words, 2);
     return true;
@@ -235,7 +236,7 @@ static inline bool enter_free(void *block)
     struct vt_sums *s = vt_sums_here();
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
-    if (!records() || (uint64_t)bytes < threshold) return false;
+    if (!records() || (uint64_t)bytes < threshold || !regions[F_free]) return false;
     uint64_t words[5] = {VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes,
                          (uint64_t)s->bytes, (uint64_t)s->blocks};
     told(s);
@@ -272,7 +273,7 @@ static void *from_early(void *old, size_t n)
 
 static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
 {
-    if (!records() || (n < threshold && (uint64_t)was < threshold)) return false;
+    if (!records() || (n < threshold && (uint64_t)was < threshold) || !regions[function]) return false;
     uint64_t words[4] = {VT_HEAD(VT_K_ENTER_REALLOC, 3, regions[function]), (uintptr_t)old, (uint64_t)was, n};
     vt_write(words, 4);
     return true;
@@ -375,7 +376,8 @@ EXPORT void *pvalloc(size_t n)
 EXPORT size_t malloc_usable_size(void *block)
 {
     if (is_early(block)) return early_size(block);
-    if (is_off() || !records()) return next.malloc_usable_size ? next.malloc_usable_size(block) : 0;
+    if (is_off() || !records() || !regions[F_malloc_usable_size])
+        return next.malloc_usable_size ? next.malloc_usable_size(block) : 0;
     vt_enter(regions[F_malloc_usable_size]);
     size_t bytes = next.malloc_usable_size(block);
     vt_leave(regions[F_malloc_usable_size]);

@@ -70,7 +70,8 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     vt_mpi_attach();
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return 0;
     const struct vt_mpi_function_info *info = &vt_mpi_functions[function];
-    const uint32_t made = vt_mpi_group_is_on(info->group) ? vt_mpi_define(info, binding) : VT_MPI_QUIET;
+    const bool quiet = !vt_mpi_group_is_on(info->group) || vt_hides(info->name, "MPI");
+    const uint32_t made = quiet ? VT_MPI_QUIET : vt_mpi_define(info, binding);
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }

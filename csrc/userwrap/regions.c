@@ -15,6 +15,7 @@ VT_PUBLIC void VT_User_end2__(unsigned int id)
 /* Where it begins is what the program says first. */
 static uint32_t define_region(const struct vt_user_key *key)
 {
+    if (vt_hides(key->text[0], "User")) return 0;
     return vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
 }
 
@@ -37,6 +38,7 @@ VT_PUBLIC void VT_User_end__(const char *name) { VT_User_end2__(VT_User_region__
 static uint32_t define_in_group(const struct vt_user_key *key)
 {
     const char *file = key->text[2], *group = key->text[1];
+    if (vt_hides(key->text[0], group && *group ? group : "User")) return 0;
     uint32_t id = vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
     if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
     return id;

@@ -14,6 +14,7 @@ _COMMANDS = {
     "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),
     "export": ("vtrace.commands.export", "command"),
+    "filter": ("vtrace.commands.filter", "command"),
     "info": ("vtrace.commands.info", "command"),
     "report": ("vtrace.commands.report", "command"),
     "run": ("vtrace.commands.run", "command"),

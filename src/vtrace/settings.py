@@ -59,6 +59,8 @@ MEANINGS = {
     "VT_GNU_NMFILE": Meaning(
         "output of nm --demangle --line-numbers that vtunify takes the executable's names from", "none"
     ),
+    "VT_FILTER_SPEC": Meaning("file of rules that say which functions and calls are recorded (docs/filter.md)", "none"),
+    "VT_GROUPS_SPEC": Meaning("file that puts functions into groups (docs/filter.md)", "none"),
 }
 """By name, in the order of the runtime's table."""
 

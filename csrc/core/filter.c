@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_FILTER_SPEC: which functions and calls are recorded, in VampirTrace's grammar (VampirTrace 5.14 User Manual, 5.1) or
+   Score-P's (Score-P User Manual, "Defining and Testing a Filter"), recognised by its keywords. docs/filter.md has both.   */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "filter.h"
+
+#define MOST_BYTES (1u << 20) /* of a file */
+#define MOST_RULES 32768u
+#define ALL (-1)
+
+struct rule {
+    const char *pattern;
+    int64_t limit; /* calls that are recorded; ALL */
+    uint32_t line;
+    uint32_t ranks; /* where its list of ranks begins in `ranges`, 0 none: all ranks */
+    uint8_t group; /* the pattern is of groups */
+    uint8_t mangled;
+};
+
+static struct {
+    char *text; /* the file, cut into patterns */
+    struct rule *rules;
+    uint32_t n, nranges, begin; /* begin: where the list of ranks being read begins */
+    uint32_t (*ranges)[2]; /* first and last rank; a list ends with first > last */
+    int scorep, loaded;
+    uint32_t rank;
+} filter;
+
+static const char *path(void) { return vt_process.set.filter_spec; }
+
+static void refuse(uint32_t line, const char *what, const char *text)
+{
+    if (vt_process.set.speaks) vt_say(1, "VT_FILTER_SPEC: %.200s:%u: %s%.100s: left out", path(), line, what, text);
+}
+
+static void add(const char *pattern, int64_t limit, uint32_t line, uint8_t group, uint8_t mangled)
+{
+    if (filter.n == MOST_RULES) vt_warn("VT_FILTER_SPEC: more than %u rules: the others are left out", MOST_RULES);
+    else filter.rules[filter.n++] = (struct rule){pattern, limit, line, filter.begin, group, mangled};
+}
+
+/* ---- Patterns ---- */
+
+/* One of a class [a-z], [!a-z]; *pattern moves behind it. Without an end it is no class. */
+static int in_class(const char **pattern, char c)
+{
+    const char *p = *pattern + 1, *end = strchr(p + (*p == '!' || *p == '^') + 1, ']');
+    int not = *p == '!' || *p == '^', found = 0;
+    if (!end) return -1;
+    for (p += not; p < end; p++) {
+        if (p + 2 < end && p[1] == '-') {
+            found |= c >= *p && c <= p[2];
+            p += 2;
+        } else found |= c == *p;
+    }
+    *pattern = end + 1;
+    return found != not;
+}
+
+/* One character of the name against the pattern's first piece, which *pattern moves behind. */
+static int matches_one(const char **pattern, char c, int classes)
+{
+    const char *p = *pattern;
+    int known = classes && *p == '[' ? in_class(pattern, c) : -1;
+    if (known >= 0) return known;
+    if (classes && *p == '\\' && p[1]) p++;
+    *pattern = p + 1;
+    return *p == c || (*p == '?' && p == *pattern - 1);
+}
+
+/* Wildcards: * and ?, with classes also [...] and \. Takes time in the product of the lengths at most. */
+int vt_pattern_matches(const char *pattern, const char *name, int classes)
+{
+    const char *star = NULL, *resume = NULL;
+    while (*name) {
+        const char *p = pattern;
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = name;
+            continue;
+        }
+        if (*p && matches_one(&p, *name, classes)) {
+            pattern = p;
+            name++;
+            continue;
+        }
+        if (!star) return 0;
+        pattern = star;
+        name = ++resume;
+    }
+    while (*pattern == '*') pattern++;
+    return !*pattern;
+}
+
+/* ---- VampirTrace's grammar: NAME;NAME;... -- LIMIT [G], and @ RANK - RANK, RANK [-- OFF] ---- */
+
+static char *trim(char *s)
+{
+    char *end = s + strlen(s);
+    while (*s == ' ' || *s == '\t') s++;
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    *end = 0;
+    return s;
+}
+
+static int read_ranks(char *text, uint32_t line)
+{
+    uint32_t begin = filter.nranges;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        char *end;
+        item = trim(item);
+        if (!*item) continue;
+        unsigned long first = strtoul(item, &end, 10), last = first;
+        int bad = *item < '0' || *item > '9';
+        end = trim(end);
+        if (*end == '-') {
+            char *from = trim(end + 1);
+            bad |= *from < '0' || *from > '9';
+            last = strtoul(from, &end, 10);
+            end = trim(end);
+        }
+        if (bad || *end || last >= UINT32_MAX || first > last) {
+            refuse(line, "not ranks: ", item);
+            continue;
+        }
+        filter.ranges[filter.nranges][0] = (uint32_t)first;
+        filter.ranges[filter.nranges++][1] = (uint32_t)last;
+    }
+    filter.ranges[filter.nranges][0] = 1; /* the end, and what holds for no rank where the list is bad */
+    filter.ranges[filter.nranges++][1] = 0;
+    filter.begin = begin;
+    return begin != 0;
+}
+
+static void read_rank_line(char *text, uint32_t line)
+{
+    char *off = strstr(text, "--");
+    if (off) {
+        *off = 0;
+        off = trim(off + 2);
+    }
+    read_ranks(text, line);
+    if (!off) return;
+    if (strcasecmp(off, "off")) refuse(line, "not OFF: ", off);
+    else add("*", 0, line, 0, 0);
+    filter.begin = 0;
+}
+
+static void read_vt_line(char *text, uint32_t line)
+{
+    char *limit = NULL, *end;
+    for (char *at = text; (at = strstr(at, "--")); at += 2) limit = at; /* operator-- may stand before */
+    if (!limit) {
+        refuse(line, "without -- and a limit: ", text);
+        return;
+    }
+    *limit = 0;
+    limit = trim(limit + 2);
+    long long calls = strtoll(limit, &end, 10);
+    if (end == limit || calls < -1 || (*end && *end != ' ' && *end != '\t')) {
+        refuse(line, "not a number of calls (0: never, -1: always): ", limit);
+        return;
+    }
+    end = trim(end);
+    int group = !strcasecmp(end, "G");
+    if (*end && !group) refuse(line, "only G is known behind the limit: the rule holds without ", end);
+    for (char *rest = text, *name; (name = strsep(&rest, ";"));)
+        if (*(name = trim(name))) add(name, calls, line, (uint8_t)group, 0);
+}
+
+/* ---- Score-P's grammar: blocks of EXCLUDE and INCLUDE, of which the last one that fits holds ---- */
+
+static int is(const char *word, const char *keyword) { return !strcmp(word, keyword); }
+
+/* The next word, cut off in place; a backslash keeps the blank behind it, and stays, for the pattern. */
+static char *next_word(char **rest)
+{
+    char *s = *rest + strspn(*rest, " \t\r"), *begin = s;
+    if (!*s) return NULL;
+    while (*s && !strchr(" \t\r", *s)) s += s[0] == '\\' && s[1] ? 2 : 1;
+    *rest = *s ? s + 1 : s;
+    *s = 0;
+    return begin;
+}
+
+static void read_scorep_line(char *text, uint32_t line)
+{
+    static enum { OUTSIDE, NAMES, FILES } block;
+    static int64_t limit;
+    static uint8_t mangled, ruled;
+    if (line == 1) block = OUTSIDE;
+    for (char *word; (word = next_word(&text));) {
+        if (is(word, "SCOREP_REGION_NAMES_BEGIN")) block = NAMES, ruled = 0;
+        else if (is(word, "SCOREP_FILE_NAMES_BEGIN")) {
+            block = FILES;
+            refuse(line, "files are known to the compiler only (vtrace-cc): ", word);
+        } else if (is(word, "SCOREP_REGION_NAMES_END") || is(word, "SCOREP_FILE_NAMES_END")) block = OUTSIDE;
+        else if (block == FILES) continue;
+        else if (block == OUTSIDE) refuse(line, "outside of a block: ", word);
+        else if (is(word, "EXCLUDE") || is(word, "INCLUDE")) {
+            limit = *word == 'E' ? 0 : ALL;
+            mangled = 0;
+            ruled = 1;
+        } else if (is(word, "MANGLED")) mangled = 1;
+        else if (!ruled) refuse(line, "before EXCLUDE or INCLUDE: ", word);
+        else add(word, limit, line, 0, mangled);
+    }
+}
+
+/* ---- The file ---- */
+
+static void read_lines(char *text)
+{
+    uint32_t line = 0;
+    filter.scorep = strstr(text, "SCOREP_REGION_NAMES_BEGIN") || strstr(text, "SCOREP_FILE_NAMES_BEGIN");
+    for (char *rest = text, *one; (one = strsep(&rest, "\n"));) {
+        char *comment = strchr(one, '#');
+        line++;
+        if (comment) *comment = 0;
+        one = trim(one);
+        if (filter.scorep) read_scorep_line(one, line);
+        else if (*one == '@') read_rank_line(one + 1, line);
+        else if (*one) read_vt_line(one, line);
+    }
+}
+
+/* 1: there are rules. */
+int vt_filter_load(void)
+{
+    const char *rank = vt_launcher_rank();
+    if (filter.loaded) return filter.n != 0;
+    filter.loaded = 1;
+    filter.rank = rank ? (uint32_t)strtoul(rank, NULL, 10) : 0;
+    if (!*path()) return 0;
+    filter.text = vt_pages(MOST_BYTES + 2);
+    filter.rules = vt_pages(MOST_RULES * sizeof *filter.rules);
+    filter.ranges = vt_pages((MOST_BYTES + 4) * sizeof *filter.ranges); /* a number and a comma, or a line, each */
+    if (!filter.text || !filter.rules || !filter.ranges) return 0;
+    long n = vt_read_file(path(), filter.text, MOST_BYTES + 2);
+    filter.nranges = 1; /* 0 is no list */
+    if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all is recorded", path(), vt_reason(n));
+    else if (n > MOST_BYTES) vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all is recorded", path(), MOST_BYTES);
+    else if (memchr(filter.text, 0, (size_t)n)) vt_warn("VT_FILTER_SPEC=%s is no text: all is recorded", path());
+    else read_lines(filter.text);
+    return filter.n != 0;
+}
+
+/* 1: the rules for this rank are others than those that were asked so far. */
+int vt_filter_rank(uint32_t rank)
+{
+    int changes = rank != filter.rank && filter.nranges > 1;
+    filter.rank = rank;
+    return changes;
+}
+
+/* ---- Answers ---- */
+
+static int for_rank(const struct rule *r)
+{
+    if (!r->ranks) return 1;
+    for (uint32_t (*range)[2] = filter.ranges + r->ranks; (*range)[0] <= (*range)[1]; range++)
+        if (filter.rank >= (*range)[0] && filter.rank <= (*range)[1]) return 1;
+    return 0;
+}
+
+static int fits(const struct rule *r, const struct vt_names_of *f)
+{
+    if (r->group) return vt_pattern_matches(r->pattern, f->group, 0) || vt_groups_hold(r->pattern, f);
+    if (r->mangled) return vt_pattern_matches(r->pattern, f->mangled, 1);
+    for (int i = 0; i < VT_NAMES_MOST && f->names[i]; i++)
+        if (vt_pattern_matches(r->pattern, f->names[i], filter.scorep)) return 1;
+    return 0;
+}
+
+static const struct rule *rule_of(const struct vt_names_of *f)
+{
+    const struct rule *last = NULL;
+    for (uint32_t i = 0; i < filter.n; i++) {
+        if (!for_rank(&filter.rules[i]) || !fits(&filter.rules[i], f)) continue;
+        last = &filter.rules[i];
+        if (!filter.scorep) break; /* VampirTrace: the first one holds */
+    }
+    return last;
+}
+
+int64_t vt_filter_limit(const struct vt_names_of *f)
+{
+    const struct rule *r = rule_of(f);
+    return r ? r->limit : ALL;
+}
+
+int vt_hides(const char *name, const char *group)
+{
+    struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
+    if (!filter.n) return 0;
+    int64_t limit = vt_filter_limit(&f);
+    if (limit > 0)
+        vt_warn("VT_FILTER_SPEC: limits hold for functions: %s and other calls of libraries are recorded always", name);
+    return !limit;
+}
+
+long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes)
+{
+    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
+    char shown[VT_NAME_BYTES];
+    if (atomic_load(&vt_process.state) == VT_NEW) vt_settings_read(&vt_process.set);
+    vt_filter_load();
+    vt_filter_rank(rank);
+    vt_names_shorten(&f, shown, sizeof shown);
+    const struct rule *r = rule_of(&f);
+    vt_text_add(&t, r ? r->pattern : "");
+    vt_text_add(&t, "\n");
+    vt_text_dec(&t, r ? r->line : 0);
+    vt_text_add(&t, "\n");
+    vt_text_dec(&t, filter.n);
+    return r ? (long)r->limit : ALL;
+}

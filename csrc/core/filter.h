@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is not recorded though it could be: rules (filter.c), groups (groups.c), and the functions they hit (hidden.c). */
+#ifndef VT_FILTER_H
+#define VT_FILTER_H
+
+#include "internal.h"
+
+#define VT_NAMES_MOST 4
+#define VT_NAME_BYTES 4096u
+
+/* A function or call as rules may name it: the names that a reader may know it by, NULL behind the last. */
+struct vt_names_of {
+    const char *names[VT_NAMES_MOST];
+    const char *mangled, *group;
+};
+
+#pragma GCC visibility push(hidden)
+
+int64_t vt_filter_limit(const struct vt_names_of *f); /* calls that are recorded, -1 all */
+int vt_pattern_matches(const char *pattern, const char *name, int classes);
+void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes);
+
+/* groups.c: VT_GROUPS_SPEC */
+int vt_groups_hold(const char *group, const struct vt_names_of *f);
+
+#pragma GCC visibility pop
+
+#endif

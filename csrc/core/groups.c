@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_GROUPS_SPEC: GROUP=NAME;NAME;... in lines, # before a comment (VampirTrace 5.14 User Manual, 5.3). Rules of a filter
+   may name the groups; the file goes into the trace, where vtunify makes groups of regions of it.                           */
+#define _GNU_SOURCE
+#include <string.h>
+#include "filter.h"
+
+#define MOST_BYTES 50000u /* goes into one definition */
+#define MOST_MEMBERS 8192u
+
+static char text[MOST_BYTES + 2], cut[MOST_BYTES + 2]; /* as read, and in pieces */
+static struct {
+    const char *group, *pattern;
+} members[MOST_MEMBERS];
+static uint32_t nmembers;
+static int loaded;
+
+static char *trim(char *s)
+{
+    char *end = s + strlen(s);
+    while (*s == ' ' || *s == '\t') s++;
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    *end = 0;
+    return s;
+}
+
+static void read_lines(void)
+{
+    uint32_t number = 0;
+    memcpy(cut, text, sizeof cut);
+    for (char *rest = cut, *line; (line = strsep(&rest, "\n"));) {
+        char *comment = strchr(line, '#'), *list = line, *pattern;
+        number++;
+        if (comment) *comment = 0;
+        char *group = trim(strsep(&list, "="));
+        if (!list && *group && vt_process.set.speaks)
+            vt_say(1, "VT_GROUPS_SPEC: %.200s:%u: not GROUP=NAME;NAME: left out", vt_process.set.groups_spec, number);
+        while (list && (pattern = strsep(&list, ";"))) {
+            pattern = trim(pattern);
+            if (!*pattern || nmembers == MOST_MEMBERS) continue;
+            members[nmembers].group = group;
+            members[nmembers++].pattern = pattern;
+        }
+    }
+}
+
+void vt_groups_load(void)
+{
+    const char *path = vt_process.set.groups_spec;
+    if (loaded || !*path) return;
+    loaded = 1;
+    long n = vt_read_file(path, text, sizeof text);
+    if (n >= 0 && n <= MOST_BYTES && !memchr(text, 0, (size_t)n)) {
+        read_lines();
+        return;
+    }
+    if (n < 0) vt_warn("VT_GROUPS_SPEC=%s cannot be read (%s): there are no groups", path, vt_reason(n));
+    else vt_warn("VT_GROUPS_SPEC=%s is no text of at most %u bytes: there are no groups", path, MOST_BYTES);
+    text[0] = 0;
+}
+
+/* Whether a group whose name fits the pattern has the function. */
+int vt_groups_hold(const char *group, const struct vt_names_of *f)
+{
+    for (uint32_t i = 0; i < nmembers; i++) {
+        if (!vt_pattern_matches(group, members[i].group, 0)) continue;
+        for (int j = 0; j < VT_NAMES_MOST && f->names[j]; j++)
+            if (vt_pattern_matches(members[i].pattern, f->names[j], 0)) return 1;
+    }
+    return 0;
+}
+
+void vt_groups_define(struct vt_location *l)
+{
+    if (*text) vt_define_property(l, "groups", text);
+}

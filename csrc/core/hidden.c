@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions that a filter hits, found by the symbol tables of modules with hooks: one byte for every 16 bytes of code,
+   so that the hook of a function that is not recorded reads that byte and returns. The executable and the libraries that
+   are loaded with it are read before the program's own code runs, others at their first event.                            */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "filter.h"
+#include "record.h"
+
+#define HOOK "__cyg_profile_func_enter"
+#define MOST_SHARED 1024u
+
+struct vt_hidden vt_hidden[VT_HIDDEN_MODULES];
+_Atomic uint32_t vt_hidden_modules;
+uint32_t vt_careful;
+
+static _Atomic uint32_t learning; /* lock: one thread appends */
+
+/* Functions that begin within the same 16 bytes and are not to be treated alike. */
+static struct {
+    uintptr_t function;
+    uint8_t how;
+} shared[MOST_SHARED];
+static _Atomic uint32_t nshared;
+
+/* ---- Names ---- */
+
+static char *(*demangle)(const char *, char *, size_t *, int *);
+static int preparing; /* the program's own code does not run yet */
+
+/* Of the C++ runtime: the program's own, else the machine's. */
+static void find_demangler(void)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    *(void **)&demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    for (int i = 0; !demangle && preparing && i < 2; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+        if (library) *(void **)&demangle = dlsym(library, "__cxa_demangle");
+    }
+}
+
+/* The name without the arguments, too, for functions of C++. f->names[0] is the whole one. */
+void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes)
+{
+    const char *name = f->names[0], *end = NULL;
+    size_t length = strlen(name);
+    int depth = 0;
+    if (length >= bytes || !strchr(name, '(')) return;
+    for (const char *c = name + length; c > name && !end; c--) { /* from the last ) to its ( */
+        depth += c[-1] == ')' ? 1 : c[-1] == '(' ? -1 : 0;
+        if (c[-1] == '(' && !depth) end = c - 1;
+    }
+    if (!end || end == name) return;
+    memcpy(into, name, (size_t)(end - name));
+    into[end - name] = 0;
+    f->names[1] = into;
+}
+
+struct reading { /* one module */
+    const char *file;
+    size_t bytes;
+    const ElfW(Sym) * symbols;
+    size_t count;
+    const char *strings;
+    size_t string_bytes;
+    int fortran;
+    char *room; /* of the demangler */
+    size_t room_bytes;
+    char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
+};
+
+/* The endings that compilers give to copies and parts of a function: .constprop.0, .part.1, .cold */
+static size_t without_clone(const char *name)
+{
+    static const char *const known[] = {".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm", ".specialized"};
+    size_t least = strlen(name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *at = strstr(name, known[i]);
+        if (at && at > name && (size_t)(at - name) < least) least = (size_t)(at - name);
+    }
+    return least;
+}
+
+/* As vtunify shows it (src/vtrace/unify/names.py). Fortran is known there by debug information, here by the symbols that its
+   compilers need: the name with underscore counts too.                                                                    */
+static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
+{
+    size_t n = without_clone(symbol);
+    int status = -1;
+    if (!n || n >= sizeof r->plain) return 0;
+    memcpy(r->plain, symbol, n);
+    r->plain[n] = 0;
+    *f = (struct vt_names_of){.names = {r->plain}, .mangled = r->plain, .group = "Application"};
+    char *module = !strncmp(symbol, "__", 2) ? strstr(r->plain + 2, "_MOD_") : NULL;
+    if (!strncmp(r->plain, "_Z", 2)) {
+        if (!demangle) find_demangler();
+        if (!demangle) return 1;
+        char *text = demangle(r->plain, r->room, r->room ? &r->room_bytes : NULL, &status);
+        if (!text || status) return 1;
+        if (text != r->room) r->room_bytes = strlen(text) + 1;
+        r->room = text;
+        f->names[0] = text;
+        vt_names_shorten(f, r->shortened, sizeof r->shortened);
+    } else if (module) { /* __MODULE_MOD_NAME */
+        struct vt_text t = vt_text_into(r->shortened, sizeof r->shortened);
+        *module = 0;
+        vt_text_add(&t, r->plain + 2);
+        vt_text_add(&t, "::");
+        vt_text_add(&t, module + 5);
+        *module = '_';
+        f->names[1] = r->shortened;
+    } else if (r->fortran && n < sizeof r->shortened) { /* name_, name.0 of a contained one */
+        memcpy(r->shortened, r->plain, n + 1);
+        char *dot = strrchr(r->shortened, '.');
+        if (dot && dot > r->shortened) *dot = 0;
+        for (n = strlen(r->shortened); n > 1 && r->shortened[n - 1] == '_'; n--) r->shortened[n - 1] = 0;
+        f->names[1] = r->shortened;
+    }
+    return 1;
+}
+
+/* ---- The symbol table ---- */
+
+static const void *piece(const struct reading *r, uint64_t offset, uint64_t bytes)
+{
+    return offset <= r->bytes && bytes <= r->bytes - offset ? r->file + offset : NULL;
+}
+
+static int find_table(struct reading *r, uint32_t type)
+{
+    const ElfW(Ehdr) *h = piece(r, 0, sizeof *h);
+    if (!h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_shentsize != sizeof(ElfW(Shdr))) return 0;
+    const ElfW(Shdr) *sections = piece(r, h->e_shoff, (uint64_t)h->e_shnum * sizeof *sections);
+    for (uint32_t i = 0; sections && i < h->e_shnum; i++) {
+        const ElfW(Shdr) *s = &sections[i];
+        if (s->sh_type != type || s->sh_link >= h->e_shnum || s->sh_entsize != sizeof(ElfW(Sym))) continue;
+        r->symbols = piece(r, s->sh_offset, s->sh_size);
+        r->count = s->sh_size / sizeof(ElfW(Sym));
+        r->strings = piece(r, sections[s->sh_link].sh_offset, sections[s->sh_link].sh_size);
+        r->string_bytes = sections[s->sh_link].sh_size;
+        return r->symbols && r->strings && r->string_bytes && !r->strings[r->string_bytes - 1];
+    }
+    return 0;
+}
+
+static const char *name_of(const struct reading *r, const ElfW(Sym) * s)
+{
+    return s->st_name < r->string_bytes ? r->strings + s->st_name : "";
+}
+
+/* Whether the module calls the hooks: others have no function events, and reading them would take time. */
+static int has_hooks(struct reading *r)
+{
+    int hooks = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const char *name = name_of(r, &r->symbols[i]);
+        hooks |= !strcmp(name, HOOK);
+        r->fortran |= !strncmp(name, "_gfortran_", 10) || !strncmp(name, "_FortranA", 9);
+    }
+    return hooks;
+}
+
+/* A slot that two functions with different treatment share holds VT_SHARED, and both stand in the list. */
+static void mark(struct vt_hidden *m, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
+{
+    uint32_t n = atomic_load(&nshared);
+    uint8_t *byte = &m->map[slot];
+    if (!(taken[slot / 8] & 1 << slot % 8) || *byte == how) *byte = how;
+    else if (n < MOST_SHARED) {
+        /* who came first is found by its own entry: it is written with every function of a slot that is shared */
+        *byte = VT_SHARED;
+        shared[n].function = function;
+        shared[n].how = how;
+        atomic_store(&nshared, n + 1);
+    }
+}
+
+static void mark_all(struct reading *r, struct vt_hidden *m, uintptr_t bias)
+{
+    size_t slots = m->bytes / 16 + 1;
+    uint8_t *taken = vt_pages(slots / 8 + 1);
+    struct vt_names_of f;
+    for (int again = 0; taken && again < 2; again++) /* once more for those that came before the slot was shared */
+        for (size_t i = 0; i < r->count; i++) {
+            const ElfW(Sym) *s = &r->symbols[i];
+            uintptr_t function = bias + s->st_value;
+            int type = s->st_info & 15;
+            if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx || function - m->start >= m->bytes)
+                continue;
+            uint32_t slot = (uint32_t)((function - m->start) / 16);
+            if (again ? m->map[slot] != VT_SHARED : s->st_size && s->st_size < 16) continue; /* too small for hooks */
+            if (!names_of(r, name_of(r, s), &f)) continue;
+            int64_t limit = vt_filter_limit(&f);
+            mark(m, slot, function, limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
+            taken[slot / 8] |= (uint8_t)(1 << slot % 8);
+            if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
+        }
+    if (taken) VT_SYS2(munmap, taken, slots / 8 + 1);
+}
+
+static void read_module(struct vt_hidden *m, const char *path, uintptr_t bias)
+{
+    static struct reading r; /* under `learning` */
+    struct stat s;
+    long fd = vt_open(path, O_RDONLY, 0), p = -1;
+    memset(&r, 0, offsetof(struct reading, plain));
+    if (fd >= 0 && VT_SYS2(fstat, fd, &s) >= 0 && s.st_size > 0) {
+        r.bytes = (size_t)s.st_size;
+        p = VT_SYS6(mmap, 0, r.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    if (fd >= 0) VT_SYS1(close, fd);
+    if (p < 0 && p > -4096) return;
+    r.file = (const char *)p;
+    if (find_table(&r, SHT_DYNSYM) && has_hooks(&r)) {
+        if (!find_table(&r, SHT_SYMTAB)) find_table(&r, SHT_DYNSYM);
+        m->map = vt_pages(m->bytes / 16 + 1);
+        m->left = vt_pages((m->bytes / 16 + 1) * sizeof *m->left);
+        if (m->map) mark_all(&r, m, bias);
+    }
+    VT_SYS2(munmap, p, r.bytes);
+    free(r.room);
+}
+
+/* ---- Modules ---- */
+
+struct module {
+    uintptr_t start, bytes, bias;
+    char path[VT_PATH];
+};
+
+struct walk {
+    struct module *modules;
+    uint32_t n, most;
+    uintptr_t address; /* 0: all */
+};
+
+static int note(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    struct walk *w = data;
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum && w->n < w->most; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || (w->address && w->address - start >= p->p_memsz)) continue;
+        struct module *m = &w->modules[w->n++];
+        struct vt_text t = vt_text_into(m->path, sizeof m->path);
+        m->start = start;
+        m->bytes = p->p_memsz;
+        m->bias = info->dlpi_addr;
+        vt_text_add(&t, *info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
+    }
+    return w->n == w->most;
+}
+
+/* Reads the module that holds address, or with 0 all that are loaded. Under `learning`. */
+static void learn(uintptr_t address)
+{
+    struct walk w = {.most = address ? 1 : VT_HIDDEN_MODULES, .address = address};
+    size_t bytes = w.most * sizeof *w.modules;
+    if (!(w.modules = vt_pages(bytes))) return;
+    dl_iterate_phdr(note, &w);
+    for (uint32_t i = 0; i < w.n; i++) {
+        uint32_t n = atomic_load(&vt_hidden_modules);
+        struct vt_hidden *m = &vt_hidden[n];
+        if (n == VT_HIDDEN_MODULES) break;
+        *m = (struct vt_hidden){.start = w.modules[i].start, .bytes = w.modules[i].bytes};
+        read_module(m, w.modules[i].path, w.modules[i].bias);
+        if (m->map || address) atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
+    }
+    VT_SYS2(munmap, w.modules, bytes);
+}
+
+/* What the demangler allocates is no part of the trace. */
+static void learn_unheard(uintptr_t address)
+{
+    int saved = errno, before = vt_deaf;
+    struct vt_location *l = vt_here;
+    uintptr_t busy = l ? VT_READ(l->busy) : 0;
+    uint64_t mask;
+    vt_lock(&learning, &mask);
+    vt_deaf = 1;
+    if (l) VT_SET(l->busy, vt_stack_pointer());
+    if (!address || !vt_hidden_find(address)) learn(address);
+    if (l) VT_SET(l->busy, busy);
+    vt_deaf = before;
+    vt_unlock(&learning, &mask);
+    errno = saved;
+}
+
+uint8_t vt_hidden_learn(uintptr_t function)
+{
+    learn_unheard(function);
+    struct vt_hidden *m = vt_hidden_find(function);
+    return m && m->map ? m->map[(function - m->start) / 16] : VT_SHOWN;
+}
+
+/* Of a slot that several functions share. */
+uint8_t vt_hidden_shared(uintptr_t function)
+{
+    uint32_t n = atomic_load(&nshared);
+    for (uint32_t i = 0; i < n; i++)
+        if (shared[i].function == function) return shared[i].how;
+    return VT_SHOWN;
+}
+
+/* Whether one more call of a function with a limit is recorded. */
+int vt_hidden_take(uintptr_t function)
+{
+    struct vt_hidden *m = vt_hidden_find(function);
+    if (!m || !m->left) return 1;
+    int32_t *left = &m->left[(function - m->start) / 16];
+    return VT_READ(*left) > 0 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
+}
+
+/* A module was unloaded: another may come to lie there. */
+void vt_hidden_forget(void)
+{
+    uint32_t n = atomic_load(&vt_hidden_modules);
+    for (uint32_t i = 1; i < n; i++) VT_SET(vt_hidden[i].bytes, 0);
+}
+
+/* The rank has become known, and other rules hold for it than those that were read with. */
+void vt_hidden_again(void)
+{
+    uint64_t mask;
+    if (!(vt_careful & VT_CAREFUL_FILTER)) return;
+    vt_lock(&learning, &mask);
+    uint32_t n = atomic_load(&vt_hidden_modules);
+    for (uint32_t i = 0; i < n; i++) VT_SET(vt_hidden[i].bytes, 0); /* each is read anew at its next event */
+    vt_unlock(&learning, &mask);
+}
+
+/* Before the program's own code, so that no thread waits and no handler interrupts: the demangler allocates. */
+__attribute__((constructor)) static void prepare(void)
+{
+    const char *spec = getenv("VT_FILTER_SPEC"), *groups = getenv("VT_GROUPS_SPEC"),
+               *depth = getenv("VT_MAX_STACK_DEPTH");
+    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth)) return;
+    vt_process.pid = (uint32_t)VT_SYS0(getpid); /* of locks; the constructor that notes it may come later */
+    vt_deaf = 1;
+    vt_text_start();
+    vt_settings_read(&vt_process.set);
+    vt_groups_load();
+    if (vt_process.set.max_stack_depth) vt_careful |= VT_CAREFUL_DEPTH;
+    if (vt_filter_load()) {
+        preparing = 1;
+        learn_unheard(0);
+        preparing = 0;
+        vt_careful |= VT_CAREFUL_FILTER;
+    }
+    vt_deaf = 0;
+}

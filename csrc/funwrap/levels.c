@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The stack of a thread's functions, kept where a rule needs it: VT_MAX_STACK_DEPTH, and limits on the calls of a function,
+   whose last recorded call must be left in the trace though later ones are not.                                             */
+#include "../core/record.h"
+
+#define MOST 65536u /* levels; of deeper stacks the outer half is forgotten */
+
+struct vt_levels {
+    uint32_t n, shown; /* levels, and how many of all open ones are recorded */
+    uint64_t open[MOST]; /* function, bit 63: recorded */
+};
+
+#define RECORDED (UINT64_C(1) << 63)
+
+static struct vt_levels *levels_of(struct vt_location *l)
+{
+    if (!l->levels) l->levels = vt_pages_wiped(sizeof *l->levels);
+    return l->levels;
+}
+
+static int enter(struct vt_levels *k, uintptr_t function, uint8_t how)
+{
+    uint64_t most = vt_process.set.max_stack_depth;
+    int recorded = !(most && k->shown >= most) && (how != VT_LIMITED || vt_hidden_take(function));
+    if (k->n == MOST) {
+        memmove(k->open, k->open + MOST / 2, sizeof k->open / 2);
+        k->n = MOST / 2;
+    }
+    k->open[k->n++] = function | (recorded ? RECORDED : 0);
+    k->shown += (uint32_t)recorded;
+    return recorded;
+}
+
+/* With a function those end that it called: longjmp and exceptions pass their hooks by. One that is not known was entered
+   before anything was kept.                                                                                             */
+static int leave(struct vt_levels *k, uintptr_t function)
+{
+    for (uint32_t i = k->n; i > 0; i--) {
+        if ((k->open[i - 1] & ~RECORDED) != function) continue;
+        uint64_t found = k->open[i - 1];
+        for (uint32_t j = i - 1; j < k->n; j++) k->shown -= (k->open[j] & RECORDED) != 0;
+        k->n = i - 1;
+        return (found & RECORDED) != 0;
+    }
+    if (k->shown) k->shown--;
+    return 1;
+}
+
+/* 1: the event is recorded. */
+int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
+{
+    struct vt_location *l = vt_here;
+    if (how == VT_SHARED && (how = vt_hidden_shared(function)) == VT_HIDDEN) return 0;
+    if (how == VT_SHOWN && !vt_process.set.max_stack_depth) return 1;
+    if (!l || VT_READ(l->busy)) l = vt_location_to_record(1);
+    if (!l) return 0;
+    vt_busy_begin(l);
+    struct vt_levels *k = levels_of(l);
+    int recorded = !k || (leaves ? leave(k, function) : enter(k, function, how));
+    vt_busy_end(l);
+    return recorded;
+}
+
+/* The location goes over to another thread. */
+void vt_levels_reset(struct vt_location *l)
+{
+    if (l->levels) l->levels->n = l->levels->shown = 0;
+}

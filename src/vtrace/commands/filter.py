@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace filter: what the rules of a filter do to a function or call."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from vtrace.console import CLICK_SETTINGS, plain
+from vtrace.errors import UsageError
+from vtrace.paths import LIB
+
+_EXAMPLES = """\b
+Examples:
+  vtrace filter heat.filter                              check the file
+  vtrace filter heat.filter --explain 'Grid::at(int)'
+  vtrace filter heat.filter --explain MPI_Iprobe --group MPI --rank 3
+  VT_FILTER_SPEC=heat.filter vtrace filter --explain step
+"""
+_ROOM = 1 << 16
+
+
+@click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--explain", "names", multiple=True, metavar="NAME", help="Which rule hits this function or call.")
+@click.option("--group", default="Application", metavar="GROUP", help="Its group: MPI, LIBC-I/O, LIBC-MALLOC, User...")
+@click.option("--rank", default=0, type=click.IntRange(0), help="For rules of some ranks only.")
+@click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
+def command(file: Path | None, names: tuple[str, ...], group: str, rank: int, as_json: bool) -> None:
+    """Check a filter file, and say which of its rules hit.
+
+    Without FILE that of VT_FILTER_SPEC. The runtime itself reads the file, and tells on stderr what it leaves out.
+    docs/filter.md has the two grammars.
+    """
+    path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
+    if not path.name:
+        raise UsageError("which filter?", "name a FILE, or set VT_FILTER_SPEC")
+    with open(path, "rb"):
+        pass  # tells why it cannot be read
+    os.environ["VT_FILTER_SPEC"] = str(path.absolute()).replace("%", "%%")
+    runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
+    runtime.vt_filter_explain.restype = ctypes.c_long
+    runtime.vt_filter_explain.argtypes = [
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t,
+    ]  # fmt: skip
+    found = [_explain(runtime, name, group, rank) for name in names or ("",)]
+    if as_json:
+        click.echo(json.dumps(found if names else [{"rules": found[0]["rules"]}], indent=2))
+    elif not names:
+        click.echo(f"{path}: {found[0]['rules']} rules")
+    else:
+        for row in found:
+            click.echo(plain(_sentence(row, path)))
+    sys.stdout.flush()
+
+
+def _explain(runtime: ctypes.CDLL, name: str, group: str, rank: int) -> dict[str, object]:
+    room = ctypes.create_string_buffer(_ROOM)
+    limit = runtime.vt_filter_explain(name.encode(), group.encode(), rank, room, _ROOM)
+    pattern, line, rules = room.value.decode(errors="replace").split("\n")
+    return {"name": name, "limit": limit, "pattern": pattern, "line": int(line), "rules": int(rules)}
+
+
+def _sentence(row: dict[str, object], path: Path) -> str:
+    limit = row["limit"]
+    what = "is recorded" if limit == -1 else "is not recorded" if limit == 0 else f"is recorded {limit} times"
+    why = f"{path}:{row['line']}: {row['pattern']}" if row["line"] else f"none of the {row['rules']} rules hits it"
+    return f"{row['name']} {what}: {why}"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_FILTER_SPEC, VT_GROUPS_SPEC and VT_MAX_STACK_DEPTH: exactly what the rules say is missing, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import record, run, unify, vtrace
+
+
+def filtered(program: Path, where: Path, rules: str, *args: str, ranks: int | None = None, **env: str) -> Trace:
+    (where / "rules").write_text(rules)
+    return record(program, where, *args, ranks=ranks, env={"VT_FILTER_SPEC": "rules", **env})
+
+
+@pytest.fixture(scope="module")
+def many(build: Builder) -> Path:
+    return build("many.c", compiler="clang")
+
+
+@pytest.mark.parametrize(
+    ("rules", "calls"),
+    [
+        ("work -- 0\n", {"main": 1}),
+        ("main -- 0\n", {"work": 100}),
+        ("other;work;more -- 0", {"main": 1}),
+        ("w?r* -- 0\r\n", {"main": 1}),
+        ("work -- 7\n", {"main": 1, "work": 7}),
+        ("* -- 3\n", {"main": 1, "work": 3}),
+        ("work -- -1\n* -- 0\n", {"work": 100}),
+        ("wor -- 0\nork -- 0\n# work -- 0\n", {"main": 1, "work": 100}),
+        ("@ 1 - 9\nwork -- 0\n@ 0\nmain -- 0", {"work": 100}),
+        ("Application -- 5 G\n", {"main": 1, "work": 5}),
+        ("SCOREP_REGION_NAMES_BEGIN\n EXCLUDE *\n INCLUDE w[m-p]rk\nSCOREP_REGION_NAMES_END\n", {"work": 100}),
+        ("SCOREP_REGION_NAMES_BEGIN EXCLUDE work SCOREP_REGION_NAMES_END\n", {"main": 1}),
+        (
+            "SCOREP_REGION_NAMES_BEGIN\nEXCLUDE w*\nINCLUDE main\n work\nSCOREP_REGION_NAMES_END",
+            {"main": 1, "work": 100},
+        ),
+    ],
+)
+def test_rules(many: Path, tmp_path: Path, rules: str, calls: dict[str, int]) -> None:
+    assert filtered(many, tmp_path, rules, "100").calls() == calls
+
+
+def test_nothing_left(many: Path, tmp_path: Path) -> None:
+    """A program all of whose functions are hidden runs as ever, and has no trace."""
+    (tmp_path / "rules").write_text("* -- 0\n")
+    done = run(many, tmp_path, "100", "3", code=3, env={"VT_FILTER_SPEC": "rules"})
+    assert (done.stdout, done.stderr) == ("done 100\n", "")
+
+
+AREA = {"geometry::area"}
+SCOREP = "SCOREP_REGION_NAMES_BEGIN {} SCOREP_REGION_NAMES_END"
+
+
+@pytest.mark.parametrize(
+    ("rules", "hidden"),
+    [
+        ("geometry::area -- 0", AREA),
+        ("geometry::area(int, int) -- 0", AREA),
+        ("geometry::area(int) -- 0", set()),
+        ("_ZN8geometry4areaEii -- 0", set()),
+        (SCOREP.format("EXCLUDE MANGLED _ZN8geometry4area*"), AREA),
+        (SCOREP.format("EXCLUDE geometry::area(int,\\ int)"), AREA),
+        ("geometry::Sq* -- 0", {"geometry::Square::size", "geometry::Square::Square"}),
+    ],
+)
+def test_names_as_the_user_reads_them(build: Builder, tmp_path: Path, rules: str, hidden: set[str]) -> None:
+    program = build("shapes.cc", compiler="g++")
+    whole = record(program, tmp_path).calls()
+    (tmp_path / "shapes.trace").rename(tmp_path / "whole.trace")
+    found = filtered(program, tmp_path, rules).calls()
+    assert found == {name: n for name, n in whole.items() if name not in hidden}
+
+
+def test_threads_share_a_limit(build: Builder, tmp_path: Path) -> None:
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    trace = filtered(program, tmp_path, "work -- 1000\n", "together", "4", "600")
+    assert trace.calls()["work"] == 1000
+    assert trace.calls()["body"] == 4
+
+
+def test_mpi_calls_and_ranks(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    whole = record(program, tmp_path, "5", ranks=2)
+    assert whole.calls(0)["work"] == 5
+    (tmp_path / "heat.trace").rename(tmp_path / "whole.trace")
+    trace = filtered(program, tmp_path, "MPI_Barrier -- 0\n@ 1\nwork -- 0\n", "5", ranks=2)
+    assert "MPI_Barrier" not in trace.calls()
+    assert trace.calls(0)["work"] == 5
+    second = next(n for n, location in trace.locations.items() if location.group == "MPI Rank 1")
+    assert "work" not in trace.calls(second)
+
+
+def test_a_rank_off(build: Builder, tmp_path: Path) -> None:
+    program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
+    trace = filtered(program, tmp_path, "@ 1 - 7 -- OFF\n", "5", ranks=2)
+    second = next(n for n, location in trace.locations.items() if location.group == "MPI Rank 1")
+    assert trace.calls(second) == {}
+    assert trace.calls(0)["work"] == 5
+
+
+def test_memory_calls(build: Builder, tmp_path: Path) -> None:
+    program = build("heap.c")
+    whole = record(program, tmp_path, env={"VT_MEMTRACE": "yes"}).calls()
+    (tmp_path / "heap.trace").rename(tmp_path / "whole.trace")
+    found = filtered(program, tmp_path, "free;realloc -- 0\n", VT_MEMTRACE="yes").calls()
+    assert whole["free"]
+    assert found == {name: n for name, n in whole.items() if name not in ("free", "realloc")}
+
+
+def test_groups(many: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups").write_text("# mine\nSMALL = w*; tiny\nBIG=main\n")
+    trace = filtered(many, tmp_path, "SMALL -- 0 G\n", "100", VT_GROUPS_SPEC="groups")
+    assert trace.calls() == {"main": 1}
+
+
+@pytest.mark.parametrize(("depth", "calls"), [("1", {"main": 1}), ("2", {"main": 1, "work": 100})])
+def test_stack_depth(many: Path, tmp_path: Path, depth: str, calls: dict[str, int]) -> None:
+    assert record(many, tmp_path, "100", env={"VT_MAX_STACK_DEPTH": depth}).calls() == calls
+
+
+def test_stack_depth_passes_exceptions(build: Builder, tmp_path: Path) -> None:
+    """What an exception or longjmp leaves without a hook does not count further."""
+    for compiler in ("g++", "clang++"):
+        program = build("shapes.cc", compiler=compiler, output=f"shapes-{compiler}")
+        whole = record(program, tmp_path, env={"VT_FILE_PREFIX": f"shapes-{compiler}"}).calls()
+        (tmp_path / f"shapes-{compiler}.trace").rename(tmp_path / f"whole-{compiler}.trace")
+        found = record(program, tmp_path, env={"VT_MAX_STACK_DEPTH": "2"}).calls()
+        assert found["catcher"] == whole["catcher"] == 3
+        assert found["settled"] == whole["settled"]
+        assert "throws" not in found
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (b"work\n", b"rules:1: without -- and a limit: work: left out"),
+        (b"a -- 1\nwork -- many\n", b"rules:2: not a number of calls (0: never, -1: always): many: left out"),
+        (b"@ 3 - 1\n", b"rules:1: not ranks: 3 - 1: left out"),
+        (b"SCOREP_REGION_NAMES_BEGIN\nwork\nSCOREP_REGION_NAMES_END\n", b"rules:2: before EXCLUDE or INCLUDE: work"),
+        (b"\0\1\2", b"is no text: all is recorded"),
+        (b"x" * 2_000_000, b"has more than 1048576 bytes: all is recorded"),
+    ],
+)
+def test_bad_rules_are_told_and_left_out(many: Path, tmp_path: Path, rules: bytes, said: bytes) -> None:
+    (tmp_path / "rules").write_bytes(rules)
+    done = run(many, tmp_path, "20", env={"VT_FILTER_SPEC": "rules"})
+    assert done.stdout == "done 20\n"
+    about = [line for line in done.stderr.splitlines() if "VT_FILTER_SPEC" in line]
+    assert len(about) == 1
+    assert said.decode() in about[0]
+    unify(tmp_path, "many")
+    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 20}
+
+
+def test_a_missing_file(many: Path, tmp_path: Path) -> None:
+    done = run(many, tmp_path, env={"VT_FILTER_SPEC": "nowhere"})
+    assert len([line for line in done.stderr.splitlines() if "nowhere" in line]) == 1
+    assert vtrace(tmp_path, "filter", "nowhere", check=False).returncode == 1
+    assert vtrace(tmp_path, "filter", check=False).returncode == 2
+
+
+def test_explain(tmp_path: Path) -> None:
+    (tmp_path / "rules").write_text("a;b* -- 0\n@ 2\nc -- 9\n@ 3 -- OFF\n")
+    done = vtrace(tmp_path, "filter", "rules", "--explain", "bee(int)", "--explain", "c")
+    assert done.stdout == "bee(int) is not recorded: rules:1: b*\nc is recorded: none of the 4 rules hits it\n"
+    assert vtrace(tmp_path, "filter", "rules").stdout == "rules: 4 rules\n"
+    assert vtrace(tmp_path, "filter", "rules", "--explain", "c", "--rank", "2").stdout == (
+        "c is recorded 9 times: rules:3: c\n"
+    )
+    assert (
+        "rules:4: *"
+        in vtrace(tmp_path, "filter", "rules", "--explain", "MPI_Send", "--group", "MPI", "--rank", "3").stdout
+    )
