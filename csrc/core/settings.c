@@ -59,9 +59,9 @@ static const struct text_setting {
 
 /* Read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2). */
 static const char *const others[] = {
-    "VT_MPI_GROUPS", "VT_SHIM_CACHE", "VT_PYTRACE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS", "VT_MAX_MPI_WINS",
-    "VT_PREFIX",     "VT_WRAPPER",    "VT_INST",    "VT_CC",      "VT_CXX",           "VT_FC",
-    "VT_CFLAGS",     "VT_CXXFLAGS",   "VT_FCFLAGS", "VT_LDFLAGS", "VT_LIBS",
+    "VT_MPI_GROUPS", "VT_SHIM_CACHE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS", "VT_MAX_MPI_WINS", "VT_PREFIX",
+    "VT_WRAPPER",    "VT_INST",       "VT_CC",      "VT_CXX",           "VT_FC",           "VT_CFLAGS",
+    "VT_CXXFLAGS",   "VT_FCFLAGS",    "VT_LDFLAGS", "VT_LIBS",
 };
 
 /* clang-format off */
