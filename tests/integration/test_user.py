@@ -194,12 +194,14 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
     run(program, tmp_path, str(rounds), env={"VT_BUFFER_SIZE": "64M"})
     unify(tmp_path, "user_threads")
     trace = check(tmp_path / "user_threads.trace")
-    assert [len(trace.of(n)) for n in range(4)] == [5 * rounds] * 4
-    assert len(trace.regions) == 1, "one region, whichever thread came first"
+    assert [trace.calls(n)["round"] for n in range(4)] == [rounds] * 4
+    assert [region.paradigm for region in trace.regions.values()].count("USER") == 1, "whichever thread came first"
+    counted = [trace.kinds(n) for n in range(4)]
+    assert [(kinds["Metric"], kinds["MpiSend"], kinds["MpiRecv"]) for kinds in counted] == [(rounds,) * 3] * 4
     values = sorted(e.attrs["values"][0] for e in trace.events if e.kind == "Metric")
     assert values == list(range(4 * rounds))
-    assert trace.comms[0].name == "ring"
-    assert trace.comms[0].members == (0, 1, 2, 3)
+    (ring,) = (comm for comm in trace.comms.values() if comm.name == "ring")
+    assert ring.members == (0, 1, 2, 3)
     for location in range(4):
         sent = [e.attrs for e in trace.of(location) if e.kind == "MpiSend"]
         assert len({a["receiver"] for a in sent}) == 1
