@@ -18,6 +18,7 @@ import functions
 import iocalls
 import memory
 import mpi
+import reading
 import start
 import threads
 import unify
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("-n", "--repetitions", type=int, default=7)
     parser.add_argument(
         "--only",
-        choices=("functions", "user", "mpi", "iocalls", "memory", "threads", "start", "unify"),
+        choices=("functions", "user", "mpi", "iocalls", "memory", "threads", "start", "unify", "reading"),
         help="one group of rows",
     )
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
@@ -56,7 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        for module in (functions, user, mpi, iocalls, memory, threads, start, unify):
+        for module in (functions, user, mpi, iocalls, memory, threads, start, unify, reading):
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:
@@ -64,6 +65,8 @@ def main() -> None:
             rows += module.measure(work, args.repetitions if module is not unify else max(1, args.repetitions // 2))
         if args.large:
             rows += unify.measure_memory(work)
+            reading.prepare(work)
+            rows += reading.measure_memory(work)
     show(rows)
     if args.json:
         args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace.open against libotf2 with callbacks that only count; time and memory of a summary of a large archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import _otf2
+from measure import ENVIRONMENT, HERE, Row, at_most, build, run
+from unify import HEAT_STEPS, record, vtunify
+from unify import prepare as prepare_heat
+
+EVENTS = 20_000_000
+LARGE = 100_000_000
+SUMMARY = ("profile", "message_matrix", "collective_totals", "io")
+ASK = """
+import sys, time, resource, vtrace
+from vtrace.reports.scan import Part, Question
+class Columns(Question):
+    kinds = frozenset({"Enter", "Leave"})
+    def part(self, trace, location):
+        return Part()
+trace = vtrace.open(sys.argv[1])
+begin, cpu = time.perf_counter(), time.process_time()
+trace.prepare(*sys.argv[2:]) if sys.argv[2:] else trace.scan([Columns()], jobs=1)
+print(time.perf_counter() - begin, time.process_time() - cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+"""Prints seconds, processor seconds and MiB. Without questions the columns are only filled, by one thread."""
+
+
+def prepare(work: Path) -> None:
+    """Builds the floor, and heat2d; the traced function program is functions.py's."""
+    build("gcc", "-O2", HERE / "reader.c", "-o", "reader", "-ldl", cwd=work)
+    prepare_heat(work)
+
+
+def ask(archive: Path, *questions: str) -> list[float]:
+    """What ASK prints, in a process of its own."""
+    return run(sys.executable, "-c", ASK, archive, *questions, cwd=archive.parent)
+
+
+def heat(work: Path) -> tuple[Path, int]:
+    """The archive of heat2d on 4 ranks, and its events."""
+    words = ["mpiexec", "-n", "4", "./heat2d", "400", str(HEAT_STEPS)]
+    subprocess.run(words, cwd=work, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+    vtunify(work, 2, "heat2d")
+    sizes = run(sys.executable, "-c", "import vtrace; print(vtrace.open('heat2d').locations.events.sum())", cwd=work)
+    return work / "heat2d.trace", int(sizes[0])
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Rates in millions of events a second of one processor."""
+    library, floors, rates, profiles, mixed = _otf2.Config.lib_path(), [], [], [], []
+    record(work, EVENTS, 1)
+    vtunify(work, 2)
+    archive = work / "traced.trace"
+    messages, events = heat(work)
+    for _ in range(repetitions):
+        floors.append(1e3 / run("./reader", library, archive / "traces.otf2", 0, cwd=work)[0])
+        rates.append(EVENTS / ask(archive)[1] / 1e6)
+        profiles.append(EVENTS / ask(archive, "profile")[1] / 1e6)
+        mixed.append(events / ask(messages, *SUMMARY)[1] / 1e6)
+    floor, rate, profile, mix = (sorted(values)[len(values) // 2] for values in (floors, rates, profiles, mixed))
+    return [
+        Row("reading calls into columns, a core", "M events/s", floor, rate, rate / floor, ">= 10", rate >= 10),
+        Row("their profile, a core", "M events/s", floor, profile, profile / floor, ">= 10", profile >= 10),
+        Row("summary of heat2d (messages), a core", "M events/s", None, mix, None, ">= 5", mix >= 5),
+    ]
+
+
+def measure_memory(work: Path) -> list[Row]:
+    """A summary of 100 M events of two threads: seconds and MiB."""
+    record(work, LARGE, 2)
+    vtunify(work, 2)
+    begin = time.perf_counter()
+    _, _, size = ask(work / "traced.trace", *SUMMARY)
+    seconds = time.perf_counter() - begin
+    what = f"summary of {LARGE // 10**6} M events, {os.cpu_count()} cores"
+    return [at_most(what, "s", [seconds], 15), at_most(what, "MiB", [size], 500)]
