@@ -121,18 +121,46 @@ static inline struct omp_thread *omp_thread(void)
     return omp_thread_begin();
 }
 
-/* ---- sites.c ---- */
-/* The region of a construct at a place in the code, defined at its first use; 0: not recorded. */
-uint32_t omp_region(enum omp_construct construct, const void *code);
+/* ---- sites.c: tables that only grow, without locks; their pages cost memory from their first use on ---- */
+#define OMP_SITES (1u << 16) /* powers of two */
+#define OMP_LOCKS (1u << 16)
+
+struct omp_site {
+    _Atomic uint64_t key; /* 0 free */
+    _Atomic uint32_t region;
+};
+extern struct omp_site omp_sites[OMP_SITES];
 
 struct omp_lock { /* a lock or critical region, by the address of its variable */
     _Atomic uintptr_t key;
     _Atomic uint32_t acquired, released; /* how often */
     uint32_t depth;                      /* of a nestable lock; its holder's */
 };
+extern struct omp_lock omp_locks[OMP_LOCKS];
+
+static inline uint64_t omp_hash(uint64_t key) { return key * 0x9e3779b97f4a7c15u >> 48; }
+
+uint32_t omp_find_region(enum omp_construct construct, const void *code);
+/* The region of a construct at a place in the code, defined at its first use; 0: not recorded. */
+static inline uint32_t omp_region(enum omp_construct construct, const void *code)
+{
+    uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code;
+    struct omp_site *s = &omp_sites[omp_hash(key)];
+    uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
+    if (OMP_LIKELY(atomic_load_explicit(&s->key, memory_order_relaxed) == key && region)) return region;
+    return omp_find_region(construct, code);
+}
+
+struct omp_lock *omp_find_lock(const void *variable);
 /* NULL: there are too many. */
-struct omp_lock *omp_lock_of(const void *variable);
-uint32_t omp_lock_id(const struct omp_lock *lock);
+static inline struct omp_lock *omp_lock_of(const void *variable)
+{
+    struct omp_lock *l = &omp_locks[omp_hash((uintptr_t)variable)];
+    return OMP_LIKELY(atomic_load_explicit(&l->key, memory_order_relaxed) == (uintptr_t)variable)
+               ? l
+               : omp_find_lock(variable);
+}
+static inline uint32_t omp_lock_id(const struct omp_lock *lock) { return (uint32_t)(lock - omp_locks) + 1; }
 
 /* ---- events.c. t is the calling thread. ---- */
 struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, const void *code, uint32_t threads);

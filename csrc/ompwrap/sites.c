@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions by construct and place in the code, and locks by their variables: two tables without locks that only grow. */
+/* Regions by construct and place in the code, and locks by their variables: two tables. */
 #define _GNU_SOURCE
 #include "core/msgpack.h"
 #include "ompwrap.h"
-
-#define SITES (1u << 16) /* powers of two */
-#define LOCKS (1u << 16)
 
 static const struct {
     const char *text;
@@ -16,25 +13,9 @@ static const struct {
 #undef OMP_CONSTRUCT
 };
 
-struct site {
-    _Atomic uint64_t key; /* 0 free */
-    _Atomic uint32_t region;
-};
-
-static _Atomic(struct site *) sites;
-static _Atomic(struct omp_lock *) locks;
+struct omp_site omp_sites[OMP_SITES];
+struct omp_lock omp_locks[OMP_LOCKS];
 static _Atomic uint32_t nsites;
-
-static inline uint64_t hash(uint64_t key) { return key * 0x9e3779b97f4a7c15u >> 32; }
-
-/* The memory of a table; threads that come at once agree on one. */
-static void *table(_Atomic(void *) *where, size_t bytes)
-{
-    void *known = atomic_load(where), *none = NULL;
-    if (known) return known;
-    known = vt_pages(bytes);
-    return !known || atomic_compare_exchange_strong(where, &none, known) ? known : none;
-}
 
 /* Two threads that come at once define it twice: vtunify takes equal regions for one. */
 static uint32_t define(enum omp_construct construct, const void *code)
@@ -53,16 +34,14 @@ static uint32_t define(enum omp_construct construct, const void *code)
     return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
 }
 
-uint32_t omp_region(enum omp_construct construct, const void *code)
+uint32_t omp_find_region(enum omp_construct construct, const void *code)
 {
     uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code;
-    struct site *list = atomic_load_explicit(&sites, memory_order_acquire);
-    if (!list && !(list = table((_Atomic(void *) *)&sites, SITES * sizeof *list))) return 0;
-    for (uint64_t at = hash(key);; at++) {
-        struct site *s = &list[at & (SITES - 1)];
+    for (uint64_t at = omp_hash(key);; at++) {
+        struct omp_site *s = &omp_sites[at & (OMP_SITES - 1)];
         uint64_t there = atomic_load_explicit(&s->key, memory_order_relaxed);
         if (!there) {
-            if (atomic_load(&nsites) >= SITES / 4 * 3) return code ? omp_region(construct, NULL) : 0;
+            if (atomic_load(&nsites) >= OMP_SITES / 4 * 3) return code ? omp_region(construct, NULL) : 0;
             if (atomic_compare_exchange_strong(&s->key, &there, key)) {
                 atomic_fetch_add(&nsites, 1);
                 there = key;
@@ -70,24 +49,20 @@ uint32_t omp_region(enum omp_construct construct, const void *code)
         }
         if (there != key) continue;
         uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
-        if (!OMP_LIKELY(region)) atomic_store(&s->region, region = define(construct, code));
+        if (!region) atomic_store(&s->region, region = define(construct, code));
         return region;
     }
 }
 
-struct omp_lock *omp_lock_of(const void *variable)
+struct omp_lock *omp_find_lock(const void *variable)
 {
-    struct omp_lock *list = atomic_load_explicit(&locks, memory_order_acquire);
     uintptr_t key = (uintptr_t)variable;
-    if (!list && !(list = table((_Atomic(void *) *)&locks, LOCKS * sizeof *list))) return NULL;
-    for (uint64_t i = 0, at = hash(key); i < LOCKS; i++, at++) {
-        struct omp_lock *l = &list[at & (LOCKS - 1)];
+    for (uint64_t i = 0, at = omp_hash(key); i < OMP_LOCKS; i++, at++) {
+        struct omp_lock *l = &omp_locks[at & (OMP_LOCKS - 1)];
         uintptr_t there = atomic_load_explicit(&l->key, memory_order_relaxed);
         if (!there && atomic_compare_exchange_strong(&l->key, &there, key)) return l;
         if (there == key) return l;
     }
-    vt_warn("more than %u locks: the others have no events", LOCKS);
+    vt_warn("more than %u locks: the others have no events", OMP_LOCKS);
     return NULL;
 }
-
-uint32_t omp_lock_id(const struct omp_lock *lock) { return (uint32_t)(lock - atomic_load(&locks)) + 1; }

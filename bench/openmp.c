@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ns of a parallel region of 2 threads, of a barrier and a critical region of one thread, and of the floor of the latter
+   two: reading the clock twice and storing 8 bytes each time. The best of several runs each.                             */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "now.h"
+
+static uint64_t area[1 << 15];
+static int sum;
+
+static double regions(int n)
+{
+    double begin = omp_get_wtime();
+    for (int i = 0; i < n; i++) {
+#pragma omp parallel num_threads(2)
+        __asm__ volatile("");
+    }
+    return omp_get_wtime() - begin;
+}
+
+static double barriers(int n)
+{
+    double begin = omp_get_wtime();
+    for (int i = 0; i < n; i++) {
+#pragma omp barrier
+    }
+    return omp_get_wtime() - begin;
+}
+
+static double criticals(int n)
+{
+    double begin = omp_get_wtime();
+    for (int i = 0; i < n; i++) {
+#pragma omp critical
+        sum++;
+    }
+    return omp_get_wtime() - begin;
+}
+
+static double clocks(int n)
+{
+    double begin = omp_get_wtime();
+    for (int i = 0; i < 2 * n; i++) *(volatile uint64_t *)&area[i & ((1 << 15) - 1)] = now();
+    return omp_get_wtime() - begin;
+}
+
+int main(int argc, char **argv)
+{
+    int n = argc > 1 ? atoi(argv[1]) : 20000;
+    double best[4] = {1e9, 1e9, 1e9, 1e9};
+    for (int r = 0; r < 20; r++) {
+        double t[4] = {regions(n)};
+#pragma omp parallel num_threads(1)
+        {
+            t[1] = barriers(n);
+            t[2] = criticals(n);
+        }
+        t[3] = clocks(n);
+        for (int i = 0; i < 4; i++)
+            if (t[i] < best[i]) best[i] = t[i];
+    }
+    for (int i = 0; i < 4; i++) printf("%.2f\n", best[i] / n * 1e9);
+    return 0;
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OpenMP of gcc and clang: a parallel region traced and untraced; barrier and critical against two clock reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measure import BIN, HERE, Row, against_floor, build, run
+
+COMPILERS = ("gcc", "clang")
+COUNT = 20_000
+SETTINGS = {"VT_BUFFER_SIZE": "1G", "VT_THREAD_BUFFER_SIZE": "1G", "OMP_DYNAMIC": "false"}
+
+
+def prepare(work: Path) -> None:
+    """Builds the program with and without vtrace."""
+    for compiler in COMPILERS:
+        source = HERE / "openmp.c"
+        build(compiler, "-O2", "-fopenmp", source, "-o", f"openmp-{compiler}", cwd=work)
+        wrapper = (BIN / "vtrace-cc", "-vt:cc", compiler, "-vt:mt", "-vt:inst", "manual")
+        build(*wrapper, "-O2", "-fopenmp", source, "-o", f"openmp-{compiler}-traced", cwd=work)
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Of a region the ratio of both programs; of barrier and critical the difference between them."""
+    rows = []
+    for compiler in COMPILERS:
+        found = []
+        for _ in range(repetitions):
+            plain = run(f"./openmp-{compiler}", COUNT, cwd=work)
+            found.append((plain, run(f"./openmp-{compiler}-traced", COUNT, cwd=work, **SETTINGS)))
+        regions = [(plain[0], traced[0]) for plain, traced in found]
+        rows.append(against_floor(f"parallel region of 2 threads, {compiler}", regions, 1.3))
+        for at, name in ((1, "barrier"), (2, "critical")):
+            pairs = [(plain[3], traced[at] - plain[at]) for plain, traced in found]
+            rows.append(against_floor(f"{name}, {compiler}, above 2 clock reads", pairs, 1.5))
+    return rows
