@@ -7,7 +7,7 @@
 #include <string.h>
 #include "internal.h"
 
-static const char *const beginnings[] = {"mpiexec", "mpirun", "hydra_", "orte", "prte", "flux"};
+static const char *const beginnings[] = {"mpiexec", "mpirun", "ompirun", "hydra_", "orte", "prte", "flux"};
 static const char *const names[] = {"orted", "prun", "srun",  "slurmstepd", "aprun", "apinit",
                                     "jsrun", "jsmd", "palsd", "ssh",        "rsh"};
 
