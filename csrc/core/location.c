@@ -47,8 +47,11 @@ static struct vt_location *adopt(uint32_t thread)
         l->begun = l->late = 0;
         VT_SET(l->thread, thread);
         vt_levels_reset(l);
-        l->mark.chunk = NULL;
-        l->mark.voided = 0;
+        if (vt_location_lock(l)) {
+            l->mark.chunk = NULL;
+            l->mark.voided = 0;
+            vt_location_unlock(l);
+        }
         if (l->busy) vt_location_mend(l); /* it was cancelled while recording */
         vt_busy_begin(l);
         vt_put(l, record, 2, vt_now());

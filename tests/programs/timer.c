@@ -32,19 +32,19 @@ static int on_other_stack, jumping;
 
 KEEP void work(void)
 {
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); /* a handler may come in the middle */
 }
 
 KEEP void handled(void)
 {
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
 }
 
 KEEP void on_signal(int unused)
 {
     int jump = jumping && handlers % 3 == 2;
     (void)unused;
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
     handlers++;
     for (int i = 0; i < HANDLED; i++) handled();
     if (jump) {
