@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +22,13 @@ HERE = Path(__file__).parent
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         where = Path(scratch)
-        run(where, "make", "-f", str(ROOT / "examples/heat2d/Makefile"), f"CC={command('vtrace-cc')[0]}")
+        shutil.copytree(ROOT / "examples" / "heat2d", where, dirs_exist_ok=True)
+        run(where, "make", f"CC={command('vtrace-cc')[0]}")
         run(where, "mpiexec", "-n", "4", "./heat2d")
         run(where, *command("vtunify"), "--report", "heat2d")
         with browser(where, "1250,1240") as page:
             view(page, where)
-        with browser(where / "second", "1250,2300") as page:
+        with browser(where / "second", "1050,1650") as page:
             report(page, where)
 
 
@@ -50,6 +53,7 @@ def view(page: Browser, where: Path) -> None:
             page.until(lambda: "Duration" in page.text())
             if "bytes received" in page.text():
                 break
+        time.sleep(3)  # arrows come later
         page.driver.save_screenshot(str(HERE / "view.png"))
     finally:
         process.terminate()

@@ -21,7 +21,7 @@ WORLD = "world <i>&amp;</i>"
 
 def write(where: Path) -> Path:
     """Rank 0 sends 100 messages of 8 bytes to rank 1; both meet in an Allreduce; the rest are calls of odd names.
-    A message leaves when its send begins, and arrives when its receive ends."""
+    A message leaves when its send begins, and arrives when its receive ends, which began before."""
     archive = Foreign(where)
     for rank in (0, 1):
         archive.events(rank, _events(rank))
@@ -43,11 +43,12 @@ def write(where: Path) -> Path:
 
 def _events(rank: int) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = [(0, "Enter", MAIN)]
-    region, kind, shift = (SEND, "MpiSend", 0) if rank == 0 else (RECV, "MpiRecv", 2)
+    region, kind = (SEND, "MpiSend") if rank == 0 else (RECV, "MpiRecv")
     for n in range(100):
         time = (n + 1) * 5 * US
         found += [
-            (time, "Enter", region), (time + shift * US, kind, 1 - rank, 0, n, 8), (time + 2 * US, "Leave", region),
+            (time - rank * US, "Enter", region), (time + 2 * rank * US, kind, 1 - rank, 0, n, 8),
+            (time + 2 * US, "Leave", region),
         ]  # fmt: skip
     found += [(600 * US, "Enter", ALL), (600 * US + 1, "MpiCollectiveBegin")]
     found += [

@@ -69,11 +69,10 @@ class Read:
                     "track": event.track_uuid, "begin": time, "name": self.names[event.name_iid], "words": words,
                     "category": self.categories[event.category_iids[0]], "depth": len(stack),
                     "source": self.sources.get(event.source_location_iid), "out": list(event.flow_ids),
-                    "in": list(event.terminating_flow_ids),
                 }
             )  # fmt: skip
         elif event.type == TrackEvent.TYPE_SLICE_END:
-            self.slices.append(stack.pop() | {"end": time})
+            self.slices.append(stack.pop() | {"end": time, "in": list(event.terminating_flow_ids)})
         elif event.type == TrackEvent.TYPE_COUNTER:
             self.counters[event.track_uuid].append((time, event.double_counter_value))
         else:
@@ -114,8 +113,8 @@ def test_each_message_is_an_arrow_from_its_send_to_its_receive(archive: Path, tm
     assert len(ends) == 100
     for one in read.slices:
         for flow in one["in"]:
-            assert (one["name"], one["begin"]) == ("MPI_Recv", ends.pop(flow)["begin"])
-            assert one["words"] == {"bytes received": 8, "from rank": 0, "tag": one["begin"] // 5000 - 1}
+            assert (one["name"], one["begin"] + viewed.US) == ("MPI_Recv", ends[flow]["begin"])
+            assert one["words"] == {"bytes received": 8, "from rank": 0, "tag": ends.pop(flow)["begin"] // 5000 - 1}
     assert not ends
 
 

@@ -48,15 +48,17 @@ class CallWriter:
 
     def packets(self, calls: Calls, tracks: Array, messages: Table | None) -> Iterator[memoryview]:
         """tracks: number of the track of each of the calls' tracks."""
-        more = _More(self.trace, calls, messages) if messages is not None and messages.rows else None
+        more = _of_messages(self.trace, calls, messages) if messages is not None and messages.rows else None
         for first in range(0, len(calls.time), _AT_ONCE):
             steps = np.arange(first, min(first + _AT_ONCE, len(calls.time)))
             yield self._some(calls, tracks, steps, more).data
 
-    def _some(self, calls: Calls, tracks: Array, steps: Array, more: _More | None) -> Array:
+    def _some(self, calls: Calls, tracks: Array, steps: Array, more: tuple[_More, _More] | None) -> Array:
         which, is_end = calls.call[steps], calls.is_end[steps]
         has_source = self.sources[calls.region[which]] > 0
-        follow = np.where(is_end, 0, more.sizes[which]) if more else np.zeros(len(steps), np.int64)
+        follow = (
+            np.where(is_end, more[1].sizes[which], more[0].sizes[which]) if more else np.zeros(len(steps), np.int64)
+        )
         shapes = is_end * 1 + (~is_end & has_source) * 2 + (follow > 0) * 4
         sizes = np.zeros(len(steps), np.int64)
         kept = []
@@ -73,7 +75,7 @@ class CallWriter:
         for rows, data in kept:
             layout.put(rows, data)
             if more and shapes[rows[0]] & 4:
-                more.put(layout, rows, which[rows], data.shape[1])
+                more[shapes[rows[0]] & 1].put(layout, rows, which[rows], data.shape[1])
         return layout.bytes
 
     def _packets(self, time: Array, track: Array, region: Array | None, source: bool, more: Array | None) -> Array:
@@ -92,25 +94,35 @@ class CallWriter:
         return pb.message(_PACKET, [*head, pb.message(_EVENT, inside, more)], more)
 
 
-class _More:
-    """What stands behind the begin of a call with messages: their arrows and sums. Flows have numbers from 1."""
+def _of_messages(trace: TraceBase, calls: Calls, messages: Table) -> tuple[_More, _More]:
+    """What stands behind the begins of calls, and behind their ends. Flows have numbers from 1.
 
-    def __init__(self, trace: TraceBase, calls: Calls, messages: Table) -> None:
-        sides = (("sender", "send", "receiver", _FLOW), ("receiver", "receive", "sender", _LAST_FLOW))
-        self.sizes = np.zeros(len(calls), np.int64)
+    An arrow begins with the call that sends and ends with the end of the call that receives: that one may well have
+    begun before, and Perfetto wants arrows in the order of time.
+    """
+    begins, ends = _More(len(calls)), _More(len(calls))
+    flows = np.arange(1, messages.rows + 1, dtype=np.uint64)
+    for side, (here, when, there) in enumerate((("sender", "send", "receiver"), ("receiver", "receive", "sender"))):
+        call = calls.around(messages[here], messages[when], messages[f"{when}_region"])
+        known = np.flatnonzero(call >= 0)
+        kind = (_FLOW, _LAST_FLOW)[side]
+        arrow = np.hstack([pb.constant(pb.tag(kind, pb.FIXED64), len(known)), pb.fixed64(flows[known])])
+        (begins, ends)[side].add_arrows(call[known], arrow)
+        rank = trace.places.process[messages[there][known]]
+        begins.add_sums(call[known], messages["bytes"][known], rank, messages["tag"][known], side)
+    return begins, ends
+
+
+class _More:
+    """What stands behind some calls' begins or ends: arrows and sums of their messages."""
+
+    def __init__(self, calls: int) -> None:
+        self.sizes = np.zeros(calls, np.int64)
         """(calls,) bytes."""
         self.parts: list[tuple[Array, Array]] = []
         """(calls, bytes of each): all calls of a part are different."""
-        flows = np.arange(1, messages.rows + 1, dtype=np.uint64)
-        for side, (here, when, there, kind) in enumerate(sides):
-            call = calls.around(messages[here], messages[when], messages[f"{when}_region"])
-            known = np.flatnonzero(call >= 0)
-            arrow = np.hstack([pb.constant(pb.tag(kind, pb.FIXED64), len(known)), pb.fixed64(flows[known])])
-            self._add_arrows(call[known], arrow)
-            rank = trace.places.process[messages[there][known]]
-            self._add_sums(call[known], messages["bytes"][known], rank, messages["tag"][known], side)
 
-    def _add_arrows(self, call: Array, data: Array) -> None:
+    def add_arrows(self, call: Array, data: Array) -> None:
         """A call may have several: its n-th goes to the n-th part."""
         order = np.argsort(call, kind="stable")
         call, data = call[order], data[order]
@@ -121,7 +133,7 @@ class _More:
         for rows in np.split(by, ends[:-1]) if len(by) else []:
             self._add(call[rows], data[rows])
 
-    def _add_sums(self, call: Array, sizes: Array, rank: Array, tag: Array, side: int) -> None:
+    def add_sums(self, call: Array, sizes: Array, rank: Array, tag: Array, side: int) -> None:
         """Arguments of each call: the sum of bytes, and how many messages or, of one alone, with whom and which tag."""
         if not len(call):
             return
