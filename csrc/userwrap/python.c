@@ -172,5 +172,6 @@ VT_PUBLIC int vt_python_ready(void)
 
 VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int line)
 {
+    if (vt_hides(name, "Python")) return 0;
     return vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0);
 }

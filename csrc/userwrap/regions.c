@@ -4,18 +4,18 @@
 
 VT_PUBLIC void VT_User_start2__(unsigned int id)
 {
-    if (VT_LIKELY(id)) vt_write_few(VT_HEAD(VT_K_ENTER, 0, id), 0, 0, 0, 0, 1);
+    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) vt_write_few(VT_HEAD(VT_K_ENTER, 0, id), 0, 0, 0, 0, 1);
 }
 
 VT_PUBLIC void VT_User_end2__(unsigned int id)
 {
-    if (VT_LIKELY(id)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, id), 0, 0, 0, 0, 1);
+    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, id), 0, 0, 0, 0, 1);
 }
 
 /* Where it begins is what the program says first. */
 static uint32_t define_region(const struct vt_user_key *key)
 {
-    if (vt_hides(key->text[0], "User")) return 0;
+    if (vt_hides(key->text[0], "User")) return VT_USER_HIDDEN;
     return vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
 }
 
@@ -38,7 +38,7 @@ VT_PUBLIC void VT_User_end__(const char *name) { VT_User_end2__(VT_User_region__
 static uint32_t define_in_group(const struct vt_user_key *key)
 {
     const char *file = key->text[2], *group = key->text[1];
-    if (vt_hides(key->text[0], group && *group ? group : "User")) return 0;
+    if (vt_hides(key->text[0], group && *group ? group : "User")) return VT_USER_HIDDEN;
     uint32_t id = vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
     if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
     return id;

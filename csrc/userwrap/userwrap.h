@@ -7,6 +7,10 @@
 
 #define VT_PUBLIC __attribute__((visibility("default")))
 
+/* The number of a region that a filter hides: it is known, and nothing is recorded. */
+#define VT_USER_HIDDEN 0x80000000u
+#define VT_USER_IS_SHOWN(id) ((int32_t)(id) > 0)
+
 /* What the program names: a kind, a number and up to three texts make it one. */
 enum vt_user_kind {
     /* clang-format off */

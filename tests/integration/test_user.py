@@ -242,6 +242,14 @@ def test_many_names_made_at_run_time(tmp_path: Path) -> None:
     assert definitions.count("\n") in (0, count), "removed with the local files, or each once"
 
 
+def test_hidden_by_a_filter(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "rules").write_text("given;second -- 0\n")
+    run(build("user.c", flags=MANUAL), tmp_path, env={"VT_FILTER_SPEC": "rules"})
+    unify(tmp_path, "user")
+    hidden = {"+given", "-given", "+second", "-second"}
+    assert story(check(tmp_path / "user.trace")) == [item for item in ALL if item not in hidden]
+
+
 def test_dump_shows_it(build: Builder, tmp_path: Path) -> None:
     run(build("user.c", flags=MANUAL), tmp_path)
     shown = vtrace(tmp_path, "dump", "user").stdout

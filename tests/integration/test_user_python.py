@@ -136,6 +136,14 @@ def test_off_by_default(tmp_path: Path) -> None:
             assert own(check(place / "py.trace")) == []
 
 
+def test_hidden_by_a_filter(tmp_path: Path) -> None:
+    (tmp_path / "rules").write_text("*.factorial;threading.*;*.Solver.fails -- 0\n")
+    trace = record(tmp_path, sys.executable, PROGRAMS / "functions.py", env={**HOOK, "VT_FILTER_SPEC": "rules"})
+    calls = {told[1:] for told in own(trace)}
+    assert calls == {"<module>", "Solver", "main", "counts", "closed", "passes_on"}
+    assert not any("threading." in told for told in story(trace))
+
+
 def test_vtrace_run(tmp_path: Path) -> None:
     words = [*command("vtrace"), "run", "--python", sys.executable, PROGRAMS / "functions.py"]
     call(words, tmp_path)
