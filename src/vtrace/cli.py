@@ -18,6 +18,7 @@ _COMMANDS = {
     "info": ("vtrace.commands.info", "command"),
     "report": ("vtrace.commands.report", "command"),
     "run": ("vtrace.commands.run", "command"),
+    "score": ("vtrace.commands.score", "command"),
     "settings": ("vtrace.commands.settings", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
     "view": ("vtrace.commands.view", "command"),

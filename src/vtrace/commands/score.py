@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace score: what regions cost, and a filter for a wanted size."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, plain
+from vtrace.errors import UsageError, VtraceError
+
+if TYPE_CHECKING:
+    from vtrace.reports.score import Score
+    from vtrace.reports.trace import Trace
+
+_EXAMPLES = """\b
+Examples:
+  vtrace score heat                               bytes and time of each region
+  vtrace score heat --fit 32M -o heat.filter      a filter with which 32 MB a process are enough
+  VT_FILTER_SPEC=heat.filter mpiexec -n 4 ./heat
+"""
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits, unit = (text[:-1], _UNITS.get(text[-1:].upper(), 0)) if not text.isdigit() else (text, 1)
+    if not digits.isdigit() or not unit:
+        raise UsageError(f"--fit {text} is not a size", "bytes, or a number with K, M or G: --fit 32M")
+    return int(digits) * unit
+
+
+@click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
+@click.option("--fit", metavar="SIZE", callback=_size, help="Bytes of buffer that a process is to need at most.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The filter, instead of stdout.")
+@click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
+@click.option("--json", "as_json", is_flag=True, help="All regions, as a list of objects.")
+def command(target: str, fit: int | None, output: Path | None, rows: int, as_json: bool) -> None:
+    """Show bytes of buffer and time by region, and write a filter that meets a wanted size.
+
+    PREFIX names local files, which stay as they are, or a trace that vtunify has made. The bytes are estimates: two
+    events of 8 bytes for a call, and what comes with a call of MPI, I/O or malloc.
+    """
+    from vtrace.reports import score
+
+    found = score.scores(_open(target))
+    if output is not None and fit is None:
+        raise UsageError("-o takes a filter", "--fit SIZE makes one")
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in found], indent=2))
+    elif fit is None:
+        _show(found[:rows], score.total(found))
+        click.echo(f"next: vtrace score {target} --fit SIZE -o {Path(target).stem}.filter   for a smaller trace")
+    if fit is None:
+        return
+    chosen = score.to_leave_out(found, fit)
+    left = score.total(found) - sum(row.most for row in chosen)
+    title = (
+        f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without these {len(chosen)} functions"
+    )
+    text = score.filter_text(chosen, title)
+    if output is None and not as_json:
+        click.echo(text, nl=False)
+    elif output is not None:
+        output.write_text(text)
+        click.echo(f"{output}: {len(chosen)} functions; next: VT_FILTER_SPEC={output} for the run")
+    if left > fit:
+        Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
+
+
+def _open(target: str) -> Trace:
+    """The archive, or one made in passing of local files."""
+    import vtrace
+    from vtrace.unify.find import resolve_prefix
+    from vtrace.unify.run import Request, unify
+
+    try:
+        return vtrace.open(target)
+    except VtraceError as error:
+        prefix = resolve_prefix(target)
+        with tempfile.TemporaryDirectory(prefix="vtrace-score-") as where:
+            try:
+                request = Request(prefix=prefix, name=str(Path(where) / "score"), keep=True)
+                unify(request, Console("vtrace", QUIET))
+            except VtraceError:
+                raise error from None
+            trace = vtrace.open(Path(where) / "score.trace")
+            trace.prepare("profile")
+            return trace
+
+
+def _show(found: list[Score], total: int) -> None:
+    click.echo(f"{total:,} bytes of buffer for the fullest process, at most")
+    head = ("bytes", "most a process", "calls", "seconds", "ns a call", "kind", "region")
+    cells = [
+        (
+            f"{s.bytes:,}",
+            f"{s.most:,}",
+            f"{s.calls:,}",
+            f"{s.exclusive / 1e9:.6f}",
+            f"{s.each:,.0f}",
+            s.kind,
+            plain(s.name),
+        )
+        for s in found
+    ]
+    widths = [max(len(row[i]) for row in [head, *cells]) for i in range(5)]
+    for row in [head, *cells]:
+        line = "  ".join(
+            [*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[5].ljust(8), row[6]]
+        )
+        click.echo(line.rstrip())

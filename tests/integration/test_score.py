@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace score: bytes and time by region, and filters that keep what they promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import names, record, run, unify, vtrace
+from vtrace.reports.score import Score, filter_text, kind_of, to_leave_out
+
+
+@pytest.fixture
+def local(build: Builder, tmp_path: Path) -> Path:
+    run(build("many.c"), tmp_path, "1000")
+    return tmp_path
+
+
+def test_local_files_and_archives_score_alike(local: Path) -> None:
+    before = {path.name: path.read_bytes() for path in local.iterdir()}
+    rows = json.loads(vtrace(local, "score", "many", "--json").stdout)
+    assert [(r["name"], r["kind"], r["calls"], r["bytes"], r["most"]) for r in rows] == [
+        ("work", "function", 1000, 16000, 16000),
+        ("main", "function", 1, 16, 16),
+    ]
+    assert {path.name: path.read_bytes() for path in local.iterdir()} == before
+    unify(local, "many")
+    assert json.loads(vtrace(local, "score", "many.trace", "--json").stdout) == rows
+
+
+def test_the_filter_meets_the_size(build: Builder, local: Path) -> None:
+    shown = vtrace(local, "score", "many")
+    assert "16,016 bytes" in shown.stdout
+    done = vtrace(local, "score", "many", "--fit", "1K", "-o", "many.filter")
+    assert "next: VT_FILTER_SPEC=many.filter" in done.stdout
+    assert "work -- 0" in (local / "many.filter").read_text().splitlines()
+    run(build("many.c"), local, "1000", env={"VT_FILTER_SPEC": "many.filter"})
+    unify(local, "many")
+    assert check(local / "many.trace").calls() == {"main": 1}
+
+
+def test_the_fullest_process_counts(build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_rounds.c", compiler="mpicc", output="rounds")
+    record(program, tmp_path, "1000", "2", ranks=2)
+    rows = {row["name"]: row for row in json.loads(vtrace(tmp_path, "score", "rounds", "--json").stdout)}
+    assert (rows["work"]["calls"], rows["work"]["bytes"], rows["work"]["most"]) == (2200, 35200, 32000)
+    assert (rows["MPI_Barrier"]["kind"], rows["MPI_Barrier"]["calls"]) == ("MPI", 4)
+
+
+def test_too_small_a_size_is_told(local: Path) -> None:
+    done = vtrace(local, "score", "many", "--fit", "3")
+    assert done.stdout.splitlines()[-1] == "work -- 0"
+    assert "16 bytes a process are left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["many", "--fit", "lots"], ["many", "-o", "x"], ["many", "--fit", "-1"], ["many", "--fit", "5T"]]
+)
+def test_usage(local: Path, words: list[str]) -> None:
+    before = names(local)
+    done = vtrace(local, "score", *words, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert names(local) == before
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    done = vtrace(tmp_path, "score", "nothing", check=False)
+    assert done.returncode == 1
+    assert "nothing" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_short_calls_go_first() -> None:
+    found = [
+        Score("long", "function", 10, 160, 160, 10_000),
+        Score("short", "function", 10, 160, 160, 10),
+        Score("main", "function", 1, 16, 16, 1),
+        Score("MPI_Send", "MPI", 100, 4800, 4800, 1),
+    ]
+    assert [s.name for s in to_leave_out(found, 5136)] == []
+    assert [s.name for s in to_leave_out(found, 5000)] == ["short"]
+    assert [s.name for s in to_leave_out(found, 0)] == ["short", "long"]
+
+
+def test_names_that_the_grammar_reads() -> None:
+    text = filter_text([Score("f::{lambda(int, int)#1}::operator()", "function", 1, 16, 16, 1)], "x")
+    assert text.splitlines()[-1] == "f::{lambda(int, int)?1}::operator() -- 0"
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "role", "kind"),
+    [
+        ("COMPILER", "FUNCTION", "function"),
+        ("USER", "FUNCTION", "function"),
+        ("MPI", "POINT2POINT", "MPI"),
+        ("NONE", "FILE_IO_METADATA", "I/O"),
+        ("NONE", "DEALLOCATE", "memory"),
+        ("PTHREAD", "THREAD_WAIT", "other"),
+        ("OPENMP", "LOOP", "OMP"),
+    ],
+)
+def test_kinds(paradigm: str, role: str, kind: str) -> None:
+    assert kind_of(paradigm, role) == kind
