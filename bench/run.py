@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+import applications
 import functions
 import iocalls
 import memory
@@ -48,7 +49,19 @@ def main() -> None:
     parser.add_argument("-n", "--repetitions", type=int, default=7)
     parser.add_argument(
         "--only",
-        choices=("functions", "user", "mpi", "iocalls", "memory", "openmp", "threads", "start", "unify", "reading"),
+        choices=(
+            "functions",
+            "user",
+            "mpi",
+            "iocalls",
+            "memory",
+            "applications",
+            "openmp",
+            "threads",
+            "start",
+            "unify",
+            "reading",
+        ),
         help="one group of rows",
     )
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
@@ -58,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        for module in (functions, user, mpi, iocalls, memory, openmp, threads, start, unify, reading):
+        for module in (functions, user, mpi, iocalls, memory, applications, openmp, threads, start, unify, reading):
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:

@@ -12,6 +12,7 @@ import pytest
 
 from support.build import Builder
 from support.check import check
+from support.heap import growth
 from support.ledger import ledger
 from support.run import run, unify
 from support.tools import ROOT, call, environment, need
@@ -69,6 +70,47 @@ def race(stress: Path, where: Path, scenario: str) -> None:
 @pytest.mark.parametrize("scenario", ["first", "record", "chunks", "adopt", "name", "load", "end"])
 def test_races(stress: Path, tmp_path: Path, scenario: str) -> None:
     race(stress, tmp_path, scenario)
+
+
+@pytest.fixture(scope="module")
+def threads_checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a libvtrace.so.1 and a libvtrace-io.so under ThreadSanitizer."""
+    place = tmp_path_factory.mktemp("threads")
+    shared = ["-g", "-O1", "-fsanitize=thread", "-shared", "-fPIC", "-fvisibility=hidden"]
+    script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
+    compile_core(place / "libvtrace.so.1", *shared, script)
+    words = [need("gcc"), "-std=gnu11", *shared, "-fno-builtin", "-U_FORTIFY_SOURCE", "-fno-plt", "-Icsrc"]
+    words += [
+        '-DVT_VERSION="test"',
+        *map(str, (ROOT / "csrc/iowrap").glob("*.c")),
+        "-o",
+        str(place / "libvtrace-io.so"),
+    ]
+    call([*words, f"-L{place}", "-l:libvtrace.so.1", "-ldl"], ROOT)
+    return place
+
+
+@pytest.mark.parametrize("program", ["io_threads", "io_aio"])
+def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> None:
+    """Threads that open, use and close each other's descriptors: no race of the shim's, and all is recorded."""
+    source = ROOT / "tests/programs" / f"{program}.c"
+    libraries = [f"-L{threads_checked}", "-Wl,--no-as-needed", "-l:libvtrace-io.so", "-l:libvtrace.so.1", "-lpthread"]
+    call([need("gcc"), "-g", "-O1", "-w", "-fsanitize=thread", source, "-o", program, *libraries], tmp_path)
+    words = ["sh", "-c", f'exec "./{program}" </dev/null 9>told']
+    env = {"VT_IOTRACE": "yes", "VT_MAX_FLUSHES": "0", "LD_LIBRARY_PATH": str(threads_checked)}
+    done = call(words, tmp_path, env | {"TSAN_OPTIONS": "report_thread_leaks=0"}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ThreadSanitizer" not in done.stderr
+    unify(tmp_path, program)
+    check(tmp_path / f"{program}.trace")
+
+
+def test_races_of_sums(tmp_path: Path) -> None:
+    """Threads that come and go one after the other and at once: what they have in use adds up, without a race."""
+    flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", f"-I{ROOT / 'csrc'}"]
+    sources = [ROOT / "tests/c/sums.c", ROOT / "csrc/memwrap/sums.c"]
+    done = call([compile_core(tmp_path / "sums", *flags, *sources)], tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
 
 
 @pytest.mark.full
@@ -138,6 +180,19 @@ def test_programs_in_valgrind(
     build: Builder, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
 ) -> None:
     valgrind(tmp_path, build(source, flags=("-g", "-O1", "-pthread")), *args)
+
+
+def test_memory_in_valgrind(build: Builder, tmp_path: Path) -> None:
+    """valgrind puts its own allocator behind the shim, not in its place."""
+    program = build("heap_threads.c", flags=("-g", "-O1", "-fno-builtin", "-pthread"))
+    words = [need("valgrind"), *VALGRIND, "--soname-synonyms=somalloc=nouserintercepts", program, "4", "300", "40"]
+    done = call(words, tmp_path, {**SMALL, "VT_MEMTRACE": "yes"}, check=False)
+    assert done.returncode == 0, str(done)
+    assert not re.search(r"^==\d+==", done.stderr, re.MULTILINE), str(done)
+    unify(tmp_path, "heap_threads")
+    trace = check(tmp_path / "heap_threads.trace")
+    assert trace.calls()["malloc"] > 4 * 300
+    assert growth(trace) == (0, 0)
 
 
 @pytest.mark.full
