@@ -422,7 +422,7 @@ static int complete_all(int last)
 static void flush(int all)
 {
     struct vt_location *l = vt_location_to_record(0);
-    if (!l) return;
+    if (!l || vt_shares_memory()) return;
     vt_busy_begin(l);
     uint64_t begin = vt_now();
     if (all) complete_all(0);

@@ -129,7 +129,7 @@ void vt_switch(int on)
 {
     struct vt_location *own = vt_location_to_record(0);
     uint64_t mask;
-    if (!own) return;
+    if (!own || vt_shares_memory()) return;
     vt_lock(&switching, &mask);
     if (atomic_load(&vt_process.off) != !on) {
         void (*tell)(int) = atomic_load(&told);
