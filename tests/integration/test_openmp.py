@@ -11,6 +11,7 @@ import pytest
 
 from support.build import Builder
 from support.check import check
+from support.mpis import Mpi
 from support.readback import Event, Trace
 from support.run import record, run, unify, vtrace
 from support.tools import PROGRAMS, call, need
@@ -295,3 +296,22 @@ def test_libgomp_that_comes_late(tmp_path: Path) -> None:
     assert trace.kinds()["ThreadTeamBegin"] == 2
     regions = [trace.region_of(event).name for event in trace.events if event.kind == "Enter"]
     assert regions.count("!$omp parallel @plugin.c:5") == 2
+
+
+def test_ranks_with_threads(build: Builder, mpi: Mpi, tmp_path: Path) -> None:
+    """MPI_THREAD_MULTIPLE: each thread's messages stand on its own location, between teams."""
+    program = mpi.build("omp_mpi.c", flags=("-O2", *FLAGS))
+    plain = mpi.build("omp_mpi.c", flags=("-O2", *FLAGS), plain=True)
+    done = mpi.run(program, tmp_path, "10", ranks=2)
+    assert done.stdout == mpi.run(plain, tmp_path, "10", ranks=2).stdout == "180\n"
+    unify(tmp_path, "omp_mpi")
+    trace = check(tmp_path / "omp_mpi.trace")
+    forks_and_joins(trace)
+    ranks = {location.group for location in trace.locations.values()}
+    assert ranks == {"MPI Rank 0", "MPI Rank 1"}
+    for rank in ranks:
+        of_rank = [e for e in trace.events if trace.locations[e.location].group == rank]
+        kinds = Counter(event.kind for event in of_rank)
+        assert (kinds["ThreadFork"], kinds["ThreadTeamBegin"], kinds["MpiSend"], kinds["MpiRecv"]) == (10, 20, 20, 20)
+        senders = Counter(event.location for event in of_rank if event.kind == "MpiSend")
+        assert list(senders.values()) == [10, 10], "two threads"
