@@ -120,6 +120,33 @@ def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: boo
     assert sent == [100]
 
 
+def test_python_on_one_timeline(build: Builder, tmp_path: Path) -> None:
+    """Functions, MPI, I/O and memory: each call of MPI lies in the function that makes it."""
+    mpi = mpis.find("mpich-wheel", build)
+    (tmp_path / "solve.py").write_text(
+        "from mpi4py import MPI\ndef step(i):\n    MPI.COMM_WORLD.Barrier()\n"
+        "for i in range(7):\n    step(i)\nopen(f'out{MPI.COMM_WORLD.rank}', 'w').write('x' * 1000)\n"
+    )
+    words = started(mpi, sys.executable, "solve.py", ranks=2, options=("--python", "--io", "--memory"))["before"]
+    call(words, tmp_path, {"VT_MAX_FLUSHES": "0"})
+    unify(tmp_path, "solve")
+    trace = check(tmp_path / "solve.trace")
+    inside: Counter[str] = Counter()
+    open_regions: dict[int, list[str]] = {location: [] for location in trace.locations}
+    for event in trace.events:
+        if event.kind == "Enter":
+            stack, name = open_regions[event.location], trace.region_of(event).name
+            if name == "MPI_Barrier":
+                inside[stack[-1].rpartition(".")[2]] += 1
+            stack.append(name)
+        elif event.kind == "Leave":
+            open_regions[event.location].pop()
+    assert inside == {"step": 14}
+    written = [e.attrs["bytes_result"] for e in trace.events if e.kind == "IoOperationComplete"]
+    assert written.count(1000) == 2
+    assert sum(trace.calls(location)["malloc"] for location in trace.locations) > 1000
+
+
 def test_several_programs(build: Builder, tmp_path: Path) -> None:
     """They get one prefix, so that they come into one archive, with the options of each."""
     mpi = mpis.find("mpich-wheel", build)
