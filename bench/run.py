@@ -25,6 +25,7 @@ import start
 import threads
 import unify
 import user
+import viewing
 from measure import Row
 from rich.console import Console
 from rich.table import Table
@@ -61,6 +62,7 @@ def main() -> None:
             "start",
             "unify",
             "reading",
+            "viewing",
         ),
         help="one group of rows",
     )
@@ -71,7 +73,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        for module in (functions, user, mpi, iocalls, memory, applications, openmp, threads, start, unify, reading):
+        modules = functions, user, mpi, iocalls, memory, applications, openmp, threads, start, unify, reading, viewing
+        for module in modules:
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:
