@@ -268,11 +268,16 @@ static void learn(uintptr_t address)
     dl_iterate_phdr(note, &w);
     for (uint32_t i = 0; i < w.n; i++) {
         uint32_t n = atomic_load(&vt_hidden_modules);
-        struct vt_hidden *m = &vt_hidden[n];
+        struct vt_hidden m = {.start = w.modules[i].start, .bytes = w.modules[i].bytes};
         if (n == VT_HIDDEN_MODULES) break;
-        *m = (struct vt_hidden){.start = w.modules[i].start, .bytes = w.modules[i].bytes};
-        read_module(m, w.modules[i].path, w.modules[i].bias);
-        if (m->map || address) atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
+        read_module(&m, w.modules[i].path, w.modules[i].bias);
+        if (!m.map && address) m.map = vt_pages(m.bytes / 16 + 1);
+        if (!m.map) continue;
+        vt_hidden[n].start = m.start;
+        vt_hidden[n].map = m.map;
+        vt_hidden[n].left = m.left;
+        __atomic_store_n(&vt_hidden[n].bytes, m.bytes, __ATOMIC_RELEASE); /* from here on it is seen */
+        atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
     }
     VT_SYS2(munmap, w.modules, bytes);
 }
@@ -298,7 +303,7 @@ uint8_t vt_hidden_learn(uintptr_t function)
 {
     learn_unheard(function);
     struct vt_hidden *m = vt_hidden_find(function);
-    return m && m->map ? m->map[(function - m->start) / 16] : VT_SHOWN;
+    return m ? m->map[(function - m->start) / 16] : VT_SHOWN;
 }
 
 /* Of a slot that several functions share. */

@@ -96,7 +96,7 @@ enum vt_careful { VT_CAREFUL_FILTER = 1, VT_CAREFUL_DEPTH = 2 };
 
 struct vt_hidden { /* a module's code */
     uintptr_t start, bytes;
-    uint8_t *map; /* enum vt_how of each 16 bytes; NULL: all is recorded */
+    uint8_t *map; /* enum vt_how of each 16 bytes */
     int32_t *left; /* calls that are still recorded, of functions with a limit */
 };
 
@@ -123,9 +123,11 @@ static inline struct vt_hidden *vt_hidden_find(uintptr_t function)
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
     uint8_t how = VT_SHOWN;
+    uintptr_t offset = function - vt_hidden[0].start; /* mostly the executable, which costs least so */
+    if (offset < VT_READ(vt_hidden[0].bytes) && vt_hidden[0].map[offset >> 4] == VT_HIDDEN) return 0;
     if (vt_careful & VT_CAREFUL_FILTER) {
         struct vt_hidden *m = vt_hidden_find(function);
-        how = VT_UNLIKELY(!m) ? vt_hidden_learn(function) : m->map ? m->map[(function - m->start) >> 4] : VT_SHOWN;
+        how = VT_UNLIKELY(!m) ? vt_hidden_learn(function) : m->map[(function - m->start) >> 4];
         if (how == VT_HIDDEN) return 0;
     }
     if (VT_LIKELY(how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH))) return 1;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import otf2
 import pytest
 
 from support.build import Builder
@@ -119,6 +120,16 @@ def test_groups(many: Path, tmp_path: Path) -> None:
     (tmp_path / "groups").write_text("# mine\nSMALL = w*; tiny\nBIG=main\n")
     trace = filtered(many, tmp_path, "SMALL -- 0 G\n", "100", VT_GROUPS_SPEC="groups")
     assert trace.calls() == {"main": 1}
+
+
+def test_groups_come_into_the_archive(many: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups").write_text("SMALL = w*; tiny # those\nBIG=main\nNONE=x*\n")
+    record(many, tmp_path, "100", env={"VT_GROUPS_SPEC": "groups"})
+    with otf2.reader.open(str(tmp_path / "many.trace" / "traces.otf2")) as trace:
+        found = {
+            g.name: [m.name for m in g.members] for g in trace.definitions.groups if g.name in ("SMALL", "BIG", "NONE")
+        }
+    assert found == {"SMALL": ["work"], "BIG": ["main"]}
 
 
 @pytest.mark.parametrize(("depth", "calls"), [("1", {"main": 1}), ("2", {"main": 1, "work": 100})])

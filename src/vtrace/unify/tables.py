@@ -10,6 +10,7 @@ from vtrace.io.archive import Definitions, MetricClass
 from vtrace.io.kernel import UNMAPPED, Maps
 from vtrace.unify import communicators
 from vtrace.unify.files import merge_files
+from vtrace.unify.groups import add_spec_groups
 from vtrace.unify.heap import add_heap
 from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
 from vtrace.unify.nmfile import nm_files
@@ -40,6 +41,7 @@ def map_ids(processes: Sequence[Process], definitions: Definitions, zero: int, c
     definitions.strings, strings = merge_strings(processes)
     thread_comms, teams = add_threads(processes, definitions), add_teams(processes, definitions)
     add_groups(processes, definitions, [region.regions for region in regions], [ids for ids, _ in metrics])
+    add_spec_groups(processes, definitions)
     messages = add_messages(processes, definitions)
     heap_attributes = add_heap(definitions) if any(process.heap is not None for process in processes) else UNMAPPED
     for i, (process, region) in enumerate(zip(processes, regions, strict=True)):
