@@ -8,7 +8,7 @@ from pathlib import Path
 from measure import BIN, HERE, Row, against_floor, build, run
 
 COMPILERS = ("gcc", "clang")
-COUNT = 20_000
+COUNT = 500
 SETTINGS = {"VT_BUFFER_SIZE": "1G", "VT_THREAD_BUFFER_SIZE": "1G", "OMP_DYNAMIC": "false"}
 
 
