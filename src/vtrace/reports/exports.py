@@ -74,6 +74,7 @@ class _WritePart(Part):
         columns = _Columns(self.owner.trace, len(batch))
         columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
         self.owner.write(self.owner.named(columns.found))
+        self.owner.count += len(batch)
 
 
 class _Write(Question):
@@ -83,7 +84,7 @@ class _Write(Question):
 
     def __init__(self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None]) -> None:
         super().__init__()
-        self.trace, self.more, self.write = trace, more, write
+        self.trace, self.more, self.write, self.count = trace, more, write, 0
         self._kinds, self._processes = texts(list(event_kinds())), texts([*process_names(trace), ""])
         self._members = Members(trace)
 
@@ -138,9 +139,9 @@ def events(trace: Trace, window: Window, begin: Callable[[dict[str, type]], Call
     types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
     if "Metric" in seen.names():
         types["value"] = float
-    write = begin(types)
-    met = trace.scan([_Write(trace, more, write)], window.locations, window.start, window.stop, jobs=1)
-    return sum(met.events.values())
+    writer = _Write(trace, more, begin(types))
+    trace.scan([writer], window.locations, window.start, window.stop, jobs=1)
+    return writer.count
 
 
 def write_csv(trace: Trace, window: Window, path: Path) -> int:

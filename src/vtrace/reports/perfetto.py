@@ -97,11 +97,15 @@ class _Writer:
         trace, names = self.trace, process_names(self.trace)
         sizes = np.bincount(trace.places.process[trace.places.process >= 0], minlength=trace.processes.rows)
         met: dict[int, int] = {}
-        for row in self.shown.window.rows(trace):
+        calling = set(self.shown.window.rows(trace))
+        inside = self.shown.window.locations
+        for row in range(trace.locations.rows) if inside is None else inside:
             process = int(trace.places.process[row])
             if process not in self.process_track:
                 about = pb.field(1, process) + pb.field(6, names[process].removesuffix(f" {process}"))
                 self.process_track[process] = self.tracks.add("", pb.field(3, about), _EXPLICIT)
+            if row not in calling:
+                continue
             number = met[process] = met.get(process, -1) + 1
             name = str(trace.locations["name"][row]).removesuffix(f" {number}")
             about = pb.field(1, process) + pb.field(2, number or int(sizes[process])) + pb.field(5, name)

@@ -31,8 +31,9 @@ class Window:
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
     def rows(self, trace: TraceBase) -> list[int]:
-        """Rows of the locations inside."""
-        return list(range(trace.locations.rows)) if self.locations is None else list(self.locations)
+        """Rows of the locations inside that make calls: not those that hold counters alone."""
+        rows = range(trace.locations.rows) if self.locations is None else self.locations
+        return [row for row in rows if trace.locations["type"][row] != "METRIC"]
 
     def ends(self, trace: TraceBase) -> tuple[int, int]:
         """start and stop as numbers."""

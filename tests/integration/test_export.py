@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace export: each format read back by its own reader."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support import viewed
+from support.run import vtrace
+
+KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with odd.trace."""
+    viewed.write(tmp_path / "odd.trace")
+    return tmp_path
+
+
+def test_csv(place: Path) -> None:
+    assert vtrace(place, "export", "odd", "--to", "csv").stdout.startswith("odd.csv: 622 events, ")
+    with (place / "odd.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert Counter(row["event"] for row in rows) == KINDS
+    sends = [row for row in rows if row["event"] == "MpiSend"]
+    assert [row["tag"] for row in sends] == [str(n) for n in range(100)]
+    first = sends[0]
+    assert (first["time"], first["process"], first["comm"], first["bytes"]) == ("5000", "process 0", viewed.WORLD, "8")
+    names = {row["region"] for row in rows if row["event"] == "Enter"}
+    assert names == set(viewed.NAMES.values())
+
+
+def test_csv_of_a_part(place: Path) -> None:
+    words = ("--to", "csv", "-o", "part.csv", "--from", "0.8ms", "--to", "850us", "--ranks", "1")
+    assert vtrace(place, "export", "odd", *words).stdout.startswith("part.csv: 2 events, ")
+    lines = (place / "part.csv").read_text().splitlines()
+    assert lines == [
+        "time,process,thread,event,region", '800000,process 1,thread 1,Enter,<script>window.hit=1</script>',
+        "801000,process 1,thread 1,Enter,</script><img src=x onerror=window.hit=2><b>bold</b>",
+    ]  # fmt: skip
+
+
+def test_parquet(place: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    vtrace(place, "export", "odd", "--to", "parquet")
+    table = parquet.read_table(place / "odd.parquet")
+    assert Counter(table["event"].to_pylist()) == KINDS
+    assert sum(value or 0 for value in table["bytes"].to_pylist()) == 200 * 8
+
+
+def test_chrome(place: Path) -> None:
+    vtrace(place, "export", "odd", "--to", "chrome")
+    events = json.loads((place / "odd.json").read_text())["traceEvents"]
+    assert Counter(event["ph"] for event in events) == {"M": 4, "X": 209, "s": 100, "f": 100}
+    one = next(event for event in events if event["name"] == viewed.NAMES[viewed.SCRIPT])
+    assert (one["ts"], one["dur"], one["cat"]) == (800, 101, "user")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing says what to write"), (("--to", "1s"), "--to perfetto, --to chrome"),
+        (("--to", "csv", "--from", "x"), "x is not a time"), (("--to", "csv", "--ranks", "0-2"), "ranks 0 to 1"),
+        (("--to", "csv", "--ranks", "a"), "a is no rank"),
+        (("--to", "csv", "--from", "2us", "--to", "1us"), "not before"),
+    ],
+)  # fmt: skip
+def test_mistakes(place: Path, words: tuple[str, ...], said: str) -> None:
+    done = vtrace(place, "export", "odd", *words, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+def test_no_archive(place: Path) -> None:
+    (place / "bad.otf2").write_text("no archive")
+    for words in (("view", "bad.otf2"), ("report", "bad.otf2"), ("export", "bad.otf2", "--to", "csv")):
+        done = vtrace(place, *words, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert {path.name for path in place.iterdir()} == {"odd.trace", "bad.otf2"}
