@@ -247,6 +247,16 @@ def test_another_mpi_is_refused(build: Builder, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_program_that_only_the_launcher_finds(build: Builder, tmp_path: Path) -> None:
+    """The launcher runs as it would, with one line."""
+    mpi = mpis.find("mpich-wheel", build)
+    done = vtrace(tmp_path, "run", *mpi.launch, "-n", "1", "-wdir", str(tmp_path / "elsewhere"), "./p", check=False)
+    assert done.returncode not in (0, 1)
+    assert done.stderr.count("vtrace: ") == 1
+    assert "put vtrace run before it" in done.stderr
+    assert _wrong(tmp_path, "--unify", *mpi.launch, "--version").returncode == 1
+
+
 def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     done = _wrong(tmp_path, *mpi.launch, "-configfile", "f")

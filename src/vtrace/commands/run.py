@@ -75,7 +75,7 @@ def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: 
             launch.say(
                 "warning: --unify belongs before the launcher: vtrace run --unify mpiexec ...; nothing is unified"
             )
-        unify = False
+        unify = chosen.unify = False
     made = launch.prepare(chosen, environ)
     if not unify:
         launch.become(made, environ)
@@ -97,6 +97,8 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     Returns the program's exit code, or 1 if that was 0 and there is no archive.
     """
     after = {**environ, **made.changes}
+    if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
+        raise VtraceError(f"{shlex.join(chosen.words)}: finds no program there to unify for", "name the prefix with -o")
     prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
     console = Console("vtrace", talk.environment_level("vtrace"))
     archive = Path(f"{prefix}.trace")
@@ -109,7 +111,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
 
     try:
         written = unify(Request(prefix, force=chosen.force), console)
-    except VtraceError as error:
+    except (VtraceError, OSError) as error:
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))

@@ -70,7 +70,7 @@ def say(text: str) -> None:
 
 
 def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
-    """A launcher is started as it is; each of its programs gets env in front. None: it starts nothing that we see."""
+    """A launcher is started as it is; each of its programs gets env in front. None: it is the program itself."""
     words = find(chosen.words, environ).words
     found = launcher.programs_in(words, environ)
     if not found:
@@ -79,7 +79,11 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
             raise VtraceError(
                 f"{words[0]} {file}: its programs stand in a file", "put vtrace run before each one there"
             )
-        return None
+        if launcher.kind_of(words) not in launcher.LAUNCHERS:
+            return None
+        made = Plan(words)
+        made.warnings.append(f"finds no program that {words[0]} starts, nothing is recorded: put vtrace run before it")
+        return made
     made = Plan([])
     at = 0
     for one in found:
@@ -113,7 +117,10 @@ def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mappi
     except NoProgramError:
         if one.directory == ".":
             raise
-        return Plan(behind)  # on the hosts of the run there may be another directory of this name
+        # On the hosts of the run there may be another directory of this name.
+        raise VtraceError(
+            f"{behind[0]}: not found in {one.directory} here", "put vtrace run before the program"
+        ) from None
 
 
 def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
