@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,8 +137,9 @@ class _SlicePart(Part):
     def add(self, replay: Replay) -> None:
         slices = replay.slices()
         if len(slices):
-            self.found.append(slices.copy())
-            self.owner.more(len(slices))
+            with self.owner.lock:
+                self.found.append(slices.copy())
+                self.owner.more(len(slices))
         replay.fields.shortest = self.owner.shortest
 
 
@@ -150,10 +152,13 @@ class Slices(Question):
         super().__init__()
         self.most, self.kept, self.shortest, self.dropped = most, 0, 0, False
         self.all: list[_SlicePart] = []
+        self.lock = Lock()
+        """Held by the thread that adds slices, or shortens all."""
 
     def part(self, trace: TraceBase, location: int) -> Part:
-        self.all.append(_SlicePart(self))
-        return self.all[-1]
+        part = _SlicePart(self)
+        self.all.append(part)
+        return part
 
     def configure(self, replay: Replay) -> None:
         replay.fields.want_slices = 1

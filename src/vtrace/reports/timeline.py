@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,7 @@ class Timeline(Question):
     def __init__(self, bins: int, class_of: Array, classes: int, rows: Array, window: tuple[int, int]) -> None:
         super().__init__()
         self.bins, self.classes, self.rows, self.window = bins, classes, rows, window
+        self.lock = Lock()
         self.class_of = np.ascontiguousarray(class_of, np.uint8)
         self.seconds = np.zeros((int(rows.max(initial=-1)) + 1, classes + 1, bins), np.float32)
 
@@ -47,7 +49,8 @@ class Timeline(Question):
 
     def add(self, row: int, replay: Replay) -> None:
         if row >= 0:
-            self.seconds[row] += replay.line * 1e-9
+            with self.lock:  # locations may share a row
+                self.seconds[row] += replay.line * 1e-9
         replay.line[:] = 0
 
 
