@@ -195,7 +195,7 @@ static void mark_all(struct reading *r, struct vt_hidden *m, uintptr_t bias)
             if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx || function - m->start >= m->bytes)
                 continue;
             uint32_t slot = (uint32_t)((function - m->start) / 16);
-            if (again ? m->map[slot] != VT_SHARED : s->st_size && s->st_size < 16) continue; /* too small for hooks */
+            if (again ? m->map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small for hooks */
             if (!names_of(r, name_of(r, s), &f)) continue;
             int64_t limit = vt_filter_limit(&f);
             mark(m, slot, function, limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
@@ -259,6 +259,15 @@ static int note(struct dl_phdr_info *info, size_t bytes, void *data)
     return w->n == w->most;
 }
 
+/* That of a module that is gone, else a new one. */
+static uint32_t free_entry(void)
+{
+    uint32_t n = atomic_load(&vt_hidden_modules);
+    for (uint32_t i = 1; i < n; i++)
+        if (!VT_READ(vt_hidden[i].bytes)) return i;
+    return n;
+}
+
 /* Reads the module that holds address, or with 0 all that are loaded. Under `learning`. */
 static void learn(uintptr_t address)
 {
@@ -267,7 +276,7 @@ static void learn(uintptr_t address)
     if (!(w.modules = vt_pages(bytes))) return;
     dl_iterate_phdr(note, &w);
     for (uint32_t i = 0; i < w.n; i++) {
-        uint32_t n = atomic_load(&vt_hidden_modules);
+        uint32_t n = free_entry();
         struct vt_hidden m = {.start = w.modules[i].start, .bytes = w.modules[i].bytes};
         if (n == VT_HIDDEN_MODULES) break;
         read_module(&m, w.modules[i].path, w.modules[i].bias);
@@ -277,7 +286,8 @@ static void learn(uintptr_t address)
         vt_hidden[n].map = m.map;
         vt_hidden[n].left = m.left;
         __atomic_store_n(&vt_hidden[n].bytes, m.bytes, __ATOMIC_RELEASE); /* from here on it is seen */
-        atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
+        if (n == atomic_load(&vt_hidden_modules))
+            atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
     }
     VT_SYS2(munmap, w.modules, bytes);
 }
@@ -310,8 +320,8 @@ uint8_t vt_hidden_learn(uintptr_t function)
 uint8_t vt_hidden_shared(uintptr_t function)
 {
     uint32_t n = atomic_load(&nshared);
-    for (uint32_t i = 0; i < n; i++)
-        if (shared[i].function == function) return shared[i].how;
+    for (uint32_t i = n; i > 0; i--) /* the newest: another library may have lain there */
+        if (shared[i - 1].function == function) return shared[i - 1].how;
     return VT_SHOWN;
 }
 
@@ -324,11 +334,26 @@ int vt_hidden_take(uintptr_t function)
     return VT_READ(*left) > 0 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
 }
 
-/* A module was unloaded: another may come to lie there. */
+static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)
+{
+    uint8_t *is_loaded = loaded;
+    uint32_t n = atomic_load(&vt_hidden_modules);
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        for (uint32_t m = 1; m < n; m++)
+            if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == vt_hidden[m].start) is_loaded[m] = 1;
+    return 0;
+}
+
+/* After dlclose: another module may come to lie where one was. */
 void vt_hidden_forget(void)
 {
+    uint8_t is_loaded[VT_HIDDEN_MODULES] = {0};
     uint32_t n = atomic_load(&vt_hidden_modules);
-    for (uint32_t i = 1; i < n; i++) VT_SET(vt_hidden[i].bytes, 0);
+    if (n < 2) return;
+    dl_iterate_phdr(look_for, is_loaded);
+    for (uint32_t m = 1; m < n; m++)
+        if (!is_loaded[m]) VT_SET(vt_hidden[m].bytes, 0);
 }
 
 /* The rank has become known, and other rules hold for it than those that were read with. */

@@ -198,7 +198,6 @@ static void forget_unloaded(void)
         if (!(loaded.bits[m / 8] & 1 << m % 8) && atomic_exchange(&modules[m].live, 0)) gone++;
     vt_unlock(&adding, &mask);
     if (!gone) return;
-    vt_hidden_forget();
     atomic_fetch_add(&generation, 1);
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
@@ -216,5 +215,6 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
     *(void **)&real = atomic_load(&next);
     int result = real(handle);
     if (atomic_load(&module_count)) forget_unloaded();
+    vt_hidden_forget();
     return result;
 }

@@ -80,6 +80,20 @@ def test_names_as_the_user_reads_them(build: Builder, tmp_path: Path, rules: str
     assert found == {name: n for name, n in whole.items() if name not in hidden}
 
 
+def test_libraries_that_come_and_go(build: Builder, tmp_path: Path) -> None:
+    """The second library comes to lie where the first one was. What reading them allocates is not in the trace."""
+    shared = ("-O1", "-fPIC", "-shared")
+    libraries = [
+        str(build("plugin.c", flags=(*shared, f"-DNAME={name}"), output=f"lib{name}.so")) for name in ("one", "two")
+    ]
+    program = build("loader.c", flags=("-O1", "-ldl"))
+    env = {"VT_MEMTRACE": "yes"}
+    whole = record(program, tmp_path, *libraries, env=env).calls()
+    (tmp_path / "loader.trace").rename(tmp_path / "whole.trace")
+    found = filtered(program, tmp_path, "one;entry -- 0\ntwo -- 3\n", *libraries, **env).calls()
+    assert found == {name: n for name, n in whole.items() if name not in ("one", "entry")} | {"two": 3}
+
+
 def test_threads_share_a_limit(build: Builder, tmp_path: Path) -> None:
     program = build("threads.c", flags=("-O1", "-pthread"))
     trace = filtered(program, tmp_path, "work -- 1000\n", "together", "4", "600")
