@@ -117,6 +117,13 @@ def test_report_names_are_text(report: Browser) -> None:
     assert report.run("return document.querySelectorAll('#flame b, main img, nav script').length") == 0
 
 
+def test_report_offers_no_way_out(report: Browser) -> None:
+    """Plotly has a button that sends a chart to its makers."""
+    titles = report.run("return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert "Zoom in" in titles
+    assert not [title for title in titles if "hare" in title or "loud" in title]
+
+
 def test_report_tables_sort(report: Browser) -> None:
     """By a click on a head, or with the keyboard."""
     read = "return [...document.querySelectorAll('#profile tbody tr')].map(r => Number(r.cells[2].dataset.v))"

@@ -38,7 +38,8 @@
       xaxis: {...axis, ...more.xaxis}, yaxis: {...axis, ...more.yaxis},
     };
   }
-  const CONFIG = {displaylogo: false, responsive: true, showTips: false, modeBarButtonsToRemove: ['select2d', 'lasso2d']};
+  const CONFIG = {displaylogo: false, responsive: true, showTips: false, plotlyServerURL: '',
+    modeBarButtonsToRemove: ['sendChartToCloud', 'select2d', 'lasso2d']};
   const draw = (id, traces, shape) => Plotly.react(byId(id), traces, shape, CONFIG);
   const hide = (id) => { byId(id).hidden = true; };
 
