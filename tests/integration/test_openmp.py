@@ -225,18 +225,6 @@ def test_nothing_with_the_class_off(build: Builder, tmp_path: Path) -> None:
     assert not any(kind.startswith(("ThreadTeam", "ThreadTask", "ThreadFork")) for kind in trace.kinds())
 
 
-@pytest.mark.parametrize(("flags", "mode", "linked"), [
-    (("-fopenmp",), None, True), (("-fopenmp",), "mt", True), (("-fopenmp",), "seq", False), ((), None, False),
-    ((), "mt", True),
-])  # fmt: skip
-def test_the_wrapper_links_it_for_openmp(
-    build: Builder, flags: tuple[str, ...], mode: str | None, linked: bool
-) -> None:
-    program = build("nested.c", flags=("-O1", *flags), mode=mode)
-    needed = call([need("readelf"), "-d", program], program.parent).stdout
-    assert ("libvtrace-omp.so" in needed) == linked
-
-
 def test_fortran(build: Builder, tmp_path: Path) -> None:
     program = build("omp.f90", compiler="gfortran", flags=("-O1", *FLAGS), mode="mt")
     plain = build("omp.f90", compiler="gfortran", flags=("-O1", *FLAGS), plain=True)
@@ -261,41 +249,6 @@ def test_program_that_was_built_without_vtrace(build: Builder, tmp_path: Path) -
     unify(tmp_path, "omp")
     trace = check(tmp_path / "omp.trace")
     assert constructs(trace) == {"parallel": BOTH["parallel"], "tasks": GCC["tasks"]}
-
-
-LOADER = """
-#include <dlfcn.h>
-int main(int argc, char **argv)
-{
-    void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    return plugin ? ((int (*)(void))dlsym(plugin, "sum"))() : 1;
-}
-"""
-PLUGIN = """
-int sum(void)
-{
-    int total = 0;
-#pragma omp parallel num_threads(2) reduction(+ : total)
-    total += 21;
-    return total;
-}
-"""
-
-
-def test_libgomp_that_comes_late(tmp_path: Path) -> None:
-    """As with modules of Python: only the module sees its libgomp."""
-    (tmp_path / "loader.c").write_text(LOADER)
-    (tmp_path / "plugin.c").write_text(PLUGIN)
-    gcc = need("gcc")
-    call([gcc, "loader.c", "-o", "loader", "-ldl"], tmp_path)
-    call([gcc, "-g", "-fopenmp", "-fPIC", "-shared", "plugin.c", "-o", "plugin.so"], tmp_path)
-    done = vtrace(tmp_path, "run", "--openmp", "./loader", "./plugin.so", check=False)
-    assert done.returncode == 42, done.stderr
-    unify(tmp_path, "loader")
-    trace = check(tmp_path / "loader.trace")
-    assert trace.kinds()["ThreadTeamBegin"] == 2
-    regions = [trace.region_of(event).name for event in trace.events if event.kind == "Enter"]
-    assert regions.count("!$omp parallel @plugin.c:5") == 2
 
 
 def test_ranks_with_threads(build: Builder, mpi: Mpi, tmp_path: Path) -> None:
