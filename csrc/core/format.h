@@ -116,6 +116,7 @@
     X(IO_ACQUIRE_LOCK, 83, 1, IO) /* id handle, w0 OTF2_LockType */                                                    \
     X(IO_RELEASE_LOCK, 84, 1, IO) /* the same */                                                                       \
     X(IO_TRY_LOCK, 85, 1, IO) /* the same */                                                                           \
+    X(IO_DONE, 86, 1, IO) /* id handle, w0 bytes done or VT_IO_UNKNOWN: ends the region's IO_READ, ... */              \
     X(ENTER_ALLOC, 88, 1, HEAP) /* id region, w0 bytes asked for */                                                    \
     X(LEAVE_ALLOC, 89, 3, HEAP) /* id region, w0 address or 0, w1 bytes and w2 blocks in use: this thread's */         \
     /* sums of what it allocated less what it freed, signed */                                                         \
@@ -123,6 +124,10 @@
     X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
     /* is LEAVE_ALLOC */                                                                                               \
     X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */                            \
+    X(IO_READ, 93, 1, IO) /* id handle, w0 bytes asked for or VT_IO_UNKNOWN: the one blocking operation of the */      \
+    /* innermost region. Their order is that of OTF2_IoOperationMode. */                                               \
+    X(IO_WRITE, 94, 1, IO) /* the same */                                                                              \
+    X(IO_FLUSH, 95, 1, IO) /* the same */                                                                              \
     X(THREAD_FORK, 96, 1, TEAM) /* id region of the construct, entered; w0 threads asked for | nesting << 32: */       \
     /* number of teams around the thread, the new one included */                                                      \
     X(THREAD_JOIN, 97, 1, TEAM) /* id the region, left; w0 nesting */                                                  \

@@ -184,10 +184,9 @@ __attribute__((noinline, cold)) void vt_io_transfer_failed(struct vt_io_transfer
 {
     struct vt_io_batch batch = {0};
     if (t.handle) {
-        uint64_t *words = vt_io_add(&batch, 3);
-        words[0] = VT_HEAD(VT_K_IO_COMPLETE, 2, t.handle);
+        uint64_t *words = vt_io_add(&batch, 2);
+        words[0] = VT_HEAD(VT_K_IO_DONE, 1, t.handle);
         words[1] = done;
-        words[2] = t.match;
     }
     vt_io_finish(&batch, t.region, error);
 }

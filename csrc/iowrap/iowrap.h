@@ -187,14 +187,14 @@ enum vt_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 }; /* OTF2_Io
 
 struct vt_io_transfer {
     uint32_t region, handle;
-    uint64_t match;
 };
 
 extern VT_TLS uint64_t vt_io_next_match;
 uint64_t vt_io_first_match(void);
 void vt_io_transfer_failed(struct vt_io_transfer t, uint64_t done, int error);
 
-/* Matching ids: unique in the process, counted per thread. */
+/* Matching ids, of operations that may outlive their call and of several in one: unique in the process, counted per
+   thread.                                                                                                           */
 static inline uint64_t vt_io_match(void)
 {
     const uint64_t match = vt_io_next_match;
@@ -203,37 +203,24 @@ static inline uint64_t vt_io_match(void)
     return match;
 }
 
-/* bytes: asked for, or VT_IO_UNKNOWN */
+/* The one operation of a call. bytes: asked for, or VT_IO_UNKNOWN */
 static inline struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode,
                                                    uint64_t bytes)
 {
-    struct vt_io_transfer t = {region, handle, 0};
-    if (VT_UNLIKELY(!handle)) {
-        vt_enter(region);
-        return t;
-    }
-    t.match = vt_io_match();
-    vt_write_5(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_IO_BEGIN, 3, handle), mode, bytes, t.match);
-    return t;
+    const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region);
+    if (VT_LIKELY(handle)) vt_write_3(enter, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes);
+    else vt_write_1(enter);
+    return (struct vt_io_transfer){region, handle};
 }
 
 /* The same at a position that the call names. */
 static inline struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32_t handle, enum vt_io_mode mode,
                                                       uint64_t bytes, int64_t offset)
 {
-    struct vt_io_transfer t = {region, handle, 0};
-    uint64_t words[7] = {VT_HEAD(VT_K_ENTER, 0, region)};
-    if (VT_LIKELY(handle)) {
-        t.match = vt_io_match();
-        words[1] = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_offset);
-        words[2] = (uint64_t)offset;
-        words[3] = VT_HEAD(VT_K_IO_BEGIN, 3, handle);
-        words[4] = mode;
-        words[5] = bytes;
-        words[6] = t.match;
-    }
-    vt_write(words, handle ? 7 : 1);
-    return t;
+    const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region), at = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_offset);
+    if (VT_LIKELY(handle)) vt_write_5(enter, at, (uint64_t)offset, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes);
+    else vt_write_1(enter);
+    return (struct vt_io_transfer){region, handle};
 }
 
 /* done: bytes; failed: errno says why, some bytes may be done nevertheless */
@@ -243,7 +230,7 @@ static inline void vt_io_transferred(const struct vt_io_transfer *t, uint64_t do
         vt_io_transfer_failed(*t, done, failed ? errno : 0);
         return;
     }
-    vt_write_4(VT_HEAD(VT_K_IO_COMPLETE, 2, t->handle), done, t->match, VT_HEAD(VT_K_LEAVE, 0, t->region));
+    vt_write_3(VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, VT_HEAD(VT_K_LEAVE, 0, t->region));
 }
 
 /* What a list of buffers holds (attach.c). VT_IO_UNKNOWN where the kernel will refuse it: too long, or no memory. */

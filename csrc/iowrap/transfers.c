@@ -42,33 +42,35 @@ VT_IO_TRANSFER_AT(pwritev64v2, pwritev64v2, (int fd, IOV, off64_t at, int flags)
 
 /* ---- From one descriptor to another: a read and a write at once ---- */
 
-static void begin_copy(struct vt_io_transfer *read, struct vt_io_transfer *write, uint32_t region, int from, int to,
-                       size_t n)
+struct copy {
+    uint32_t handle;
+    uint64_t match;
+};
+
+static struct copy begin_copy(int fd, enum vt_io_mode mode, size_t n)
 {
-    *read = vt_io_transfer(region, vt_io_fd(from), VT_IO_READ, n);
-    *write = (struct vt_io_transfer){region, vt_io_fd(to), 0};
-    if (!write->handle) return;
-    write->match = vt_io_match();
-    vt_write_4(VT_HEAD(VT_K_IO_BEGIN, 3, write->handle), VT_IO_WRITE, n, write->match);
+    struct copy c = {vt_io_fd(fd), 0};
+    if (!c.handle) return c;
+    c.match = vt_io_match();
+    vt_write_4(VT_HEAD(VT_K_IO_BEGIN, 3, c.handle), mode, n, c.match);
+    return c;
 }
 
-static void end_copy(const struct vt_io_transfer *read, const struct vt_io_transfer *write, ssize_t r)
+static void end_copy(struct copy c, uint64_t done)
 {
-    const int error = r < 0 ? errno : 0;
-    const uint64_t done = r > 0 ? (uint64_t)r : 0;
-    if (read->handle) vt_write_3(VT_HEAD(VT_K_IO_COMPLETE, 2, read->handle), done, read->match);
-    if (error) vt_io_transfer_failed(*write, done, error);
-    else vt_io_transferred(write, done, false);
+    if (c.handle) vt_write_3(VT_HEAD(VT_K_IO_COMPLETE, 2, c.handle), done, c.match);
 }
 
 #define VT_IO_COPY(symbol, params, args, from, to, bytes)                                                              \
     VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params, args)                                                       \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
-        struct vt_io_transfer read, write;                                                                             \
-        begin_copy(&read, &write, region, from, to, bytes);                                                            \
+        vt_enter(region);                                                                                              \
+        const struct copy read = begin_copy(from, VT_IO_READ, bytes), write = begin_copy(to, VT_IO_WRITE, bytes);      \
         ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
-        end_copy(&read, &write, r);                                                                                    \
+        end_copy(read, r > 0 ? (uint64_t)r : 0);                                                                       \
+        end_copy(write, r > 0 ? (uint64_t)r : 0);                                                                      \
+        vt_io_leave(region, r < 0);                                                                                    \
         return r;                                                                                                      \
     }
 

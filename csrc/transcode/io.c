@@ -18,7 +18,7 @@ static int good(struct pass *p, uint32_t kind, const uint64_t *w)
     else if (kind == VT_K_IO_STATUS) fine = w[0] <= STATUS_FLAGS;
     else if (kind == VT_K_IO_DELETE) fine = w[0] >= VT_IO_POSIX && w[0] <= VT_IO_MPI;
     else if (kind == VT_K_IO_BEGIN) fine = low <= VT_OTF2_IO_OPERATION_MODE_FLUSH && high <= OPERATION_FLAGS;
-    else if (kind >= VT_K_IO_ACQUIRE_LOCK) fine = w[0] <= VT_OTF2_LOCK_SHARED;
+    else if (kind >= VT_K_IO_ACQUIRE_LOCK && kind <= VT_K_IO_TRY_LOCK) fine = w[0] <= VT_OTF2_LOCK_SHARED;
     if (!fine) vt_fail(p->error, VT_BAD_DATA, "unknown mode, type or flag of I/O");
     return fine;
 }
@@ -35,6 +35,27 @@ static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle,
     case VT_K_IO_RELEASE_LOCK: return WRITE(p, IoReleaseLock, t, handle, (uint8_t)w[0]);
     default: return WRITE(p, IoTryLock, t, handle, (uint8_t)w[0]);
     }
+}
+
+/* The one operation of the innermost region. What its number is in the location tells it from others, and the highest bit
+   from those that the runtime numbers.                                                                                   */
+static uint64_t match(const struct pass *p, const struct frame *f)
+{
+    return 1ull << 63 | (uint64_t)p->location << 32 | f->operation;
+}
+
+static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle, uint64_t bytes)
+{
+    struct frame *f = p->depth ? &p->frames[p->depth - 1] : NULL;
+    if (!f) return VT_OK;
+    if (kind != VT_K_IO_DONE) {
+        f->operation = ++p->operations;
+        return WRITE(p, IoOperationBegin, t, handle, (uint8_t)(kind - VT_K_IO_READ), 0, bytes, match(p, f));
+    }
+    if (!f->operation) return VT_OK; /* its begin is lost, or recording was off then */
+    const uint64_t id = match(p, f);
+    f->operation = 0;
+    return WRITE(p, IoOperationComplete, t, handle, bytes, id);
 }
 
 static int duplicate(struct pass *p, uint64_t t, uint32_t old, const uint64_t *w)
@@ -61,6 +82,10 @@ int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     case VT_K_IO_DUPLICATE: return duplicate(p, t, handle, w);
     case VT_K_IO_SEEK: return WRITE(p, IoSeek, t, handle, (int64_t)w[0], (uint8_t)w[1], w[2]);
     case VT_K_IO_STATUS: return WRITE(p, IoChangeStatusFlags, t, handle, (uint32_t)w[0]);
+    case VT_K_IO_READ:
+    case VT_K_IO_WRITE:
+    case VT_K_IO_FLUSH:
+    case VT_K_IO_DONE: return only_operation(p, t, kind, handle, w[0]);
     default: return operation(p, t, kind, handle, w);
     }
 }

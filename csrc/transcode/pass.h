@@ -14,7 +14,7 @@
 
 struct frame {
     uint64_t key;
-    uint32_t region;
+    uint32_t region, operation; /* operation: of I/O, begun in it, 0: none */
 };
 
 /* A fork of the location, or its part in a team. */
@@ -43,6 +43,7 @@ struct pass {
     OTF2_AttributeList *list; /* what attributes points to when there are some */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
     uint64_t messages; /* of the user API, so far */
+    uint32_t operations; /* of I/O that are the only one of their region, so far */
     struct {
         uint64_t key, bytes; /* of the region that frees them */
         uint32_t depth;

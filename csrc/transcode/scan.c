@@ -90,8 +90,11 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     case VT_K_IO_DELETE: break; /* names a file */
     case VT_K_USER_SEND:
     case VT_K_USER_RECV: return add_message(f, words, what);
+    case VT_K_IO_READ:
+    case VT_K_IO_WRITE:
+    case VT_K_IO_FLUSH: return add(&f->handles, VT_ID(what));
     default:
-        if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_TRY_LOCK) return add(&f->handles, VT_ID(what));
+        if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_DONE) return add(&f->handles, VT_ID(what));
     }
     return 1;
 }

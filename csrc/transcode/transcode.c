@@ -105,7 +105,7 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         region = p->maps->unknown_region;
         p->result->unmapped++;
     }
-    p->frames[p->depth++] = (struct frame){key, region};
+    p->frames[p->depth++] = (struct frame){key, region, 0};
     return WRITE(p, Enter, t, region);
 }
 

@@ -43,10 +43,11 @@ def test_functions_of_threads(build: Builder, tmp_path: Path, compression: str) 
     run(program, tmp_path, "together", "2", "20", env={"VT_COMPRESSION": compression})
     found = dump(tmp_path, "threads")
     assert called(found) == called(found, "FUNCTION_LEAVE") == {"main": 1, "body": 2, "work": 60}
-    assert {item["at"].split("+")[0] for item in records(found)} == {"threads"}
-    assert Counter(item["location"] for item in records(found)) == {0: 42, 1: 42, 2: 42}
+    functions = [item for item in records(found) if item["kind"].startswith("FUNCTION_")]
+    assert {item["at"].split("+")[0] for item in functions} == {"threads"}
+    assert Counter(item["location"] for item in functions) == {0: 42, 1: 42, 2: 42}
     blocks = [item for item in found if item["type"] == "block" and item["content"] == "events"]
-    assert sum(block["records"] for block in blocks) == 126
+    assert sum(block["records"] for block in blocks) == len(records(found)) >= 126
     assert {block["codec"] == "raw" for block in blocks} == {compression == "no"}
     assert called(dump(tmp_path, "threads", "--location", "2")) == {"body": 1, "work": 20}
     shown = vtrace(tmp_path, "dump", "threads", "--only", "FUNCTION_ENTER").stdout.splitlines()

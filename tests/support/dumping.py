@@ -97,6 +97,9 @@ IO: list[Shown] = [
         "IO_ISSUED", "IO_TEST", "IO_CANCELLED")),
     ("IO_COMPLETE", 1, 9, [r.IO_UNKNOWN, 4], {"handle": 9, "name": "?", "bytes": None, "matching": 4},
      "IO_COMPLETE ? <9> bytes=- matching=4"),
+    *((kind, 1, 1, [80], DATA | {"bytes": 80}, f"{kind} data.bin <1> bytes=80") for kind in (
+        "IO_READ", "IO_WRITE", "IO_FLUSH")),
+    ("IO_DONE", 1, 1, [r.IO_UNKNOWN], DATA | {"bytes": None}, "IO_DONE data.bin <1> bytes=-"),
     *((kind, 1, 1, [0], DATA | {"lock_type": "EXCLUSIVE"}, f"{kind} data.bin <1> lock_type=EXCLUSIVE") for kind in (
         "IO_ACQUIRE_LOCK", "IO_RELEASE_LOCK", "IO_TRY_LOCK")),
     ("IO_DESTROY", 1, 1, [], DATA, "IO_DESTROY data.bin <1>"),

@@ -46,6 +46,7 @@ _PAYLOAD = {
     "IO_CREATE": "access/creation status", "IO_DUPLICATE": "new/status", "IO_SEEK": "asked whence offset",
     "IO_STATUS": "status", "IO_DELETE": "paradigm", "IO_BEGIN": "mode/flags bytes matching", "IO_ISSUED": "matching",
     "IO_TEST": "matching", "IO_COMPLETE": "bytes matching", "IO_CANCELLED": "matching",
+    **dict.fromkeys(("IO_READ", "IO_WRITE", "IO_FLUSH", "IO_DONE"), "bytes"),
     "IO_ACQUIRE_LOCK": "lock_type", "IO_RELEASE_LOCK": "lock_type", "IO_TRY_LOCK": "lock_type",
     "ENTER_ALLOC": "bytes", "LEAVE_ALLOC": "block heap blocks", "ENTER_FREE": "block bytes heap blocks",
     "ENTER_REALLOC": "block old_bytes bytes", "HEAP": "heap blocks", "THREAD_FORK": "requested/nesting",
