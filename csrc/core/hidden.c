@@ -33,6 +33,8 @@ static _Atomic uint32_t nshared;
 /* ---- Names ---- */
 
 static char *(*demangle)(const char *, char *, size_t *, int *);
+static char *room; /* the demangler's, under `learning`; kept for the next module */
+static size_t room_bytes;
 static int preparing; /* the program's own code does not run yet */
 
 /* Of the C++ runtime: the program's own, else the machine's. */
@@ -71,8 +73,6 @@ struct reading { /* one module */
     const char *strings;
     size_t string_bytes;
     int fortran;
-    char *room; /* of the demangler */
-    size_t room_bytes;
     char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
 };
 
@@ -102,10 +102,10 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
     if (!strncmp(r->plain, "_Z", 2)) {
         if (!demangle) find_demangler();
         if (!demangle) return 1;
-        char *text = demangle(r->plain, r->room, r->room ? &r->room_bytes : NULL, &status);
+        char *text = demangle(r->plain, room, room ? &room_bytes : NULL, &status);
         if (!text || status) return 1;
-        if (text != r->room) r->room_bytes = strlen(text) + 1;
-        r->room = text;
+        if (text != room) room_bytes = strlen(text) + 1;
+        room = text;
         f->names[0] = text;
         vt_names_shorten(f, r->shortened, sizeof r->shortened);
     } else if (module) { /* __MODULE_MOD_NAME */
@@ -225,7 +225,6 @@ static void read_module(struct vt_hidden *m, const char *path, uintptr_t bias)
         if (m->map) mark_all(&r, m, bias);
     }
     VT_SYS2(munmap, p, r.bytes);
-    free(r.room);
 }
 
 /* ---- Modules ---- */

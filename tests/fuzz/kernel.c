@@ -230,6 +230,15 @@ EVENT(ThreadWait, TEAM, uint32_t comm, ANY8 number)
 EVENT(ThreadAcquireLock, paradigm < 23, uint8_t paradigm, ANY lock, ANY order)
 EVENT(ThreadReleaseLock, paradigm < 23, uint8_t paradigm, ANY lock, ANY order)
 
+#define TEAM_OF_4 team < 4
+EVENT(ThreadFork, paradigm < 23, uint8_t paradigm, ANY threads)
+EVENT(ThreadJoin, paradigm < 23, uint8_t paradigm)
+EVENT(ThreadTeamBegin, TEAM_OF_4, uint32_t team)
+EVENT(ThreadTeamEnd, TEAM_OF_4, uint32_t team)
+EVENT(ThreadTaskCreate, TEAM_OF_4 && rank < 2, uint32_t team, uint32_t rank, ANY task)
+EVENT(ThreadTaskSwitch, TEAM_OF_4 && rank < 2, uint32_t team, uint32_t rank, ANY task)
+EVENT(ThreadTaskComplete, TEAM_OF_4 && rank < 2, uint32_t team, uint32_t rank, ANY task)
+
 static void take_operations(void)
 {
 #define TAKE(name) vt_otf2.EvtWriter_##name = name;
@@ -239,6 +248,8 @@ static void take_operations(void)
     TAKE(RmaOpCompleteRemote) TAKE(IoCreateHandle) TAKE(IoDestroyHandle) TAKE(IoDuplicateHandle) TAKE(IoSeek)
     TAKE(IoChangeStatusFlags) TAKE(IoDeleteFile) TAKE(IoOperationBegin) TAKE(IoOperationTest) TAKE(IoOperationIssued)
     TAKE(IoOperationComplete) TAKE(IoOperationCancelled) TAKE(IoAcquireLock) TAKE(IoReleaseLock) TAKE(IoTryLock)
+    TAKE(ThreadFork) TAKE(ThreadJoin) TAKE(ThreadTeamBegin) TAKE(ThreadTeamEnd) TAKE(ThreadTaskCreate)
+    TAKE(ThreadTaskSwitch) TAKE(ThreadTaskComplete)
     TAKE(ThreadCreate) TAKE(ThreadBegin) TAKE(ThreadEnd) TAKE(ThreadWait) TAKE(ThreadAcquireLock) TAKE(ThreadReleaseLock)
 #define TAKE_ADD(name) vt_otf2.AttributeList_Add##name = Add##name;
     TAKE_ADD(Uint8) TAKE_ADD(Uint16) TAKE_ADD(Uint32) TAKE_ADD(Uint64) TAKE_ADD(Int8) TAKE_ADD(Int16) TAKE_ADD(Int32)
@@ -433,6 +444,7 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
                 *beyond |= attribute && pending;
                 if (what & VT_FUNCTION || (VT_KIND(what) != VT_K_TIME && VT_KIND(what) != VT_K_HEAP)) pending = attribute;
             }
+            *beyond |= VT_KIND(what) >= VT_K_THREAD_FORK && VT_KIND(what) <= VT_K_THREAD_TEAM_JOINED; /* their regions */
             *beyond |= VT_KIND(what) == VT_K_RMA_GROUP_SYNC && words[k - 1] > VT_ID_MAX;
             *beyond |= VT_KIND(what) == VT_K_IO_DUPLICATE && (uint32_t)words[k - 1] > VT_ID_MAX;
         }
@@ -462,6 +474,10 @@ static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps 
     maps.windows = maps.window_peer_offset = maps.files = maps.rank_groups = maps.attributes = same;
     maps.attribute_types = types;
     maps.nstrings = VT_ID_MAX + 1, maps.strings = same;
+    static const uint32_t first[] = {0, 2, 2, 3}, members[] = {0, 1, 0, 0, 1};
+    static const uint64_t joined[] = {0, 2000, UINT64_MAX, 1, 3000};
+    maps.nteams = 4, maps.teams = same, maps.team_first = first;
+    maps.nteam_members = 5, maps.team_members = members, maps.team_joined = joined;
     maps.user_regions = types, maps.nuser_comms = VT_ID_MAX + 1, maps.user_comms = same;
     uint32_t *peers = calloc(found->nmessages + 1, sizeof *peers);
     maps.nuser_peers = found->nmessages, maps.user_peers = peers;

@@ -84,6 +84,13 @@ def seeds(directory: Path) -> Path:
         *THREADS,
     ]:  # alone, so that no other record names the same
         found[kind] = options() + piece(Chunk().record(kind, 1, identifier, *payload), r.CODEC_RAW)
+    team = Chunk().record("THREAD_FORK", 1, 1, 2 | 1 << 32).record("THREAD_TEAM_BEGIN", 1, 3, 2 | 1 << 32, 0)
+    team.record("THREAD_TASK_CREATE", 1, 0, 1, 3).record("THREAD_TASK_BEGIN", 1, 4, 1, 3)
+    team.record("THREAD_TASK_END", 1, 4, 1, 3, 0).record("THREAD_TEAM_END", 1, 5, 1 << 32)
+    team.record("THREAD_JOIN", 1, 1, 1 << 32).record("THREAD_TEAM_JOINED", 1, 0, 7)
+    found["team"] = options() + piece(team, r.CODEC_RAW)
+    transfer = Chunk().enter(1).record("IO_READ", 1, 1, 8).record("IO_DONE", 1, 1, 8).leave(1)
+    found["transfer"] = options() + piece(transfer, r.CODEC_RAW)
     for name, data in found.items():
         (directory / name).write_bytes(data)
     return directory
@@ -117,7 +124,7 @@ MISTAKES = {
     "a record is cut": ("transcode.h", "expected <= n - at", "at < n"),
     "a block is too large": ("decode.c", "row->raw_bytes > VT_RAW_MAX ||", ""),
     "the scan misses one": ("scan.c", "    case VT_K_IRECV:\n", ""),
-    "the scan misses a handle": ("scan.c", "VT_KIND(what) <= VT_K_IO_TRY_LOCK", "VT_KIND(what) < VT_K_IO_TRY_LOCK"),
+    "the scan misses a handle": ("scan.c", "VT_KIND(what) <= VT_K_IO_DONE", "VT_KIND(what) < VT_K_IO_TRY_LOCK"),
     "a heap below nothing": ("heap.c", "j->total[i] > 0 ? (uint64_t)j->total[i] : 0", "(uint64_t)j->total[i]"),
     "threads in no order": ("heap.c", "x->ns < y->ns", "x->ns > y->ns"),
     "a window is not mapped": ("rma.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),

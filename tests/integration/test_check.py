@@ -19,7 +19,7 @@ def write(
     tag: int = 5,
     leave: bool = True,
     collective: bool = True,
-    name: str = "Thread 1",
+    first: str = "Master thread",
     request: int = 9,
 ) -> Path:
     """Two ranks that exchange a message and take part in a collective, written with the otf2 package."""
@@ -28,8 +28,8 @@ def write(
         define = trace.definitions
         node = define.system_tree_node("host", "node")
         groups = [define.location_group(f"MPI Rank {rank}", system_tree_parent=node) for rank in (0, 1)]
-        ranks = [define.location("Master thread", group=group) for group in groups]
-        thread = define.location(name, group=groups[1])
+        ranks = [define.location(first, group=group) for group in groups]
+        thread = define.location("Thread 1", group=groups[1])
         region = define.region('f(char, "x")', paradigm=enums.Paradigm.COMPILER, region_role=enums.RegionRole.FUNCTION)
         world: dict[str, Any] = {"paradigm": enums.Paradigm.MPI, "members": ranks}
         define.group("all", group_type=enums.GroupType.COMM_LOCATIONS, **world)
@@ -75,7 +75,7 @@ def test_sound_archive_passes(tmp_path: Path) -> None:
         ({"tag": 6}, "received only"),
         ({"leave": False}, "ends inside"),
         ({"collective": False}, "not all took part"),
-        ({"name": "worker"}, "MPI Rank 1"),
+        ({"first": "worker"}, "MPI Rank 0"),
         ({"request": 8}, "running 0 times"),
     ],
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,12 @@ def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
     env = environment({"VT_FILE_PREFIX": "one"})
     first = subprocess.Popen([forks], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
     first.communicate(timeout=60)
+    before = names(tmp_path)
     slow = subprocess.Popen(
         ["sh", "-c", f"exec {many} 20000000"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
     )
+    while names(tmp_path) == before and slow.poll() is None:
+        time.sleep(0.01)
     run(many, tmp_path, env={"VT_FILE_PREFIX": "one"})
     said = slow.communicate(timeout=120)[1]
     assert "those of this run are called one_1" in said

@@ -55,8 +55,9 @@ def test_quiet_and_verbose(local: Path) -> None:
 def test_next_command_works(local: Path) -> None:
     done = unify(local, "many")
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("next: vtrace "))
-    shown = vtrace(local, *line.split()[2:])
-    assert "many" in shown.stdout
+    commands = line.removeprefix("next: ").split(", ")
+    assert [command.split()[1] for command in commands] == ["info", "view"]
+    assert "many" in vtrace(local, *commands[0].split()[1:]).stdout
 
 
 @pytest.mark.parametrize("option", ["-h", "--help", "-V", "--version"])
