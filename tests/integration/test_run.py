@@ -46,8 +46,9 @@ POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", 
 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
-    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids. How often
-    a program asks for what is not there yet depends on time: once."""
+    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids.
+    How often a program asks for what is not there yet depends on time: once.
+    """
     found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
     for event in trace.events:
         if event.kind.startswith("Mpi"):
