@@ -177,9 +177,8 @@ static inline void told(struct vt_sums *s)
 
 static void write_sums(struct vt_sums *s)
 {
-    uint64_t words[3] = {VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks};
     told(s);
-    vt_write(words, 3);
+    vt_write_3(VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks);
 }
 
 /* After a call that no record tells of. A thread's first one is told, so that the runtime knows when the thread ends. */
@@ -211,8 +210,7 @@ __attribute__((destructor)) static void at_end(void)
 static inline bool enter_allocate(enum function function, size_t n)
 {
     if (!records() || n < threshold || !regions[function]) return false;
-    uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n};
-    vt_write(words, 2);
+    vt_write_2(VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n);
     return true;
 }
 
@@ -222,10 +220,9 @@ static inline void *leave_allocate(enum function function, bool recorded, void *
     struct vt_sums *s = vt_sums_here();
     if (LIKELY(made && !is_early(made))) add(s, usable(made), 1);
     if (LIKELY(recorded)) {
-        uint64_t words[4] = {VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
-                             (uint64_t)s->blocks};
         told(s);
-        vt_write(words, 4);
+        vt_write_4(VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
+                   (uint64_t)s->blocks);
     } else tell_sums(s);
     return made;
 }
@@ -237,10 +234,9 @@ static inline bool enter_free(void *block)
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
     if (!records() || (uint64_t)bytes < threshold || !regions[F_free]) return false;
-    uint64_t words[5] = {VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes,
-                         (uint64_t)s->bytes, (uint64_t)s->blocks};
     told(s);
-    vt_write(words, 5);
+    vt_write_5(VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes, (uint64_t)s->bytes,
+               (uint64_t)s->blocks);
     return true;
 }
 
@@ -274,8 +270,7 @@ static void *from_early(void *old, size_t n)
 static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
 {
     if (!records() || (n < threshold && (uint64_t)was < threshold) || !regions[function]) return false;
-    uint64_t words[4] = {VT_HEAD(VT_K_ENTER_REALLOC, 3, regions[function]), (uintptr_t)old, (uint64_t)was, n};
-    vt_write(words, 4);
+    vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, regions[function]), (uintptr_t)old, (uint64_t)was, n);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include "core/core.h"
 #include "core/sys.h"
 
-#define PAGE_SUMS 63
+#define PAGE_SUMS 31
 
 struct page {
     struct page *older;

@@ -16,7 +16,7 @@ struct vt_sums {
     int64_t told_bytes, told_blocks; /* in the thread's last record, VT_NEVER told */
     _Atomic(uint32_t) thread; /* kernel's id, 0: free */
     _Atomic(uint32_t) ended; /* the thread is past its end's first half: each change is told at once */
-} __attribute__((aligned(64)));
+} __attribute__((aligned(128))); /* processors fetch lines of 64 bytes in pairs: two threads' must not be one */
 
 #define VT_NEVER (INT64_MIN / 2)
 
