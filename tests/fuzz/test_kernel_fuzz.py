@@ -101,7 +101,9 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     corpus, found = directory / "corpus", directory / "found"
     for path in (corpus, found):
         path.mkdir(exist_ok=True)
-    words = [program, f"-max_total_time={seconds}", "-max_len=8192", "-timeout=10", "-rss_limit_mb=1024", "-seed=1"]
+    # Of the memory in use most is the sanitizer's, and huge pages multiply it.
+    limits = ["-max_len=8192", "-timeout=10", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
+    words = [program, f"-max_total_time={seconds}", *limits, "-seed=1"]
     done = call([*words, f"-artifact_prefix={found}/", corpus, seeds(directory / "seeds")], directory,
                 check=False, timeout=seconds + 120)  # fmt: skip
     return done.returncode, done.stderr
