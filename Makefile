@@ -28,7 +28,9 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
 	cd demo && $(BIN)/vtunify heat2d
 	cd demo && $(BIN)/vtrace info heat2d
 	@echo
-	@echo "To see the timeline, open demo/heat2d.trace/traces.otf2 in Vampir or ViTE. All that is known of the run:"
+	@echo "The timeline in a browser; charts in one file; all that is known of the run:"
+	@echo "  $(VENV)/bin/vtrace view demo/heat2d.trace"
+	@echo "  $(VENV)/bin/vtrace report demo/heat2d.trace"
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
 
 test: setup ## Run the tests, TESTS="tests/unit -k name" some of them, WORKERS files at a time
