@@ -133,6 +133,7 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
     uint32_t nesting = (uint32_t)w[0];
     uint64_t t;
     int code = VT_OK;
+    vt_attributes_end(p); /* these records write several events and bear none */
     switch (VT_KIND(what)) {
     case VT_K_THREAD_FORK:
         nesting = (uint32_t)(w[0] >> 32);

@@ -16,9 +16,11 @@ program openmp
   !$omp parallel num_threads(2) private(i)
   do i = 1, n
     !$omp critical
+    !$omp atomic
     total = total + 1
     !$omp end critical
     call omp_set_lock(lock)
+    !$omp atomic
     total = total + 1
     call omp_unset_lock(lock)
   end do
