@@ -26,7 +26,7 @@ static int begin_chunk(struct vt_location *l)
     c->thread = l->thread;
     c->ticks = c->end_ticks = VT_READ(l->last);
     c->pair = vt_clock_recent();
-    c->lost = c->depth = c->nopen = c->records = c->classes = 0;
+    c->lost = c->dropped = c->depth = c->nopen = c->records = c->classes = 0;
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
     return 1;
 }

@@ -120,7 +120,8 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     struct vt_block b = {.magic = VT_BLOCK_MAGIC, .version = VT_FORMAT_VERSION, .codec = e.codec, .content = c->content,
                          .raw_bytes = raw, .stored_bytes = e.bytes, .location = c->location, .sequence = c->sequence,
                          .thread = c->thread, .records = c->records, .classes = c->classes, .depth = c->depth,
-                         .nopen = c->nopen, .ticks = c->ticks, .end_ticks = c->end_ticks, .lost = c->lost, .pair = c->pair};
+                         .nopen = c->nopen, .ticks = c->ticks, .end_ticks = c->end_ticks, .lost = c->lost,
+                         .dropped = c->dropped, .pair = c->pair};
     /* clang-format on */
     memcpy(b.open, c->open, c->nopen * sizeof *c->open);
     b.checksum = vt_checksum(vt_checksum(0, &b, sizeof b), e.data, e.bytes);

@@ -274,6 +274,7 @@ struct vt_chunk {
     uint64_t ticks; /* absolute time that the first delta counts from */
     struct vt_clock_pair pair; /* newest known when the chunk was taken */
     uint64_t lost; /* events this location had lost before */
+    uint64_t dropped; /* records of the chunks before it that a flight recorder has overwritten; 0: none is missing */
     uint32_t depth, nopen; /* open regions at the begin: all, and how many stand in open[] */
     uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
@@ -300,7 +301,7 @@ struct vt_block {
     uint32_t location, sequence, thread, records;
     uint32_t classes, depth;
     uint32_t nopen, unused;
-    uint64_t ticks, end_ticks, lost;
+    uint64_t ticks, end_ticks, lost, dropped;
     struct vt_clock_pair pair;
     uint64_t open[VT_OPEN_MAX];
 };

@@ -190,6 +190,7 @@ static int begin_chunk(struct vt_location *l)
     c->ticks = l->last;
     c->pair = vt_clock_recent();
     c->lost = l->lost_told;
+    c->dropped = 0;
     c->depth = l->depth;
     c->nopen = l->nopen;
     c->records = 0;

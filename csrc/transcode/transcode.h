@@ -25,7 +25,7 @@ struct vt_row {
     uint8_t content, codec, unused;
     uint32_t location, sequence, thread, records, classes, depth;
     uint32_t raw_bytes, stored_bytes, unused2;
-    uint64_t ticks, end_ticks, lost;
+    uint64_t ticks, end_ticks, lost, dropped;
     struct vt_clock_pair pair;
 };
 

@@ -13,7 +13,7 @@ from support.build import Builder
 from support.check import check
 from support.run import names, run, unify
 
-HEAD_OF_BLOCK = 360  # bytes of struct vt_block
+HEAD_OF_BLOCK = 368  # bytes of struct vt_block
 SEQUENCE = 28  # where its sequence number stands
 
 

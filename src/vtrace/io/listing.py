@@ -167,6 +167,7 @@ def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
     found |= {"raw_bytes": int(entry["raw_bytes"]), "classes": ["unknown"] if classes == r.CLASS_ALL else known}
     found |= {"depth": int(entry["depth"]), "open": [_enter(int(word)) for word in read["open"][: read["nopen"]]]}
     found |= {"ticks": int(entry["ticks"]), "end_ticks": int(entry["end_ticks"]), "lost": int(entry["lost"])}
+    found |= {"dropped": int(entry["dropped"])}
     return found | {"pair": [int(value) for value in entry["pair"]]}
 
 

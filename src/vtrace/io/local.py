@@ -24,7 +24,7 @@ INDEX = np.dtype(
         ("address", "<u8"), ("form", "u1"), ("content", "u1"), ("codec", "u1"), ("location", "<u4"),
         ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"),
         ("raw_bytes", "<u4"), ("stored_bytes", "<u4"), ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"),
-        ("pair", records.CLOCK_PAIR),
+        ("dropped", "<u8"), ("pair", records.CLOCK_PAIR),
     ],
     align=True,
 )  # fmt: skip
@@ -193,7 +193,8 @@ class Stream:
     """Rows of INDEX, ascending sequence, each sequence once."""
     files: list[LocalFile] = field(repr=False)
     problems: list[str]
-    """What is missing, each with path and offset: cut files that no chunk replaces, holes in the sequence."""
+    """What is missing, each with path and offset: cut files that no chunk replaces, holes in the sequence that no flight
+    recorder made."""
 
     def where(self, row: int) -> tuple[Path, int]:
         """The file of a row, and the offset of its block or chunk in it."""
@@ -254,7 +255,7 @@ def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream
             problems.append(file.cut)
     stream = Stream(key[1], key[0], index, files, problems)
     expected = np.concatenate([[0], sequences[:-1] + 1])
-    for number in np.flatnonzero(sequences != expected[: len(sequences)]):
+    for number in np.flatnonzero((sequences != expected[: len(sequences)]) & (index["dropped"] == 0)):
         path, offset = stream.where(int(number))
         first, last = expected[number], sequences[number] - 1
         missing = f"block {first} is" if first == last else f"blocks {first} to {last} are"

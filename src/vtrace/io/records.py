@@ -169,8 +169,8 @@ FILE = np.dtype(
 CHUNK = np.dtype(
     [
         ("location", "<u4"), ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("ticks", "<u8"),
-        ("pair", CLOCK_PAIR), ("lost", "<u8"), ("depth", "<u4"), ("nopen", "<u4"), ("head", "<u2"), ("state", "u1"),
-        ("content", "u1"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"), ("used", "<u4"),
+        ("pair", CLOCK_PAIR), ("lost", "<u8"), ("dropped", "<u8"), ("depth", "<u4"), ("nopen", "<u4"), ("head", "<u2"),
+        ("state", "u1"), ("content", "u1"), ("classes", "<u4"), ("end_ticks", "<u8"), ("next", "<u4"), ("used", "<u4"),
         ("open", "<u8", OPEN_MAX),
     ]
 )  # fmt: skip
@@ -179,7 +179,8 @@ BLOCK = np.dtype(
         ("magic", "S4"), ("version", "<u2"), ("codec", "u1"), ("content", "u1"), ("raw_bytes", "<u4"),
         ("stored_bytes", "<u4"), ("checksum", "<u8"), ("location", "<u4"), ("sequence", "<u4"), ("thread", "<u4"),
         ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"), ("nopen", "<u4"), ("unused", "<u4"),
-        ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"), ("pair", CLOCK_PAIR), ("open", "<u8", OPEN_MAX),
+        ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"), ("dropped", "<u8"), ("pair", CLOCK_PAIR),
+        ("open", "<u8", OPEN_MAX),
     ]
 )  # fmt: skip
 
