@@ -165,11 +165,13 @@ enum vt_kind {
 enum vt_io_paradigm { VT_IO_POSIX = 1, VT_IO_ISOC = 2, VT_IO_MPI = 3 };
 
 /* Why events were not recorded. */
+#define VT_LOST_MOST 8 /* above all of these */
 enum vt_lost {
     VT_LOST_SIGNAL = 1, /* a signal handler came while its thread was recording */
     VT_LOST_MEMORY = 2, /* no chunk could be had: disk full, file size limit */
     VT_LOST_WRITE = 3, /* the events file could not be written */
     VT_LOST_LIMIT = 4, /* VT_MAX_FLUSHES reached */
+    VT_LOST_THREAD = 5, /* a thread without a location: too many threads, no memory */
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
@@ -203,6 +205,8 @@ enum vt_definition {
                             name gets the file and line there */
     VT_D_TEAM = 19, /* id, location of a member, its thread number, location that forks the team, ticks at which the
                        team was joined for whose end the member waited last: at the end of the program, before 0 */
+    VT_D_LOST = 20, /* location, enum vt_lost, events lost for this reason since its last LOST record; the newest one of
+                              a location and reason holds */
     VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records, and of attributes of the type STRING */
     VT_D_MARKER = 24, /* id, name, enum vt_marker */
     VT_D_NOTE = 25, /* text: a comment on the whole run */

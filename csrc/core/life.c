@@ -341,7 +341,26 @@ void vt_define_clock(struct vt_location *l)
     vt_define_end(l, &m);
 }
 
-static void define_end(struct vt_location *l)
+/* What the location lost since its last LOST record, and why; unwritten: what could not be written just now. */
+static void define_lost(struct vt_location *l, uint64_t unwritten)
+{
+    uint64_t by[VT_LOST_MOST] = {0};
+    by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - VT_READ(l->lost_told) - unwritten;
+    by[VT_LOST_WRITE] += unwritten;
+    by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
+    for (unsigned why = 1; why < VT_LOST_MOST; why++) {
+        if (!by[why]) continue;
+        struct vt_mp m = vt_define_begin(l, 48);
+        vt_mp_array(&m, 4);
+        vt_mp_uint(&m, VT_D_LOST);
+        vt_mp_uint(&m, l->number);
+        vt_mp_uint(&m, why);
+        vt_mp_uint(&m, by[why]);
+        vt_define_end(l, &m);
+    }
+}
+
+static void define_end(struct vt_location *l, uint64_t unwritten)
 {
     struct vt_mp m = vt_define_begin(l, 192);
     vt_mp_array(&m, 5);
@@ -352,6 +371,7 @@ static void define_end(struct vt_location *l)
     vt_mp_uint(&m, l->first);
     vt_define_end(l, &m);
     vt_define_clock(l);
+    define_lost(l, unwritten);
     m = vt_define_begin(l, 192);
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_SUMMARY);
@@ -398,10 +418,11 @@ static int complete(struct vt_location *l, int last)
         if (last) l->unwritten = 0; /* perhaps there is space again */
         vt_location_unlock(l);
     }
-    if (last) define_end(l);
+    if (last) define_end(l, 0);
     if (vt_file_flush(l) >= 0) return 1;
-    if (last && count_unwritten(l)) {
-        define_end(l); /* the newer summary holds */
+    uint64_t unwritten = last ? count_unwritten(l) : 0;
+    if (unwritten) {
+        define_end(l, unwritten); /* the newer summary holds */
         vt_file_flush(l);
     }
     return 0;

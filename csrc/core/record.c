@@ -13,7 +13,7 @@ static struct vt_location *not_busy(struct vt_location *l, unsigned events)
         vt_location_mend(l);
         return l;
     }
-    l->lost_why = VT_LOST_SIGNAL;
+    if (!l->stopped) l->lost_why = VT_LOST_SIGNAL;
     atomic_fetch_add_explicit(&l->lost, events, memory_order_relaxed);
     VT_SET(l->limit, NULL); /* the next event takes the slow path and tells of the loss */
     return NULL;

@@ -288,6 +288,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     }
     if (kind == VT_K_LOST) {
         p->result->lost += w[0];
+        p->result->lost_by[VT_ID(what) < VT_LOST_MOST ? VT_ID(what) : 0] += w[0];
         return VT_OK;
     }
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);

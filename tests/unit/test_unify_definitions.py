@@ -31,6 +31,7 @@ GOOD: dict[str, list[Any]] = {
     "GROUP": [4, 1, 0, b"\1\0\0\0"],
     "REGION_AT": [5, "parallel", 3, 5, 0x1000],
     "TEAM": [1, 2, 1, 0, 77],
+    "LOST": [2, 4, 1000],
     "TEXT": [1, "step 3"],
     "MARKER": [1, "steps", 2],
     "NOTE": ["on a Monday"],
@@ -56,6 +57,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.metrics[1].unit == "#"
     assert found.pairs == [(1, 2, 3)]
     assert (found.summaries[0].lost, found.summaries[0].limit) == (1, False)
+    assert found.lost == {(2, 4): 1000}
     assert found.attributes == {1: ("offset", "where", 4)}
     assert found.files == {1: "/work/data"}
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
@@ -93,6 +95,7 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("GROUP", [4, 1, 0, [1]]),
         ("MARKER", [1, "steps", 4]),
         ("NOTE", [1]),
+        ("LOST", [1, 8, 1]),
         ("MEMBER", [1, 1, "rates"]),
     ],
 )

@@ -131,6 +131,8 @@ class Transcoded:
     limit_ns: int | None
     """When the location stopped recording for good (VT_MAX_FLUSHES)."""
     flushes: int
+    lost_by: dict[int, int] = field(default_factory=dict)
+    """The same by reason (records.LOST_REASONS; 0 another one)."""
     unended: int = 0
     """Regions of the user API that the program began and did not end."""
     unbegun: int = 0

@@ -101,6 +101,7 @@ _FIELDS = {
     "GROUP": "id comm first ranks",
     "REGION_AT": "id name paradigm role address",
     "TEAM": "id location thread creator joined",
+    "LOST": "location reason events",
     "TEXT": "id text",
     "MARKER": "id name severity",
     "NOTE": "text",
@@ -221,6 +222,8 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             found["kind"] = _named(COMM_KINDS, found["kind"])
         elif kind == "MARKER":
             found["severity"] = _named({number: name for name, number in r.MARKERS.items()}, found["severity"])
+        elif kind == "LOST":
+            found["reason"] = _named(r.LOST_REASONS, found["reason"])
         elif kind == "MEMBER":
             found["of"] = _named(_DEFINITIONS, found["of"])
         elif kind == "ATTRIBUTE":

@@ -136,11 +136,13 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
 }
 """name -> (number, payload words, class): format.h says what the payload means."""
 
-LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT"}
+LOST_MOST: Final = 8
+"""Above all reasons."""
+LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT", 5: "THREAD"}
 DEFINITIONS: Final = {
     "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
     "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11, "ATTRIBUTE": 12, "IO_FILE": 13, "IO_HANDLE": 14,
-    "RMA_WIN": 15, "RMA_WIN_NAME": 16, "GROUP": 17, "REGION_AT": 18, "TEAM": 19,
+    "RMA_WIN": 15, "RMA_WIN_NAME": 16, "GROUP": 17, "REGION_AT": 18, "TEAM": 19, "LOST": 20,
     "TEXT": 23, "MARKER": 24, "NOTE": 25, "USER_COMM": 26, "MEMBER": 27,
 }  # fmt: skip
 MARKERS: Final = {"ERROR": 1, "WARNING": 2, "HINT": 3}

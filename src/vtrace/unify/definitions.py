@@ -167,6 +167,8 @@ class ProcessDefinitions:
     regions_at: dict[int, RegionAt] = field(default_factory=dict)
     teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
     """By team and location."""
+    lost: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Events that no record tells of, by location and reason (LOST_REASONS)."""
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -231,6 +233,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             key, member = (values[0], values[1]), TeamMember(*values[2:])
             if member.joined or key not in found.teams:  # locations stand in no order
                 found.teams[key] = member
+        case "LOST":
+            found.lost[values[0], values[1]] = values[2]
         case "TEXT":
             found.texts[values[0]] = values[1]
         case "MARKER":

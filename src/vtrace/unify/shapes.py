@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vtrace.io.records import DEFINITIONS, ID_MAX
+from vtrace.io.records import DEFINITIONS, ID_MAX, LOST_MOST
 
 _ID = range(ID_MAX + 1)
 _U8, _U32, _U64 = range(1 << 8), range(1 << 32), range(1 << 64)
@@ -34,6 +34,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["GROUP"]: (_ID, _ID, _U32, bytes),
     DEFINITIONS["REGION_AT"]: (_ID, str, _U8, _U8, _U64),
     DEFINITIONS["TEAM"]: (_ID, _U32, _U32, _U32, _U64),
+    DEFINITIONS["LOST"]: (_U32, range(1, LOST_MOST), _U64),
     DEFINITIONS["TEXT"]: (_ID, str),
     DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
     DEFINITIONS["NOTE"]: (str,),
