@@ -207,6 +207,8 @@ enum vt_definition {
                        team was joined for whose end the member waited last: at the end of the program, before 0 */
     VT_D_LOST = 20, /* location, enum vt_lost, events lost for this reason since its last LOST record; the newest one of
                               a location and reason holds */
+    VT_D_CALL_SITE = 21, /* id of a text, addresses of calls (bin of u64), innermost first: the text says where in the
+                            source they are */
     VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records, and of attributes of the type STRING */
     VT_D_MARKER = 24, /* id, name, enum vt_marker */
     VT_D_NOTE = 25, /* text: a comment on the whole run */

@@ -41,6 +41,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["REGION_AT"], 4, "parallel", 3, 5, 0x400010],
     [D["TEAM"], 1, 3, 1, 0, 0],
     [D["LOST"], 3, 4, 17],
+    [D["CALL_SITE"], 2, struct.pack("<2Q", 0x400010, 0x400020)],
     [D["TEXT"], 1, "step 3"],
     [D["MARKER"], 1, "steps", 3],
     [D["NOTE"], "made on a Monday"],

@@ -80,7 +80,8 @@ def test_definitions(run: Path) -> None:
         {"id": 1, "location": 3, "thread": 1, "creator": 0, "joined": 0},
     ]
     assert fields[26] == {"location": 3, "reason": "LIMIT", "events": 17}
-    assert fields[27:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
+    assert fields[27] == {"id": 2, "addresses": [0x400010, 0x400020]}
+    assert fields[28:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},
                            {"of": "METRIC", "id": 1, "group": "weather"}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout

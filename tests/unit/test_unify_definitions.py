@@ -32,6 +32,7 @@ GOOD: dict[str, list[Any]] = {
     "REGION_AT": [5, "parallel", 3, 5, 0x1000],
     "TEAM": [1, 2, 1, 0, 77],
     "LOST": [2, 4, 1000],
+    "CALL_SITE": [2, b"\x10" + bytes(7) + b"\x20" + bytes(7)],
     "TEXT": [1, "step 3"],
     "MARKER": [1, "steps", 2],
     "NOTE": ["on a Monday"],
@@ -59,6 +60,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert (found.summaries[0].lost, found.summaries[0].limit) == (1, False)
     assert found.lost == {(2, 4): 1000}
     assert found.attributes == {1: ("offset", "where", 4)}
+    assert found.call_sites == {2: (0x10, 0x20)}
     assert found.files == {1: "/work/data"}
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})

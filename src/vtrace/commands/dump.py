@@ -80,7 +80,7 @@ def command(
     Kinds of definitions:
       PROPERTY REGION MODULE MODULE_END COMM COMM_MEMBERS COMM_NAME LOCATION METRIC CLOCK
       SUMMARY ATTRIBUTE IO_FILE IO_HANDLE RMA_WIN RMA_WIN_NAME GROUP
-      REGION_AT TEAM LOST TEXT MARKER NOTE USER_COMM MEMBER
+      REGION_AT TEAM LOST CALL_SITE TEXT MARKER NOTE USER_COMM MEMBER
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")

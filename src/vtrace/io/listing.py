@@ -102,6 +102,7 @@ _FIELDS = {
     "REGION_AT": "id name paradigm role address",
     "TEAM": "id location thread creator joined",
     "LOST": "location reason events",
+    "CALL_SITE": "id addresses",
     "TEXT": "id text",
     "MARKER": "id name severity",
     "NOTE": "text",
@@ -234,6 +235,8 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             found["status"] = _flags(_FLAGS["status"], found["status"])
         elif kind in ("COMM_MEMBERS", "GROUP") and isinstance(found["ranks"], bytes):
             found["ranks"] = np.frombuffer(found["ranks"][: len(found["ranks"]) & ~3], "<u4").tolist()
+        elif kind == "CALL_SITE" and isinstance(found["addresses"], bytes):
+            found["addresses"] = np.frombuffer(found["addresses"][: len(found["addresses"]) & ~7], "<u8").tolist()
         yield kind, plain(found)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -169,6 +170,8 @@ class ProcessDefinitions:
     """By team and location."""
     lost: dict[tuple[int, int], int] = field(default_factory=dict)
     """Events that no record tells of, by location and reason (LOST_REASONS)."""
+    call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Addresses of calls, by the id of the text that says where they are."""
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -235,6 +238,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
                 found.teams[key] = member
         case "LOST":
             found.lost[values[0], values[1]] = values[2]
+        case "CALL_SITE":
+            found.call_sites[values[0]] = struct.unpack(f"<{len(values[1]) // 8}Q", values[1][: len(values[1]) & ~7])
         case "TEXT":
             found.texts[values[0]] = values[1]
         case "MARKER":
@@ -266,6 +271,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.window_names = parent.window_names | child.window_names
     child.groups = parent.groups | child.groups
     child.regions_at = parent.regions_at | child.regions_at
+    child.call_sites = parent.call_sites | child.call_sites
     child.texts = parent.texts | child.texts
     child.markers = parent.markers | child.markers
     child.user_comms = parent.user_comms | child.user_comms

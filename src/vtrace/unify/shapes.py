@@ -35,6 +35,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["REGION_AT"]: (_ID, str, _U8, _U8, _U64),
     DEFINITIONS["TEAM"]: (_ID, _U32, _U32, _U32, _U64),
     DEFINITIONS["LOST"]: (_U32, range(1, LOST_MOST), _U64),
+    DEFINITIONS["CALL_SITE"]: (_ID, bytes),
     DEFINITIONS["TEXT"]: (_ID, str),
     DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
     DEFINITIONS["NOTE"]: (str,),
