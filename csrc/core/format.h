@@ -209,6 +209,8 @@ enum vt_definition {
                               a location and reason holds */
     VT_D_CALL_SITE = 21, /* id of a text, addresses of calls (bin of u64), innermost first: the text says where in the
                             source they are */
+    VT_D_CLOCK_OFFSET = 22, /* ticks here, rank in the process's world, its ticks at the same moment, ticks here by
+                               which the moments may differ: measured when all ranks synchronize their clocks */
     VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records, and of attributes of the type STRING */
     VT_D_MARKER = 24, /* id, name, enum vt_marker */
     VT_D_NOTE = 25, /* text: a comment on the whole run */

@@ -42,6 +42,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["TEAM"], 1, 3, 1, 0, 0],
     [D["LOST"], 3, 4, 17],
     [D["CALL_SITE"], 2, struct.pack("<2Q", 0x400010, 0x400020)],
+    [D["CLOCK_OFFSET"], 1200, 0, 7200, 3],
     [D["TEXT"], 1, "step 3"],
     [D["MARKER"], 1, "steps", 3],
     [D["NOTE"], "made on a Monday"],

@@ -81,7 +81,8 @@ def test_definitions(run: Path) -> None:
     ]
     assert fields[26] == {"location": 3, "reason": "LIMIT", "events": 17}
     assert fields[27] == {"id": 2, "addresses": [0x400010, 0x400020]}
-    assert fields[28:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
+    assert fields[28] == {"ticks": 1200, "peer": 0, "peer_ticks": 7200, "error": 3}
+    assert fields[29:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},
                            {"of": "METRIC", "id": 1, "group": "weather"}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout

@@ -33,6 +33,7 @@ GOOD: dict[str, list[Any]] = {
     "TEAM": [1, 2, 1, 0, 77],
     "LOST": [2, 4, 1000],
     "CALL_SITE": [2, b"\x10" + bytes(7) + b"\x20" + bytes(7)],
+    "CLOCK_OFFSET": [5, 0, 6, 1],
     "TEXT": [1, "step 3"],
     "MARKER": [1, "steps", 2],
     "NOTE": ["on a Monday"],
@@ -66,6 +67,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})
     assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}
     assert (found.texts, found.markers, found.notes) == ({1: "step 3"}, {1: ("steps", 2)}, ["on a Monday"])
+    assert found.offsets == [(5, 0, 6, 1)]
     assert (found.user_comms, found.members_of) == ({1: "queue"}, {(9, 1): "rates"})
 
 

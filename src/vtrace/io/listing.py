@@ -103,6 +103,7 @@ _FIELDS = {
     "TEAM": "id location thread creator joined",
     "LOST": "location reason events",
     "CALL_SITE": "id addresses",
+    "CLOCK_OFFSET": "ticks peer peer_ticks error",
     "TEXT": "id text",
     "MARKER": "id name severity",
     "NOTE": "text",

@@ -136,6 +136,16 @@ class TeamMember(NamedTuple):
     joined: int
 
 
+class ClockOffset(NamedTuple):
+    """Its clock at the moment at which that of another rank of its world was seen; error: ticks by which these moments
+    may differ."""
+
+    ticks: int
+    peer: int
+    peer_ticks: int
+    error: int
+
+
 class UserMarker(NamedTuple):
     """A kind of markers. severity: of records.MARKERS."""
 
@@ -172,6 +182,7 @@ class ProcessDefinitions:
     """Events that no record tells of, by location and reason (LOST_REASONS)."""
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Addresses of calls, by the id of the text that says where they are."""
+    offsets: list[ClockOffset] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -240,6 +251,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.lost[values[0], values[1]] = values[2]
         case "CALL_SITE":
             found.call_sites[values[0]] = struct.unpack(f"<{len(values[1]) // 8}Q", values[1][: len(values[1]) & ~7])
+        case "CLOCK_OFFSET":
+            found.offsets.append(ClockOffset(*values))
         case "TEXT":
             found.texts[values[0]] = values[1]
         case "MARKER":

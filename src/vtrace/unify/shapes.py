@@ -36,6 +36,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["TEAM"]: (_ID, _U32, _U32, _U32, _U64),
     DEFINITIONS["LOST"]: (_U32, range(1, LOST_MOST), _U64),
     DEFINITIONS["CALL_SITE"]: (_ID, bytes),
+    DEFINITIONS["CLOCK_OFFSET"]: (_U64, _U32, _U64, _U64),
     DEFINITIONS["TEXT"]: (_ID, str),
     DEFINITIONS["MARKER"]: (_ID, str, range(1, 4)),
     DEFINITIONS["NOTE"]: (str,),
