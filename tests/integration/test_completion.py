@@ -44,8 +44,8 @@ CASES = [
     (("vtunify", "--keeplocal", "s"), {"sim"}),
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
-        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--salvage", "--report", "--nocompress",
-        "--version", "--help",
+        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report",
+        "--nocompress", "--version", "--help",
     }),
 ]  # fmt: skip
 

@@ -165,7 +165,7 @@ def test_prefix_with_a_dot(tmp_path: Path) -> None:
 
 
 def test_ranges() -> None:
-    assert ranges([5, 0, 2, 3, 4, 9]) == "0, 2-5, 9"
+    assert ranges([5, 0, 2, 3, 4, 9]) == "0,2-5,9"
     assert ranges([]) == ""
 
 

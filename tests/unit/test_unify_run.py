@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
@@ -180,8 +181,11 @@ def test_missing_rank(heat: Path) -> None:
     rank_files(heat.parent, 0, size=3)
     with pytest.raises(VtraceError, match="rank 2 of 3 are missing"):
         run(heat)
-    run(heat, salvage=True)
+    run(heat, partial=True)
     trace = read_back(heat)
+    assert json.loads(trace.properties["VTRACE::ABOUT"])["missing_ranks"] == "2"
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["shortfalls"]) == (False, ["no files of rank 2"])
     assert [x.group for x in trace.locations.values()] == ["MPI Rank 0", "MPI Rank 1", "MPI Rank 2"]
     assert trace.comms[0].members == (0, 1, 2)
     assert trace.of(2) == []
@@ -234,10 +238,44 @@ def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[st
     more = head(1, 2, buffer="/scratch/heat.xnode1-101-abc.buffer")
     write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
     before = names(heat)
-    unify(Request(heat), Console("vtunify"))
-    said = capsys.readouterr().err
-    assert "/scratch/heat.xnode1-101-abc.buffer on node1" in said
+    with pytest.raises(
+        VtraceError, match=r"a buffer .* on node1 \(.* mpiexec -n 2 vtunify-mpi .*heat; vtunify --partial"
+    ):
+        unify(Request(heat), Console("vtunify"))
+    assert "the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-abc.buffer" in capsys.readouterr().err
+    assert names(heat) == before
+    run(heat, partial=True)
     assert names(heat) == before | {"heat.trace"}
+    trace = read_back(heat)
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["died"]) == (False, 1)
+    assert coverage["shortfalls"] == ["rank 1 has a buffer that was not read"]
+    assert "rank 1 ended without completing its files" in trace.markers[0].text
+
+
+def test_buffer_that_is_gone(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing can be done about it: what is in the files is unified."""
+    more = head(1, 2, buffer="/scratch/heat.xhere-101-abc.buffer", host=platform.node())
+    write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
+    write_events(heat.parent / "heat.2.events.z", [message(1)], **more)
+    unify(Request(heat), Console("vtunify"))
+    assert "the buffer of rank 1 is gone: /scratch/heat.xhere-101-abc.buffer" in capsys.readouterr().err
+
+
+def test_many_buffers_elsewhere(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hosts together, and not more lines than anybody reads."""
+    for rank in range(30):
+        more = head(rank, 30, buffer=f"/scratch/{rank}", host=f"node{rank % 3}")
+        write_defs(heat.parent / f"heat.{rank + 1:x}.def.z", define(rank, 30, ended=False), **more)
+        if rank < 2:
+            write_events(heat.parent / f"heat.{rank + 1:x}.events.z", [message(rank)], **more)
+    with pytest.raises(VtraceError, match=r"30 buffers .* on 3 other hosts"):
+        unify(Request(heat), Console("vtunify"))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21
+    assert "rank 0 lies on node0: /scratch/0" in lines[0]
+    assert "rank 3 lies on node0: /scratch/3" in lines[1]
+    assert lines[-1].endswith("and 10 more on 1 host")
 
 
 def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overvie
 _MOST_LINES = 40
 _TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
 _COUNTS = {"LOST": "lost", "CLAMPED": "clamped"}
+_LOST_BY = "LOST_"
 Pairs = list[tuple[str, str]]
 
 
@@ -64,6 +65,8 @@ def _data(o: Overview) -> dict[str, Any]:
         "start": _when(o.start),
         "seconds": o.seconds,
         "about": o.vtrace.get("ABOUT", {}),
+        "complete": o.vtrace.get("COVERAGE", {}).get("complete"),
+        "shortfalls": o.vtrace.get("COVERAGE", {}).get("shortfalls", []),
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
@@ -78,8 +81,10 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
     data = {"id": location.id, "name": location.name, "process": location.process, "host": location.host}
     times = {word: known.get(key, 0) / 1e9 for key, word in _TIMES.items()} if known else {}
     counts: dict[str, Any] = {word: known.get(key, 0) for key, word in _COUNTS.items()} if known else {}
-    limit = {"limit": bool(known.get("STOPPED"))} if known else {}
-    return data | {"events": location.events} | times | counts | limit
+    if known:
+        by = {key.removeprefix(_LOST_BY): n for key, n in sorted(known.items()) if key.startswith(_LOST_BY)}
+        counts |= {"lost_by": by, "limit": bool(known.get("STOPPED")), "died": bool(known.get("DIED"))}
+    return data | {"events": location.events} | times | counts
 
 
 def _text(o: Overview) -> str:
@@ -108,15 +113,22 @@ def _about(o: Overview) -> Pairs:
         ("MPI", about.get("shim.mpi", "")),
         ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
         ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
+        ("complete", _complete(coverage)),
         ("coverage", _coverage(coverage)),
     ]
     return [(key, value) for key, value in pairs if value]
 
 
+def _complete(coverage: dict[str, Any]) -> str:
+    if "complete" not in coverage:
+        return ""
+    return "yes" if coverage["complete"] else "no: " + "; ".join(coverage["shortfalls"])
+
+
 def _coverage(sums: dict[str, Any]) -> str:
     if not sums:
         return ""
-    parts = [f"{sums['lost']:,} events lost" if sums["lost"] else "all events recorded"]
+    parts = [f"{sums['lost']:,} events lost" if sums["lost"] else "no event lost"]
     parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
     parts += [f"{sums['clamped']:,} times clamped"] if sums["clamped"] else []
     parts += [f"{sums['limit']} locations stopped at VT_MAX_FLUSHES"] if sums["limit"] else []

@@ -29,6 +29,7 @@ Examples:
   vtunify results/heat                      for files in results/
   vtunify -k -o first heat                  writes first.trace, keeps the local files
   vtunify --report heat                     writes heat.html as well
+  vtunify --partial heat                    without the ranks of which nothing is here
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
@@ -41,13 +42,14 @@ Examples:
 @click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file.")
 @click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), help="Threads to use [default: cores, up to 8].")
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
-@click.option("--salvage", is_flag=True, help="Use what comes before damage, and what is there of an incomplete run.")
+@click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
+@click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
 @click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
 @click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
 @click.version_option(__version__, "-V", "--version", prog_name="vtunify", message="%(prog)s (vtrace) %(version)s")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    salvage: bool, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.find import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -57,7 +59,7 @@ def command(
     path = resolve_prefix(prefix)
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
-    written = unify(Request(path, name, keep, force, salvage, jobs or 0), console)
+    written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial), console)
     console.result(summary(written))
     target = written.archive if name or keep else path
     word = shlex.quote(str(target))

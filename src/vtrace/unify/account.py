@@ -7,60 +7,19 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from vtrace import __version__
 from vtrace.io.archive import Definitions, Marker
-from vtrace.io.kernel import Transcoded
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
+from vtrace.unify.coverage import Row, labels, shortfalls, sums
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 
 _TEXT_MAX = 16_384
 """Longest property: OTF2 reads an anchor file of 256 KiB at most."""
-_COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED")
-_WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit")
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
-
-
-HEAP = -1
-"""Number of a process's location that has no thread: for what it has in use of its heap."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What became of one location. Seconds: from its first to its last event, and parts of these."""
-
-    id: int
-    """The OTF2 location."""
-    process: Process
-    number: int
-    result: Transcoded | None = None
-
-    @property
-    def lost(self) -> int:
-        """Events that happened and were not recorded."""
-        summary = self.process.definitions.summaries.get(self.number)
-        return max(self.result.lost if self.result else 0, summary.lost if summary else 0)
-
-    @property
-    def clamped(self) -> int:
-        """Times that would have gone backwards, when recording and when unifying."""
-        summary = self.process.definitions.summaries.get(self.number)
-        return (self.result.clamped if self.result else 0) + (summary.clamped if summary else 0)
-
-    @property
-    def coverage(self) -> dict[str, int]:
-        """How far the location is recorded: ns from its first to its last event and parts of these; counts."""
-        r = self.result
-        if r is None or self.number == HEAP:
-            return dict.fromkeys(_COVERAGE, 0)
-        stopped = int(r.limit_ns is not None)
-        values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped)
-        return dict(zip(_COVERAGE, values, strict=True))
 
 
 def counts(rows: Sequence[Row]) -> Counter[str]:
@@ -94,7 +53,9 @@ def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
     }
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
     settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
-    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": _sums(rows)}
+    missing = shortfalls(run, rows)
+    coverage = {"complete": not missing, "shortfalls": missing} | sums(rows)
+    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     if of_user := user.properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
@@ -118,28 +79,19 @@ def _short(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _sums(rows: Sequence[Row]) -> dict[str, Any]:
-    ns = {word: sum(row.coverage[key] for row in rows) for key, word in zip(_COVERAGE, _WORDS, strict=True)}
-    return {word: value / 1e9 if word in _WORDS[:3] else value for word, value in ns.items()}
-
-
-def location_properties(row: Row) -> dict[str, int]:
-    """What stands with each thread's location in the archive."""
-    return {} if row.number == HEAP else {PROPERTY + key: value for key, value in row.coverage.items()}
-
-
 def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
     """Remarks for viewers: where recording stopped before the program did."""
     found: list[Marker] = []
+    begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
     for row in rows:
         found += user.user_markers(row)
         if row.result and row.result.limit_ns is not None:
             why = f"VT_MAX_FLUSHES={_max_flushes(row.process)} reached"
             text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
-        if row.number == 0 and row.process.died and row.result:
+        if row.number == 0 and row.process.died:
             text = f"{row.process.label} ended without completing its files"
-            found.append(Marker(row.result.last_ns, "process ended early", text, row.id))
+            found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
     return sorted(found, key=lambda marker: (marker.time, marker.location))
 
 
@@ -160,9 +112,7 @@ def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
         )
     died = [row.process for row in rows if row.number == 0 and row.process.died]
     if died:
-        more = f" and {len(died) - 8} more" if len(died) > 8 else ""
-        names = ", ".join(process.label for process in died[:8])
-        yield f"{names}{more} ended without completing the files: what was recorded up to then is in the archive"
+        yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
     lost = sum(row.lost for row in rows if row not in limited)
     if lost:
         yield f"{lost} events were not recorded on {_locations([r for r in rows if r.lost and r not in limited])}"

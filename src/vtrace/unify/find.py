@@ -43,7 +43,7 @@ class Run:
     @property
     def running(self) -> list[Process]:
         """Processes that still record on this machine."""
-        return [process for process in self.processes if process.buffer and alive(process.head)]
+        return [process for process in self.processes if process.running]
 
     def local_files(self) -> list[Path]:
         """All that the run left, in the order in which it may be deleted."""
@@ -107,6 +107,7 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
     others += _join_empty(empty, processes)
     for process in processes:
+        process.running = process.buffer is not None and alive(process.head)
         bare = [path for path in process.empty if path.suffix != _UNBORN]
         if bare and not process.buffer and not salvage:
             raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
@@ -114,14 +115,14 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as people write them: 0, 2-5, 9."""
+    """Numbers as people write them: 0,2-5,9."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and parts[-1][1] == number - 1:
             parts[-1][1] = number
         else:
             parts.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
 def several(paths: Iterable[Path]) -> str:

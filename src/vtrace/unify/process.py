@@ -37,6 +37,8 @@ class Process:
     """Of the run's first world."""
     absent: bool = False
     """A rank of which there are no files: it gets a location without events."""
+    running: bool = False
+    """It still records, on this machine."""
 
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
     scans: dict[int, Scan] = field(default_factory=dict)
@@ -97,8 +99,9 @@ class Process:
 
     @property
     def died(self) -> bool:
-        """Whether it ended without completing its files."""
-        return not self.absent and self.buffer is not None and not self.complete
+        """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
+        incomplete = not (self.absent or self.running or self.complete)
+        return incomplete and (self.buffer is not None or not self.problems)
 
     def all_files(self) -> list[Path]:
         """Every file of the process, definitions last: without them the others are of no use."""

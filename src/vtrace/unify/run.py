@@ -17,9 +17,10 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
-from vtrace.unify.account import HEAP, Row
 from vtrace.unify.clocks import curves
+from vtrace.unify.coverage import HEAP, Row, location_properties
 from vtrace.unify.definitions import inherit
+from vtrace.unify.elsewhere import refuse, tell, unseen
 from vtrace.unify.find import Run, find_run, kin, ranges, several
 from vtrace.unify.merge import add_system
 from vtrace.unify.output import Output, archive_path, check_free
@@ -39,6 +40,12 @@ class Request:
     force: bool = False
     salvage: bool = False
     jobs: int = 0
+    partial: bool = False
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether ranks and buffers may be missing."""
+        return self.partial or self.salvage
 
     @property
     def threads(self) -> int:
@@ -68,7 +75,7 @@ def unify(request: Request, console: Console) -> Written:
     keep_reasons = _check_run(run, request, console)
     kernel = Kernel()
     _first_pass(run, kernel, request, console)
-    keep_reasons += _damage(run, console)
+    keep_reasons += _damage(run, request, console)
     definitions = Definitions(creator=f"vtrace {__version__}")
     add_system(definitions, run.processes)
     zero = _map_times(run.processes, definitions, console)
@@ -96,11 +103,11 @@ def _check_run(run: Run, request: Request, console: Console) -> list[str]:
         reasons.append(f"{names} still running")
     if run.missing:
         what = f"{'rank' if len(run.missing) == 1 else 'ranks'} {ranges(run.missing)} of {run.ranks}"
-        if not request.salvage:
+        if not request.incomplete:
             place = run.prefix.parent.resolve()
-            hint = "copy them there, or use --salvage to go on without them"
+            hint = "copy them there, or use --partial to go on without them"
             if others := kin(run):
-                hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --salvage"
+                hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
             raise VtraceError(f"the local files of {what} are missing in {place}", hint)
         reasons.append(f"nothing of {what}")
         console.warn(f"there is nothing of {what}")
@@ -124,19 +131,20 @@ def _first_pass(run: Run, kernel: Kernel, request: Request, console: Console) ->
             inherit(process.definitions, parent.definitions, process.head.pair[0])
 
 
-def _damage(run: Run, console: Console) -> list[str]:
-    """Tells what could not be read; returns why local files must stay."""
+def _damage(run: Run, request: Request, console: Console) -> list[str]:
+    """Tells what could not be read, refuses what could be on other hosts; returns why local files must stay."""
     reasons = []
+    hidden = unseen(run.processes)
+    if hidden:
+        tell(hidden, console.warn)
+        if not request.incomplete:
+            refuse(hidden, run.prefix, run.ranks)
+        reasons.append("there may be more in buffers that cannot be seen here")
     for process in run.processes:
         for problem in process.problems:
             console.warn(f"{problem}: what comes before it is used")
         if process.problems:
             reasons.append(f"damaged files of {process.label}")
-        if not (process.absent or process.buffer or process.complete) and process.head.buffer:
-            head = process.head
-            console.warn(f"{process.label} did not complete its files, and its buffer is not visible here: "
-                         f"{head.buffer} on {head.host} (copy it beside the other files and unify again)")  # fmt: skip
-            reasons.append(f"the buffer of {process.label} is missing")
     return reasons
 
 
@@ -211,7 +219,7 @@ def _complete(definitions: Definitions, run: Run, rows: Sequence[Row]) -> None:
     for row in rows:
         location = definitions.locations[row.id]
         location.events = row.result.events if row.result else 0
-        location.properties = account.location_properties(row)
+        location.properties = location_properties(row)
     definitions.properties = account.properties(run, rows)
 
 
