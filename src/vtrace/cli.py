@@ -10,6 +10,7 @@ import click
 from vtrace import __version__, console
 
 _COMMANDS = {
+    "clean": ("vtrace.commands.clean", "command"),
     "completion": ("vtrace.commands.completion", "command"),
     "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),

@@ -28,8 +28,8 @@ def place(tmp_path: Path) -> Path:
 
 CASES = [
     (("vtrace", ""), {
-        "completion", "doctor", "dump", "export", "filter", "info", "report", "run", "score", "settings", "shim",
-        "view",
+        "clean", "completion", "doctor", "dump", "export", "filter", "info", "report", "run", "score", "settings",
+        "shim", "view",
     }),
     (("vtrace", "d"), {"doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),

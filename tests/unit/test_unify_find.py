@@ -13,7 +13,8 @@ import pytest
 from support.localfiles import write_buffer, write_defs, write_events
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import read_head
-from vtrace.unify.find import alive, find_run, ranges, resolve_prefix
+from vtrace.unify.alive import alive
+from vtrace.unify.find import find_run, ranges, resolve_prefix
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16
 NS = 1_700_000_000_000_000_000
@@ -174,6 +175,8 @@ def test_alive(tmp_path: Path) -> None:
     here = {"prefix": "heat", "host": platform.node(), "pid": os.getpid()}
     path = write_defs(tmp_path / "heat.1.def.z", [], start=now, **here)
     assert alive(read_head(path))
+    write_defs(path, [], start=now, buffer=str(tmp_path / "heat.x.buffer"), **here)
+    assert not alive(read_head(path)), "it has become another program"
     write_defs(path, [], start=now, **here | {"host": "elsewhere"})
     assert not alive(read_head(path))
     write_defs(path, [], start=NS - 10**18, **here)

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import difflib
 import os
-import platform
 import re
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local import FileHead, Uctl, read_head, read_uctl
 from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
+from vtrace.unify.alive import alive
 from vtrace.unify.process import Process
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
@@ -266,17 +265,3 @@ def _buffer_elsewhere(process: Process) -> Path | None:
         return path if read_head(path).process == process.head.process else None
     except VtraceError:
         return None
-
-
-def alive(head: FileHead) -> bool:
-    """Whether the process that wrote a file is still running on this machine."""
-    if head.host != platform.node():
-        return False
-    try:
-        status = Path(f"/proc/{head.pid}/stat").read_text()
-        uptime = float(Path("/proc/uptime").read_text().split()[0])
-    except (OSError, ValueError):
-        return False
-    fields = status.rpartition(")")[2].split()
-    began = time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return fields[0] != "Z" and began <= head.start / 1e9 + 2  # another process may have got the number since

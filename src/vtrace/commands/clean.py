@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace clean: removes what processes left behind that are no more."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.console import CLICK_SETTINGS, Console, plain
+from vtrace.errors import UsageError, VtraceError
+
+if TYPE_CHECKING:
+    from vtrace.unify.leftovers import Leftover
+
+_EXAMPLES = """\b
+Examples:
+  vtrace clean heat               what a crashed run of heat left, in VT_PFORM_LDIR too
+  vtrace clean .                  all that is in this directory
+  vtrace clean --dry-run /tmp     only shows it
+  vtrace clean --yes heat         asks nothing, for scripts
+  mpiexec -n 4 -ppn 1 vtrace clean --yes heat     on all nodes of a job
+"""
+
+
+@click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.argument("target", metavar="PREFIX|DIR", shell_complete=complete_target)
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
+@click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
+def command(target: str, dry_run: bool, yes: bool) -> None:
+    """Remove what programs left that were killed: buffers, and unfinished files and archives.
+
+    What a buffer holds is lost with it: vtunify PREFIX makes an archive of it. Files of processes that still record,
+    and of other hosts, are left alone. Local files that vtunify can read without a buffer stay.
+    """
+    from vtrace.unify.leftovers import leftovers
+
+    console, found = Console("vtrace clean"), leftovers(target)
+    kept = [one for one in found if one.keeper]
+    gone = [one for one in found if not one.keeper]
+    for one in kept:
+        console.note(f"left alone, {one.keeper}: {one.path} ({one.what})")
+    if not gone:
+        console.note(f"nothing to remove{' here' if kept else f' in {target}'}")
+        return
+    for one in gone:
+        click.echo(plain(f"{one.path}  ({one.what}, {_size(one.bytes)})"))
+    total = f"{len(gone)} {'file' if len(gone) == 1 else 'files'}, {_size(sum(one.bytes for one in gone))}"
+    if events := sorted({one.prefix for one in gone if one.holds_events}):
+        console.note(f"events that are in no archive yet: vtunify reads them ({', '.join(events)})")
+    if dry_run:
+        console.note(f"would remove {total}")
+    elif yes or _agreed(total):
+        _remove(gone)
+        console.note(f"removed {total}")
+
+
+def _agreed(total: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was removed: there is no terminal to ask on", "--yes removes without asking")
+    return click.confirm(f"Remove {total}?", err=True)
+
+
+def _remove(gone: Sequence[Leftover]) -> None:
+    for one in gone:
+        try:
+            if one.path.is_dir() and not one.path.is_symlink():
+                shutil.rmtree(one.path)
+            else:
+                one.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise VtraceError(f"{shlex.quote(str(one.path))} cannot be removed: {error.strerror}") from error
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / 1024:.0f} KiB"

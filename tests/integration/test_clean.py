@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace clean: what dead processes left goes, what belongs to others or may still be read stays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.localfiles import write_buffer, write_defs
+from support.run import names, run, unify, vtrace
+from support.tools import environment
+
+
+@pytest.fixture
+def killed(build: Builder, tmp_path: Path) -> Path:
+    """A directory with what a killed run left, its buffer in another one."""
+    (tmp_path / "scratch").mkdir()
+    program = build("endings.c", flags=("-O1", "-pthread"))
+    run(program, tmp_path, "kill", "100", env={"VT_PFORM_LDIR": "scratch"}, code=-signal.SIGKILL)
+    return tmp_path
+
+
+def test_only_shown(killed: Path) -> None:
+    before = names(killed) | names(killed / "scratch")
+    done = vtrace(killed, "clean", "--dry-run", "endings")
+    assert len(done.stdout.splitlines()) == 2, str(done)
+    assert "buffer of process" in done.stdout
+    assert "no archive yet: vtunify reads them (endings)" in done.stderr
+    assert "would remove 2 files" in done.stderr
+    asked = vtrace(killed, "clean", "endings", check=False)
+    assert asked.returncode == 2
+    assert "--yes removes without asking" in asked.stderr
+    assert names(killed) | names(killed / "scratch") == before
+
+
+@pytest.mark.parametrize("target", ["endings", "."])
+def test_all_of_a_run_that_wrote_nothing(killed: Path, target: str) -> None:
+    assert "removed 2 files" in vtrace(killed, "clean", "--yes", target).stderr
+    assert (names(killed), names(killed / "scratch")) == ({"scratch"}, set())
+    assert "nothing to remove in" in vtrace(killed, "clean", target).stderr
+
+
+def test_directory_of_buffers(killed: Path) -> None:
+    vtrace(killed, "clean", "--yes", "scratch")
+    assert names(killed / "scratch") == set()
+    assert len(names(killed)) == 2, "the head stands elsewhere"
+
+
+def test_what_can_be_read_without_a_buffer_stays(build: Builder, tmp_path: Path) -> None:
+    program = build("endings.c", flags=("-O1", "-pthread"))
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
+    run(program, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
+    run(program, tmp_path, "return", "10", env={"VT_FILE_PREFIX": "other"})
+    before = names(tmp_path)
+    assert "removed 1 file" in vtrace(tmp_path, "clean", "--yes", ".").stderr
+    assert before - names(tmp_path) == {n for n in before if n.endswith(".buffer")}
+    done = unify(tmp_path, "endings")
+    assert "is gone: " in done.stderr
+
+
+def test_live_process(build: Builder, tmp_path: Path) -> None:
+    program = build("counted.c", flags=("-O1", "-pthread"))
+    counts = tmp_path / "counts"
+    counts.write_bytes(bytes(4096))
+    process = subprocess.Popen([program, counts, "1", "100"], cwd=tmp_path, env=environment({}))
+    try:
+        deadline = time.monotonic() + 60
+        while not counts.read_bytes()[0] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        before = names(tmp_path)
+        done = vtrace(tmp_path, "clean", "--yes", "counted")
+        assert done.stderr.count(f"left alone, process {process.pid} still records") == 2, str(done)
+        assert names(tmp_path) == before
+    finally:
+        process.kill()
+        process.wait()
+    vtrace(tmp_path, "clean", "--yes", "counted")
+    assert names(tmp_path) == {"counts"}
+
+
+def test_other_hosts_and_unfinished_files(tmp_path: Path) -> None:
+    there = {
+        "prefix": "heat",
+        "host": "node7",
+        "pid": 5,
+        "start": 10**18,
+        "buffer": "/scratch/heat.xnode7-5-abc.buffer",
+    }
+    write_defs(tmp_path / "heat.1.def.z", [], **there)
+    write_buffer(tmp_path / "heat.xnode7-5-abc.buffer", [], **there)
+    dead = tmp_path / ".heat.trace.tmp-node7-4194305"
+    dead.mkdir()
+    (tmp_path / "heat.2.def.z.tmp").write_bytes(b"")
+    (tmp_path / "heat.uctl.tmp4194305").write_bytes(b"")
+    (tmp_path / "heat.2.def.z.bak").write_bytes(b"the user's own")
+    (tmp_path / "heat.3.def.z").write_bytes(b"no file of vtrace")
+    before = names(tmp_path)
+    done = vtrace(tmp_path, "clean", "--yes", "heat")
+    assert names(tmp_path) == before - {"heat.2.def.z.tmp", "heat.uctl.tmp4194305"}
+    assert done.stderr.count("left alone, of a process on node7: ") == 3, str(done)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a run of two ranks, written byte by byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support.localfiles import Chunk, write_defs, write_events
+from support.readback import Trace, read
+from vtrace.console import QUIET, Console
+from vtrace.io.records import COMM_KINDS, DEFINITIONS
+from vtrace.unify.run import Request, Written, unify
+
+NS = 1_700_000_000_000_000_000
+SEND, RECV, WORK = 1, 2, 3
+
+
+def clock(start: int = 0) -> tuple[int, int, int]:
+    return (1000 + start, 1000 + start, NS + start)
+
+
+def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> list[list[Any]]:
+    """Definitions of one location: a rank's main thread defines what its process shares."""
+    shared = [
+        ["PROPERTY", "command", ["./heat", "100"]], ["PROPERTY", "setting.VT_MAX_FLUSHES", "1"],
+        ["REGION", SEND, "MPI_Send", 4, 28, None, 0], ["REGION", RECV, "MPI_Recv", 4, 28, None, 0],
+        ["REGION", WORK, "work", 1, 1, "heat.c", 12],
+        ["COMM", 1, COMM_KINDS["WORLD"], None, 0, 9, 0, size, rank, 0],
+    ]  # fmt: skip
+    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 4, 0, 0, 0, 0, 0, 2000, False]]
+    chosen = ([] if location else shared) + (end if ended else [])
+    return [[DEFINITIONS[name], *values] for name, *values in chosen]
+
+
+def message(rank: int) -> Chunk:
+    """Rank 0 sends 8 bytes to rank 1 in work."""
+    region, kind, peer, at = (SEND, "SEND", 1, 100) if rank == 0 else (RECV, "RECV", 0, 300)
+    chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("ENTER", at, region)
+    return chunk.record(kind, 5, 1, peer | 77 << 32, 8).record("LEAVE", 5, region).record("LEAVE", 100, WORK)
+
+
+def head(rank: int, size: int, **more: Any) -> dict[str, Any]:
+    return {"prefix": "heat", "rank": rank, "world_size": size, "pid": 100 + rank, "start": NS, "pair": clock(), **more}
+
+
+def rank_files(directory: Path, rank: int, size: int = 2, **more: Any) -> None:
+    write_defs(directory / f"heat.{rank + 1:x}.def.z", define(rank, size), **head(rank, size, **more))
+    write_events(directory / f"heat.{rank + 1:x}.events.z", [message(rank)], **head(rank, size, **more))
+
+
+def two_ranks(directory: Path) -> Path:
+    """The prefix of two ranks' files."""
+    for rank in range(2):
+        rank_files(directory, rank)
+    return directory / "heat"
+
+
+def run(prefix: Path, **options: Any) -> Written:
+    return unify(Request(prefix, **options), Console("vtunify", QUIET))
+
+
+def read_back(prefix: Path) -> Trace:
+    return read(prefix.with_name(f"{prefix.name}.trace"))
+
+
+def names(prefix: Path) -> set[str]:
+    return {path.name for path in prefix.parent.iterdir()}
