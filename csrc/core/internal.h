@@ -60,6 +60,7 @@ struct vt_location {
     uint64_t lost_told; /* of these, standing in LOST records */
     uint32_t lost_why, unwritten; /* unwritten: bits like files, a write failed, the buffer must stay */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
+    uint64_t complete; /* lost + 1 when its thread's last summary was written, 0: it was not */
 
     uint64_t resumed; /* ticks: when the last flush was over */
     uint32_t off, nmissed; /* recording is switched off; regions entered since then, and the outermost of them */
@@ -177,6 +178,7 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
 int vt_location_lock(struct vt_location *l);
 void vt_location_unlock(struct vt_location *l);
 void vt_location_mend(struct vt_location *l);
+void vt_location_complete(struct vt_location *l); /* by its thread, at its end */
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */

@@ -65,6 +65,7 @@ static void on_thread_end(void *location)
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
     l->begun = 0;
+    if (!vt_process.set.pthread_reuse && atomic_load(&vt_process.state) == VT_ON) vt_location_complete(l);
     atomic_store(&l->ended, 1);
     atomic_fetch_add(&vt_process.ended, 1);
     errno = saved;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from support.build import Builder
 from support.check import check
 from support.readback import Trace
 from support.run import names, record, run, unify
-from support.tools import BIN, call
+from support.tools import BIN, call, command, need
 
 LIFE = ("ThreadCreate", "ThreadBegin", "ThreadEnd", "ThreadWait")
 
@@ -163,3 +164,47 @@ def test_python_threads(tmp_path: Path) -> None:
     unify(tmp_path, "-o", "py", prefix)
     trace = check(tmp_path / "py.trace")
     assert Counter(kind for one in stories(trace).values() for kind, _ in one) == dict.fromkeys(LIFE[:3], 3)
+
+
+def test_more_threads_than_allowed(build: Builder, tmp_path: Path) -> None:
+    """One line, and what is missing is counted: each of the two other threads begins, and calls 11 functions."""
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    done = run(program, tmp_path, "together", "3", "10", env={"VT_MAX_THREADS": "2"})
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["vtrace"] * 3
+    assert done.stderr.count("more than 2 threads at once: the others are not recorded; VT_MAX_THREADS allows") == 1
+    assert "vtrace: 46 events of rank 0 could not be recorded\n" in done.stderr
+    unify(tmp_path, "threads")
+    trace = check(tmp_path / "threads.trace", complete=False)
+    assert trace.calls(0) == {"main": 1, "work": 10}
+    assert trace.calls(1) == {"body": 1, "work": 10}
+    assert len(trace.locations) == 2
+    assert sum(event.kind == "ThreadCreate" for event in trace.events) == 3
+
+
+def test_many_locations_are_written_when_their_threads_end(lives: Path, tmp_path: Path) -> None:
+    """Neither do 300 threads need 40 MB of buffer, nor vtunify as many open files as there are."""
+    env = {"VT_PTHREAD_REUSE": "no", "VT_FILE_PREFIX": "lives"}
+    done = run(lives, tmp_path, "short", "300", env=env, launch=[need("prlimit"), f"--fsize={8 << 20}"])
+    assert "grow" not in done.stderr
+    call([need("prlimit"), "--nofile=64", *command("vtunify"), "lives"], tmp_path)
+    trace = check(tmp_path / "lives.trace")
+    assert stories(trace) == {number: story(0, number, 0) for number in range(1, 301)}
+    assert [trace.calls(location) for location in range(1, 301)] == [{"work": 1}] * 300
+
+
+@pytest.mark.full
+def test_most_locations(lives: Path, tmp_path: Path) -> None:
+    """65 535 threads have a location of their own, 465 more none, with one line."""
+    done = run(lives, tmp_path, "short", "66000", env={"VT_PTHREAD_REUSE": "no"}, timeout=600)
+    assert done.stderr.count("more than 65535 threads with a location each: the others are not recorded;") == 1
+    assert f"vtrace: {465 * 3} events of rank 0 could not be recorded\n" in done.stderr
+    assert done.stderr.count("\n") == 3
+    call([*command("vtunify"), "lives"], tmp_path, timeout=1200)
+    assert {path.name for path in tmp_path.iterdir()} == {"lives.trace"}
+    counts = call([*command("vtrace"), "info", "--json", "lives"], tmp_path, timeout=600).stdout
+    info = json.loads(counts)
+    assert len(info["locations"]) == 65536
+    assert info["events"] == {
+        "Enter": 2 * 66000 + 65535 + 1, "Leave": 2 * 66000 + 65535 + 1, "ThreadCreate": 66000, "ThreadBegin": 65535,
+        "ThreadEnd": 65535, "ThreadWait": 66000,
+    }  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass, field
+import resource
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,19 @@ from vtrace.errors import VtraceError
 from vtrace.io import records
 from vtrace.io.heads import FileHead, Uctl, open_file, parse_head, read_head, read_uctl
 
-__all__ = ["INDEX", "FileHead", "LocalFile", "Stream", "Uctl", "open_local", "read_head", "read_uctl", "streams"]
+__all__ = [
+    "INDEX",
+    "FileHead",
+    "LocalFile",
+    "Stream",
+    "Uctl",
+    "allow_many_files",
+    "by_location",
+    "open_local",
+    "read_head",
+    "read_uctl",
+    "streams",
+]
 
 INDEX = np.dtype(
     [
@@ -63,6 +76,12 @@ class LocalFile:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+def allow_many_files() -> None:
+    """Lets this process have as many files open as its administrator allows."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def open_local(path: Path) -> LocalFile:
@@ -181,6 +200,14 @@ def _is_damaged(chunk: Any) -> bool:
         or end < records.CHUNK_DATA
         or (events and end % 8)
     )
+
+
+def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
+    """The same open buffer for each location with the rows of that location."""
+    order = np.argsort(buffer.blocks["location"], kind="stable")
+    numbers, begins = np.unique(buffer.blocks["location"][order], return_index=True)
+    parts = np.split(order, begins[1:]) if len(numbers) else []
+    return {int(n): replace(buffer, blocks=buffer.blocks[part]) for n, part in zip(numbers, parts, strict=True)}
 
 
 @dataclass(eq=False)

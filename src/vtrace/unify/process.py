@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
-from vtrace.io.local import FileHead, Stream, open_local, streams
+from vtrace.io.local import FileHead, Stream, allow_many_files, by_location, open_local, streams
 from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
@@ -108,26 +109,50 @@ class Process:
         order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
         return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
 
+    @cached_property
+    def _paths(self) -> dict[int, list[FileHead]]:
+        """The files of each location."""
+        found: dict[int, list[FileHead]] = {}
+        for head in self.files:
+            found.setdefault(head.location, []).append(head)
+        return found
+
     @contextmanager
-    def opened(self, location: int | None = None) -> Iterator[Streams]:
-        """All streams of the process; with location only what its events need."""
-        paths = [h.path for h in self.files if location is None or (h.content, h.location) == (EVENTS, location)]
+    def _opened(self) -> Iterator[Iterator[Streams]]:
+        """The streams of one location after the other: a process may have more files than it may open at once."""
         with ExitStack() as stack:
-            files = [stack.enter_context(open_local(path)) for path in paths + ([self.buffer] if self.buffer else [])]
-            yield streams(files)
+            buffer = stack.enter_context(open_local(self.buffer)) if self.buffer else None
+            rows = by_location(buffer) if buffer else {}
+
+            def each() -> Iterator[Streams]:
+                for location in sorted(self._paths.keys() | rows.keys()):
+                    with ExitStack() as inner:
+                        heads = self._paths.get(location, [])
+                        files = [inner.enter_context(open_local(head.path)) for head in heads]
+                        yield streams(files + ([rows[location]] if location in rows else []))
+
+            yield each()
+
+    @contextmanager
+    def _opened_events(self, locations: Iterable[int]) -> Iterator[list[Stream]]:
+        with ExitStack() as stack:
+            heads = [h for location in locations for h in self._paths.get(location, []) if h.content == EVENTS]
+            paths = [head.path for head in heads] + ([self.buffer] if self.buffer else [])
+            found = streams([stack.enter_context(open_local(path)) for path in paths])
+            yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
 
     @contextmanager
     def events(self, location: int) -> Iterator[Stream | None]:
         """The events of one location as far as they may be used; None when it has none."""
-        with self.opened(location) as found:
-            stream = found.get((EVENTS, location))
-            yield None if stream is None else self._usable(stream)
+        with self._opened_events([location]) as found:
+            yield next((stream for stream in found if stream.location == location), None)
 
     @contextmanager
     def all_events(self) -> Iterator[list[Stream]]:
         """Those of all its locations."""
-        with self.opened() as found:
-            yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
+        allow_many_files()
+        with self._opened_events(self._paths) as found:
+            yield found
 
     def _usable(self, stream: Stream) -> Stream:
         limit = self.usable.get(stream.location)
@@ -140,16 +165,19 @@ class Process:
         """
         if self.absent:
             return
-        with self.opened() as found:
-            arrays = [array for key, stream in found.items() if key[0] == DEFINITION_DATA
-                      for array in self._definitions(kernel, stream, salvage)]  # fmt: skip
-            self.definitions = read(arrays, self.head.path.name)
-            pairs = {Pair(*self.head.pair), *(Pair(*pair) for pair in self.definitions.pairs)}
-            for (content, location), stream in found.items():
-                if content == EVENTS:
-                    self.scans[location] = self._scan(kernel, stream, salvage)
-                    self.stored[location] = int(stream.index["stored_bytes"].sum())
-                pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}
+        arrays: list[list[object]] = []
+        pairs = {Pair(*self.head.pair)}
+        with self._opened() as locations:
+            for found in locations:
+                for (content, location), stream in sorted(found.items(), reverse=True):  # definitions first
+                    if content == EVENTS:
+                        self.scans[location] = self._scan(kernel, stream, salvage)
+                        self.stored[location] = int(stream.index["stored_bytes"].sum())
+                    else:
+                        arrays += self._definitions(kernel, stream, salvage)
+                    pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}
+        self.definitions = read(arrays, self.head.path.name)
+        pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
     def source(self) -> Source:
