@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mutexes, conditions, barriers and read-write locks, where VT_PTHREAD=locks asks for them; else a call costs a branch
-   that is always the same. glibc calls none of these itself through these names.                                       */
+/* Mutexes, spin locks, conditions, barriers, read-write locks and semaphores, where VT_PTHREAD=locks asks for them; else a
+   call costs a branch that is always the same. glibc calls none of these itself through these names.                  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <threads.h>
@@ -12,8 +13,6 @@
 #define LOCKS (1u << 18)
 
 static int wanted; /* set by the constructor: before it the program's locks pass unseen */
-
-__attribute__((constructor)) static void choose(void) { wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS; }
 
 /* ---- Who holds a lock: its number, and how often it was acquired ---- */
 
@@ -25,7 +24,7 @@ struct lock {
 
 static struct lock *_Atomic locks;
 
-static struct lock *lock_of(const void *address)
+static struct lock *lock_of(const volatile void *address)
 {
     struct lock *all = atomic_load(&locks), *none = NULL;
     uint64_t key = (uint64_t)(uintptr_t)address;
@@ -54,7 +53,7 @@ static uint64_t word_of(const struct lock *l)
 static uint32_t me(void) { return vt_here ? vt_here->number + 1 : 0; }
 
 /* With the leave of the call. */
-static void acquired(const void *address, uint32_t region, uint32_t depth)
+static void acquired(const volatile void *address, uint32_t region, uint32_t depth)
 {
     struct lock *l = me() ? lock_of(address) : NULL;
     if (!l || l->owner == me()) {
@@ -69,7 +68,7 @@ static void acquired(const void *address, uint32_t region, uint32_t depth)
 }
 
 /* With the enter of the call that gives it up, all: however often it was acquired. Returns how often that was. */
-static uint32_t released(const void *address, uint32_t region, int all)
+static uint32_t released(const volatile void *address, uint32_t region, int all)
 {
     struct lock *l = me() ? lock_of(address) : NULL;
     uint32_t depth = l && l->owner == me() ? l->depth : 0;
@@ -172,7 +171,6 @@ static void *find(const char *name)
 LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex))
 LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until))
-LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
 UNLOCKS_IT(pthread_mutex_unlock, pthread_mutex_t)
 LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex))
 LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex))
@@ -181,8 +179,6 @@ UNLOCKS_IT(mtx_unlock, mtx_t)
 
 WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
 WAITS(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, TIME), (condition, mutex, until))
-WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
-      (condition, mutex, clock, until))
 WAITS(cnd_wait, (cnd_t *condition, mtx_t *mutex), (condition, mutex))
 WAITS(cnd_timedwait, (cnd_t *condition, mtx_t *mutex, TIME), (condition, mutex, until))
 PLAIN(pthread_cond_signal, VT_ROLE_FUNCTION, (pthread_cond_t *condition), (condition))
@@ -192,11 +188,40 @@ PLAIN(cnd_broadcast, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
 
 PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
 
+/* Who writes holds the lock. Readers are many, and no lock of theirs is acquired. */
 PLAIN(pthread_rwlock_rdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
 PLAIN(pthread_rwlock_tryrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
 PLAIN(pthread_rwlock_timedrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
-PLAIN(pthread_rwlock_wrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
-PLAIN(pthread_rwlock_trywrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
-PLAIN(pthread_rwlock_timedwrlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
-PLAIN(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
+LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex))
+LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex))
+LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until))
+UNLOCKS_IT(pthread_rwlock_unlock, pthread_rwlock_t)
+
+LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex))
+LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex))
+UNLOCKS_IT(pthread_spin_unlock, pthread_spinlock_t)
+
+/* Nobody holds a semaphore: another thread than the one that waited may post it. */
+PLAIN(sem_wait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
+PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
+PLAIN(sem_timedwait, VT_ROLE_FUNCTION, (sem_t *semaphore, TIME), (semaphore, until))
+PLAIN(sem_post, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
+
+#if __GLIBC_PREREQ(2, 30)
+LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
+WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
+      (condition, mutex, clock, until))
+PLAIN(pthread_rwlock_clockrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until))
+LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
+PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until))
+#endif
 /* clang-format on */
+
+/* Handlers may post a semaphore: they must not be the first to look for the function behind. */
+__attribute__((constructor)) static void choose(void)
+{
+    int (*post)(sem_t *);
+    *(void **)&post = find("sem_post");
+    if (post) next_sem_post = post;
+    wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
+}

@@ -16,6 +16,12 @@ from support.tools import BIN, call
 
 LOCKS = {"VT_PTHREAD": "locks"}
 TURNS = 50
+OTHERS = {
+    "pthread_rwlock_rdlock": 1, "pthread_rwlock_clockrdlock": 1, "pthread_rwlock_tryrdlock": 1,
+    "pthread_rwlock_wrlock": 1, "pthread_rwlock_clockwrlock": 1, "pthread_rwlock_trywrlock": 1,
+    "pthread_rwlock_unlock": 4, "pthread_spin_lock": 1, "pthread_spin_trylock": 2, "pthread_spin_unlock": 2,
+    "sem_wait": 2, "sem_trywait": 1, "sem_timedwait": 1, "sem_clockwait": 1, "sem_post": 1,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["gcc", "clang"])
@@ -41,12 +47,11 @@ def test_locks(locking: Path, tmp_path: Path) -> None:
     assert calls == {
         "main": 1, "pthread_create": 2, "pthread_join": 2, "pthread_barrier_wait": 3, "pthread_cond_wait": waits,
         "pthread_mutex_lock": 2 * TURNS + 3, "pthread_mutex_unlock": 2 * TURNS + 4, "pthread_mutex_trylock": 2,
-        "pthread_cond_broadcast": 2 * TURNS, "mtx_lock": 1, "mtx_unlock": 1, "pthread_rwlock_rdlock": 1,
-        "pthread_rwlock_unlock": 1,
+        "pthread_cond_broadcast": 2 * TURNS, "mtx_lock": 1, "mtx_unlock": 1, **OTHERS,
     }  # fmt: skip
     assert trace.region("pthread_barrier_wait").role == "BARRIER"
     every = held(trace)
-    assert sorted(len(one) for one in every.values()) == [2, 2, 2, 2 * (2 * TURNS + waits)]
+    assert sorted(len(one) for one in every.values()) == [2, 2, 2, 4, 4, 2 * (2 * TURNS + waits)]
     for one in every.values():
         assert [(kind, order) for kind, order, _ in one] == [
             (kind, n) for n in range(1, len(one) // 2 + 1) for kind in ("ThreadAcquireLock", "ThreadReleaseLock")
