@@ -103,6 +103,9 @@ uint64_t vt_new_id(enum vt_id kind);
 /* Returns the new region's id, 0 when there are too many or nothing is recorded. file may be NULL. */
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line);
 
+/* The same for a region whose file and line vtunify finds by an address in the code. */
+uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code);
+
 /* 1: a filter keeps calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., out of the trace. */
 int vt_hides(const char *name, const char *group);
 

@@ -81,23 +81,46 @@ uint64_t vt_new_id(enum vt_id kind)
     return kind == VT_ID_REQUEST || id <= VT_ID_MAX ? id : 0;
 }
 
+static uint32_t new_region(void)
+{
+    uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
+    if (!id) vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
+    return id;
+}
+
+static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt_definition kind, uint32_t id,
+                                 const char *name, size_t more)
+{
+    struct vt_mp m = vt_define_begin(l, strlen(name) + more + 48);
+    vt_mp_array(&m, fields);
+    vt_mp_uint(&m, kind);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    return m;
+}
+
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
 {
     struct vt_location *l = vt_location_of_thread(0);
-    if (!l) return 0;
-    uint64_t id = vt_new_id(VT_ID_REGION);
-    if (!id) {
-        vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
-        return 0;
-    }
-    struct vt_mp m = vt_define_begin(l, strlen(name) + (file ? strlen(file) : 0) + 48);
-    vt_mp_array(&m, 7);
-    vt_mp_uint(&m, VT_D_REGION);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
+    uint32_t id = l ? new_region() : 0;
+    if (!id) return 0;
+    struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);
     vt_mp_str(&m, file);
     vt_mp_uint(&m, line);
-    return vt_define_end(l, &m) ? (uint32_t)id : 0;
+    return vt_define_end(l, &m) ? id : 0;
+}
+
+uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)
+{
+    vt_note_code(code); /* before the definition: vtunify must know the file that the code is of */
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t id = l ? new_region() : 0;
+    if (!id) return 0;
+    struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
+    vt_mp_uint(&m, paradigm);
+    vt_mp_uint(&m, role);
+    vt_mp_uint(&m, code);
+    return vt_define_end(l, &m) ? id : 0;
 }

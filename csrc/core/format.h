@@ -201,8 +201,8 @@ enum vt_definition {
     VT_D_RMA_WIN = 15, /* id, comm id, count: number of earlier windows of that communicator */
     VT_D_RMA_WIN_NAME = 16, /* id, name */
     VT_D_GROUP = 17, /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
-    VT_D_REGION_AT = 18, /* id, name of a construct, OTF2 paradigm, OTF2 region role, address in the code: the region's
-                            name gets the file and line there */
+    VT_D_REGION_AT = 18, /* id, name, OTF2 paradigm, OTF2 region role, address in the code: where the region begins. A
+                            name of an OpenMP construct gets the file and line there */
     VT_D_TEAM = 19, /* id, location of a member, its thread number, location that forks the team, ticks at which the
                        team was joined for whose end the member waited last: at the end of the program, before 0 */
     VT_D_LOST = 20, /* location, enum vt_lost, events lost for this reason since its last LOST record; the newest one of

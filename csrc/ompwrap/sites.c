@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions by construct and place in the code, and locks by their variables: two tables. */
 #define _GNU_SOURCE
-#include "core/msgpack.h"
 #include "ompwrap.h"
 
 static const struct {
@@ -20,18 +19,8 @@ static _Atomic uint32_t nsites;
 /* Two threads that come at once define it twice: vtunify takes equal regions for one. */
 static uint32_t define(enum omp_construct construct, const void *code)
 {
-    uint8_t bytes[64];
-    uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_note_code((uintptr_t)code);
-    vt_mp_array(&m, 6);
-    vt_mp_uint(&m, VT_D_REGION_AT);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, constructs[construct].text);
-    vt_mp_uint(&m, VT_PARADIGM_OPENMP);
-    vt_mp_uint(&m, constructs[construct].role);
-    vt_mp_uint(&m, (uintptr_t)code);
-    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+    return vt_define_region_at(constructs[construct].text, VT_PARADIGM_OPENMP, constructs[construct].role,
+                               (uintptr_t)code);
 }
 
 uint32_t omp_find_region(enum omp_construct construct, const void *code)

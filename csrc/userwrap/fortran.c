@@ -9,6 +9,10 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define NAME_MOST 1024
 
+/* Macros of Fortran have no room for file and line: the call's place tells vtunify both. See userwrap.h. */
+unsigned int VT_User_region_at__(const char *name, const char *group, const void *code) VT_USER_WEAK_;
+#define HERE __builtin_return_address(0)
+
 struct name {
     char text[NAME_MOST];
 };
@@ -41,7 +45,7 @@ static const char *c_string(struct name *into, const char *text, int bytes)
 FORTRAN(vt_user_start__, VT_USER_START__, (const char *name, int n))
 {
     struct name s;
-    WITH(VT_User_start__, c_string(&s, name, n), 0, 0);
+    if (VT_User_region_at__) VT_User_start2__(VT_User_region_at__(c_string(&s, name, n), 0, HERE));
 }
 
 FORTRAN(vt_user_end__, VT_USER_END__, (const char *name, int n))
@@ -50,11 +54,10 @@ FORTRAN(vt_user_end__, VT_USER_END__, (const char *name, int n))
     WITH(VT_User_end__, c_string(&s, name, n));
 }
 
-/* File and line are those of the compiler's command and of an expanded macro: not of use, as in VampirTrace. */
 FORTRAN(vt_user_def__, VT_USER_DEF__, (const char *name, const char *group, int *id, int n, int ngroup))
 {
     struct name s, g;
-    *id = VALUE(VT_User_def__, c_string(&s, name, n), c_string(&g, group, ngroup), 0, 0);
+    *id = VALUE(VT_User_region_at__, c_string(&s, name, n), c_string(&g, group, ngroup), HERE);
 }
 
 FORTRAN(vt_user_start2__, VT_USER_START2__, (const int *id)) { WITH(VT_User_start2__, (unsigned int)*id); }

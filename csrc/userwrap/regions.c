@@ -16,6 +16,7 @@ VT_PUBLIC void VT_User_end2__(unsigned int id)
 static uint32_t define_region(const struct vt_user_key *key)
 {
     if (vt_hides(key->text[0], "User")) return VT_USER_HIDDEN;
+    if (key->code) return vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code);
     return vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
 }
 
@@ -39,7 +40,9 @@ static uint32_t define_in_group(const struct vt_user_key *key)
 {
     const char *file = key->text[2], *group = key->text[1];
     if (vt_hides(key->text[0], group && *group ? group : "User")) return VT_USER_HIDDEN;
-    uint32_t id = vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
+    uint32_t id =
+        key->code ? vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code)
+                  : vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
     if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
     return id;
 }
@@ -49,6 +52,13 @@ VT_PUBLIC unsigned int VT_User_def__(const char *name, const char *group, const 
     const struct vt_user_key key = {
         .kind = VT_USER_DEFINED, .number = line > 0 ? (uint32_t)line : 0, .text = {name, group, file}};
     return name ? vt_user_id(&key, define_in_group) : 0;
+}
+
+VT_PUBLIC unsigned int VT_User_region_at__(const char *name, const char *group, const void *code)
+{
+    const struct vt_user_key key = {
+        .kind = group ? VT_USER_DEFINED : VT_USER_REGION, .text = {name, group}, .code = (uintptr_t)code - 1};
+    return name ? vt_user_id(&key, group ? define_in_group : define_region) : 0;
 }
 
 /* ---- Control ---- */

@@ -21,8 +21,9 @@ enum vt_user_kind {
 struct vt_user_key {
     uint32_t kind, number;
     const char *text[3]; /* NULL stands for "" */
-    const char *file; /* for define: no part of what makes it one */
+    const char *file; /* for define, as the next two: no part of what makes it one */
     uint32_t line;
+    uintptr_t code; /* instead of them where not 0 */
 };
 
 /* The id of what is named so, by define the first time; 0 where it cannot be defined. No lock, no malloc: may be called
@@ -31,6 +32,9 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
 
 /* Puts a region or metric into a group of the program's. */
 void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
+
+/* regions.c, for Fortran: a region by the address of the code that begins or defines it. group: NULL for VT_USER_START. */
+unsigned int VT_User_region_at__(const char *name, const char *group, const void *code);
 
 /* regions.c, values.c: the program's own calls; 0 does nothing. */
 void VT_User_start2__(unsigned int id);

@@ -38,9 +38,21 @@ def check_all(trace: Trace, around: list[str]) -> None:
     }  # fmt: skip
 
 
+def line_of(source: str, text: str) -> int:
+    """Where a text first stands."""
+    lines = (PROGRAMS / source).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_macro(build: Builder, tmp_path: Path, source: str) -> None:
-    check_all(record(build(source, compiler="gfortran", flags=(*MANUAL, "-Wall")), tmp_path), [])
+    trace = record(build(source, compiler="gfortran", flags=(*MANUAL, "-Wall")), tmp_path)
+    check_all(trace, [])
+    found = {region.name: (Path(region.file or "").name, region.line) for region in trace.regions.values()}
+    begins = {"loop": "START('loop')", "given": "DEF('given'", "plain": "DEF('plain'", "made up": "START(name)"}
+    assert {name: found[name] for name in begins} == {
+        name: (source, line_of(source, text)) for name, text in begins.items()
+    }
 
 
 def test_with_functions(build: Builder, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions of OpenMP's constructs: their names get the lines of the source, as Score-P writes them."""
+"""Regions by an address in the code: OpenMP's constructs, whose names get the lines of the source as Score-P writes
+them, and those of Fortran programs.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from vtrace.unify.definitions import ProcessDefinitions, Region, RegionAt
 from vtrace.unify.symbols import Place, Symbols, places
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
+_USER = 1  # OTF2_PARADIGM_USER
 _FORTRAN = {"for": "do"}
 """What a construct is called there."""
 
@@ -31,9 +34,11 @@ def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> l
 
 
 def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
+    at = symbols.statements.get(place)
+    if region.paradigm == _USER and at:
+        return Region(region.name, region.paradigm, region.role, at.file, at.line if at.file else 0)
     if region.role == _FUNCTION:
         return Region(region.name, region.paradigm, region.role, None, 0)
-    at = symbols.statements.get(place)
     name = _FORTRAN.get(region.name, region.name) if at and at.fortran else region.name
     if at and at.file:
         where = f" @{os.path.basename(at.file)}:{at.line}"

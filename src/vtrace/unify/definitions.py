@@ -119,7 +119,7 @@ class Ranks(NamedTuple):
 
 
 class RegionAt(NamedTuple):
-    """A region whose place in the source follows from an address in the code. name: of the construct."""
+    """A region whose place in the source follows from an address in the code. name: of an OpenMP construct, or all."""
 
     name: str
     paradigm: int

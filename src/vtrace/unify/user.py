@@ -45,8 +45,9 @@ class Messages:
 def users_own(process: Process) -> Types:
     """By local id of a region: 1 for those that the program itself begins and ends."""
     known = process.definitions
-    own = {local: int(region.paradigm == _USER) for local, region in known.regions.items()}
-    return types(dict.fromkeys(known.regions_at, 0) | own)
+    paradigms = {local: at.paradigm for local, at in known.regions_at.items()}
+    paradigms |= {local: region.paradigm for local, region in known.regions.items()}
+    return types({local: int(paradigm == _USER) for local, paradigm in paradigms.items()})
 
 
 def add_groups(

@@ -102,6 +102,8 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
     if options.instrument and not line.probe:
         flags += [] if line.debug else ["-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language)
+    elif language is opt.FORTRAN and not line.probe and not line.debug:
+        flags += ["-g"] if "-DVTRACE" in line.words else []  # the lines of the user API's regions
     if _brings_mpi(compiler, options, line):
         flags += _flags(_find(compiler, options.args), language)[0]
     return flags
