@@ -45,14 +45,27 @@ slow:
     record_slow(function, leave);
 }
 
-__attribute__((visibility("default"))) void __cyg_profile_func_enter(void *function, void *site)
+/* Libc has functions of these names that do nothing. What vtrace-cc has linked asks for VTRACE_1, so that libc's never serve
+   a plug-in of a program without vtrace; what gcc alone has linked asks for libc's version, and finds ours if preloaded. */
+#ifdef VT_LIBC_VERSION
+#define VT_HOOK(hook, name)                                                                                            \
+    __attribute__((visibility("default"))) void hook(void *function, void *site);                                      \
+    __attribute__((visibility("default"), alias(#hook))) void hook##_of_libc(void *function, void *site);              \
+    __asm__(".symver " #hook "," #name "@@VTRACE_1");                                                                  \
+    __asm__(".symver " #hook "_of_libc," #name "@" VT_LIBC_VERSION);                                                   \
+    void hook(void *function, void *site)
+#else
+#define VT_HOOK(hook, name) __attribute__((visibility("default"))) void name(void *function, void *site)
+#endif
+
+VT_HOOK(vt_hook_enter, __cyg_profile_func_enter)
 {
     (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 0)) return;
     record((uintptr_t)function, 0);
 }
 
-__attribute__((visibility("default"))) void __cyg_profile_func_exit(void *function, void *site)
+VT_HOOK(vt_hook_exit, __cyg_profile_func_exit)
 {
     (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 1)) return;

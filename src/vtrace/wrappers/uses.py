@@ -40,6 +40,14 @@ def openmp(loaded: Loaded) -> bool:
     return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
 
 
+def functions(program: Program, loaded: Loaded) -> bool:
+    """Whether the program or a library of its own was compiled with -finstrument-functions, by vtrace-cc or without."""
+    paths = (
+        path for name, path in loaded.libraries.items() if path and not os.path.basename(name).startswith("libc.so")
+    )
+    return any(programs.holds(path, b"\0__cyg_profile_func_enter\0") for path in (program.executable, *paths))
+
+
 def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> str | None:
     """The MPI library of what a program starts: of mpi4py if it is a Python that uses it, else of the first program
     among its arguments that has one (a script that binds each rank to cores has it there)."""
