@@ -72,6 +72,9 @@ struct vt_location {
         uint64_t last, lost_told; /* as they were then */
     } mark;
 
+    uint64_t dropped, overwritten; /* ring.c: records before the next chunk that are gone; all in all */
+    uint32_t answered; /* ring.c: how often it was written when that was asked for */
+
     struct vt_levels *levels; /* levels.c of funwrap */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
@@ -82,6 +85,7 @@ struct vt_location {
 /* ---- The process ---- */
 enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
 
+enum vt_mode { VT_MODE_TRACE = 0, VT_MODE_RING = 1 };
 enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };
 
 struct vt_settings {
@@ -90,11 +94,13 @@ struct vt_settings {
     uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
     uint64_t max_stack_depth, sync_flush, sync_flush_level;
+    uint64_t mode; /* enum vt_mode */
     uint32_t speaks; /* this process says what is wrong with the settings */
     uint32_t unique,
         count; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES; what stands behind the prefix, 0 none */
     char base[256], prefix[256], gdir[512], ldir[512]; /* the prefix without and with count; directories absolute */
     char unique_text[16], nmfile[512], filter_spec[512], groups_spec[512];
+    char ring_signal[32];
 };
 
 #define VT_UNIQUE_YES UINT32_MAX
@@ -154,7 +160,9 @@ void vt_end(void); /* completes the files; nothing is recorded any more */
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
 
-void vt_flush(void); /* writes out what the calling thread has recorded */
+void vt_flush(
+    void); /* writes out what the calling thread has recorded; of a flight recorder all threads, each when it can */
+void vt_write_out(struct vt_location *l, int all); /* the same under busy, this thread only or all */
 void vt_define_clock(struct vt_location *l); /* the clocks, now */
 
 /* record.c */
@@ -202,6 +210,18 @@ int vt_is_on(void);
 /* rewind.c: the calling thread's records since the mark are discarded */
 void vt_set_rewind_mark(void);
 void vt_rewind(void);
+
+/* ring.c: the flight recorder */
+int vt_ring_drop(struct vt_location *l); /* under the lock */
+void vt_ring_ask(void); /* all locations are to be written: each by its thread, at its next event */
+int vt_ring_is_asked(const struct vt_location *l);
+void vt_ring_answered(struct vt_location *l);
+
+void vt_ring_signalled(void);
+
+/* signal.c: the signal of VT_RING_SIGNAL */
+void vt_signal_read(struct vt_settings *set);
+void vt_signal_start(void);
 
 /* replay.c: what the records of a chunk leave open */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);

@@ -151,6 +151,7 @@ static int start(void)
         return 0;
     }
     if (first) has_thread_end = vt_thread_start();
+    if (first) vt_signal_start();
     if (first) vt_family_tell();
     started = 1;
     vt_file_start();
@@ -460,23 +461,34 @@ static int complete_all(int last)
     return all;
 }
 
-static void flush(int all)
+void vt_write_out(struct vt_location *l, int all)
 {
-    struct vt_location *l = vt_location_to_record(0);
-    if (!l || vt_shares_memory()) return;
-    vt_busy_begin(l);
     uint64_t begin = vt_now();
+    vt_ring_answered(l);
     if (all) complete_all(0);
     else complete(l, 0);
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
     record[1] = vt_now() - begin;
     VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
     vt_put(l, record, 2, begin);
+}
+
+static void flush(int all)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || vt_shares_memory()) return;
+    vt_busy_begin(l);
+    vt_write_out(l, all);
     vt_busy_end(l);
 }
 
 void vt_complete(void) { flush(1); }
-void vt_flush(void) { flush(0); }
+
+void vt_flush(void)
+{
+    if (vt_process.set.mode == VT_MODE_RING) vt_ring_ask();
+    flush(0);
+}
 
 void vt_flush_together(void)
 {
@@ -516,7 +528,7 @@ void vt_resume(void)
 
 static void say_what_was_written(int all)
 {
-    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0;
+    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0;
     static char operand[1024], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
@@ -525,6 +537,7 @@ static void say_what_was_written(int all)
         uint64_t wrote = VT_READ(l->written_bytes), gone = atomic_load(&l->lost);
         records += VT_READ(l->records);
         bytes += wrote;
+        overwritten += VT_READ(l->overwritten);
         if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
         else lost += gone;
         vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
@@ -546,6 +559,9 @@ static void say_what_was_written(int all)
     if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
     if (!all && vt_process.head.buffer[0])
         vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
+    if (overwritten)
+        vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",
+               (unsigned long long)overwritten);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
            (unsigned long long)records, (unsigned long long)bytes, operand);
 }

@@ -23,8 +23,9 @@ static uint32_t share(uint64_t bytes, uint32_t least)
 static uint32_t quota_of(uint32_t number)
 {
     const struct vt_settings *s = &vt_process.set;
-    if (!number) return share(s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7, 2);
-    return share(s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10, 1);
+    uint32_t filling = s->mode == VT_MODE_RING; /* beside those that a flight recorder keeps */
+    if (!number) return share(s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7, 2) + filling;
+    return share(s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10, 1) + filling;
 }
 
 /* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
@@ -93,6 +94,7 @@ struct vt_location *vt_location_new(uint32_t thread)
     l->thread = thread;
     l->in_use = 1;
     l->quota = quota_of(number);
+    vt_ring_answered(l);
     l->first = l->last = vt_now();
     memset(l->filter, 0xff, sizeof l->filter); /* no offset has all bits */
     if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
@@ -190,13 +192,14 @@ static int begin_chunk(struct vt_location *l)
     c->ticks = l->last;
     c->pair = vt_clock_recent();
     c->lost = l->lost_told;
-    c->dropped = 0;
+    c->dropped = l->dropped;
     c->depth = l->depth;
     c->nopen = l->nopen;
     c->records = 0;
     c->classes = VT_CLASS_ALL;
     memcpy(c->open, l->open, l->nopen * sizeof *l->open);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    l->dropped = 0;
     l->chunks++;
     VT_SET(l->chunk, c);
     l->cursor = vt_chunk_words(c);
@@ -219,7 +222,11 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     if (!vt_location_lock(l)) return 0;
     vt_chunk_finish(l);
-    int has = l->chunks < l->quota && begin_chunk(l), must_flush = !has && l->chunks;
+    int ring = vt_process.set.mode == VT_MODE_RING;
+    if (ring && l->chunks >= l->quota) vt_ring_drop(l);
+    int has = l->chunks < l->quota && begin_chunk(l);
+    if (!has && ring) has = vt_ring_drop(l) && begin_chunk(l); /* no more memory: it goes on with what it has */
+    int must_flush = !has && !ring && l->chunks;
     vt_location_unlock(l);
     if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
     *flushed = vt_now();
@@ -304,11 +311,12 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     vt_publish(l, at);
 }
 
-/* Who switches off takes the limit away, which may just have been set. */
+/* Who switches off, or asks for what is recorded, takes the limit away, which may just have been set. */
 void vt_stay_off(struct vt_location *l)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.off, memory_order_relaxed))) VT_SET(l->limit, NULL);
+    int off = (int)atomic_load_explicit(&vt_process.off, memory_order_relaxed);
+    if (VT_UNLIKELY(off || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
 }
 
 /* Counts a flush that came before the buffer was full. Under busy. */
@@ -340,6 +348,7 @@ unsigned vt_buffer_level(void)
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
+    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_here) vt_write_out(l, 0);
     int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
     else vt_put_record(l, words, n, now);

@@ -152,6 +152,10 @@ static void rewind_to_mark(struct vt_location *l)
     if (known) tell(l, &then, &here, kept, now);
     if (known && then.depth != here.depth) vt_warn(at_another);
     else if (marked && !known) vt_warn("VT_REWIND in a stack deeper than %u: nothing is discarded", VT_OPEN_MAX);
+    else if (!marked && l->mark.voided && vt_process.set.mode == VT_MODE_RING)
+        vt_warn(
+            "VT_REWIND: records since VT_SET_REWIND_MARK are overwritten or written out already: nothing is discarded; a "
+            "larger VT_BUFFER_SIZE keeps them in memory");
     else if (!marked && l->mark.voided)
         vt_warn("VT_REWIND: records since VT_SET_REWIND_MARK are written out already and stay; a larger VT_BUFFER_SIZE "
                 "keeps them in memory");

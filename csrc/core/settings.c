@@ -11,7 +11,7 @@
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
 
-enum type { SIZE, COUNT, YESNO, PTHREAD };
+enum type { SIZE, COUNT, YESNO, PTHREAD, MODE };
 
 static const struct setting {
     const char *name;
@@ -23,6 +23,7 @@ static const struct setting {
     {"VT_BUFFER_SIZE", SIZE, FIELD(buffer_size), 32 * MIB, 100 * KIB, UINT64_MAX / 2},
     {"VT_THREAD_BUFFER_SIZE", SIZE, FIELD(thread_buffer_size), 0, 100 * KIB, GIB},
     {"VT_MAX_FLUSHES", COUNT, FIELD(max_flushes), 1, 0, UINT32_MAX},
+    {"VT_MODE", MODE, FIELD(mode), VT_MODE_TRACE, 0, VT_MODE_RING},
     {"VT_MAX_THREADS", COUNT, FIELD(max_threads), 65536, 1, 65536},
     {"VT_VERBOSE", COUNT, FIELD(verbose), 1, 0, 2},
     {"VT_MAX_STACK_DEPTH", COUNT, FIELD(max_stack_depth), 0, 0, UINT32_MAX},
@@ -52,7 +53,7 @@ static const struct text_setting {
     {"VT_FILE_PREFIX", FIELD(prefix)},      {"VT_FILE_UNIQUE", FIELD(unique_text)},
     {"VT_PFORM_GDIR", FIELD(gdir)},         {"VT_PFORM_LDIR", FIELD(ldir)},
     {"VT_GNU_NMFILE", FIELD(nmfile)},       {"VT_FILTER_SPEC", FIELD(filter_spec)},
-    {"VT_GROUPS_SPEC", FIELD(groups_spec)},
+    {"VT_GROUPS_SPEC", FIELD(groups_spec)}, {"VT_RING_SIGNAL", FIELD(ring_signal)},
 #undef FIELD
 };
 #define TEXTS (sizeof texts / sizeof *texts)
@@ -105,16 +106,25 @@ static int parse_pthread(const char *text, uint64_t *value)
     return 1;
 }
 
+static int parse_mode(const char *text, uint64_t *value)
+{
+    *value = strcasecmp(text, "ring") ? VT_MODE_TRACE : VT_MODE_RING;
+    return *value == VT_MODE_RING || !strcasecmp(text, "trace");
+}
+
 static int parse(const char *text, enum type type, uint64_t *value)
 {
     if (type == YESNO) return parse_yesno(text, value);
+    if (type == MODE) return parse_mode(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
 }
 
 static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 {
     struct vt_text t = vt_text_into(into, bytes);
-    if (s->type == YESNO || s->type == PTHREAD) vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
+    if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
+    else if (s->type == YESNO || s->type == PTHREAD)
+        vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
         int unit = s->type == SIZE && v ? (v % GIB == 0 ? 3 : v % MIB == 0 ? 2 : v % KIB == 0 ? 1 : 0) : 0;
         vt_text_dec(&t, v >> 10 * unit);
@@ -125,7 +135,7 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
     static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no",
-                                          "yes, no or locks"};
+                                          "yes, no or locks", "TRACE or RING"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
     char used[32];
@@ -230,6 +240,12 @@ void vt_settings_read(struct vt_settings *set)
     for (size_t i = 0; i < SETTINGS; i++)
         if (strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
+    vt_signal_read(set);
+    if (set->mode == VT_MODE_RING && set->sync_flush) {
+        if (set->speaks)
+            vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");
+        set->sync_flush = 0;
+    }
     if (set->speaks) look_at_names();
 }
 

@@ -38,7 +38,7 @@ struct pass {
     unsigned shift;
     struct team *teams; /* open ones, innermost last */
     uint32_t nteams, teams_capacity, location;
-    int off, started;
+    int off, started, collective; /* collective: one has begun */
     uint64_t off_since, credit;
     OTF2_AttributeList *list; /* what attributes points to when there are some */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];

@@ -178,11 +178,16 @@ static int close_all(struct pass *p, uint64_t t)
 }
 
 /* After a hole nobody knows what was left in it: the stack starts again from what the block says is open. */
-static int reopen(struct pass *p, const struct vt_decoder *d)
+static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
 {
     vt_attributes_end(p);
     int code = close_all(p, p->last);
-    uint64_t t = d->nopen ? time_at(p, p->ticks) : 0;
+    uint64_t t = d->nopen || dropped ? time_at(p, p->ticks) : 0;
+    p->collective = 0;
+    if (dropped) {
+        p->result->dropped += dropped;
+        p->result->dropped_ns = t;
+    }
     for (uint32_t i = 0; !code && i < d->nopen; i++) {
         uint64_t open = d->open[i], key = open;
         uint32_t what = (uint32_t)open;
@@ -230,7 +235,11 @@ static int request(struct pass *p, uint64_t t, uint32_t what, uint64_t id)
 
 static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
-    if (VT_KIND(what) == VT_K_COLL_BEGIN) return WRITE(p, MpiCollectiveBegin, t);
+    if (VT_KIND(what) == VT_K_COLL_BEGIN) {
+        p->collective = 1;
+        return WRITE(p, MpiCollectiveBegin, t);
+    }
+    if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped) return VT_OK; /* it began before that */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
@@ -386,7 +395,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         int code = vt_decode(d, &rows[i], p->error);
         if (code) return code;
         p->ticks = rows[i].ticks;
-        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d);
+        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d, rows[i].dropped);
         if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
         if (!code && p->ticks > VT_TICKS_MAX) code = vt_fail(p->error, VT_BAD_DATA, "impossible time");
         if (code) return code;

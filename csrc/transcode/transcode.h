@@ -89,6 +89,7 @@ struct vt_transcoded {
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
     uint64_t flush_ns, off_ns, limit_ns, limited, flushes;
     uint64_t lost_by[VT_LOST_MOST]; /* lost, by enum vt_lost; 0: another reason */
+    uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten, and until when */
     uint64_t unended, unbegun; /* regions of the program that it did not end, ends that it did not begin */
     uint64_t unmatched; /* messages of the user API without another end, left out */
     uint64_t nnotes;

@@ -32,6 +32,9 @@ MEANINGS = {
     "VT_MAX_FLUSHES": Meaning(
         "how often a full buffer is written out before its thread stops recording; 0: any number"
     ),
+    "VT_MODE": Meaning(
+        "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end (docs/recording-less.md)"
+    ),
     "VT_MAX_THREADS": Meaning("threads of a process that are recorded, at most 65536"),
     "VT_VERBOSE": Meaning("0: silent, 1: warnings and one closing line, 2: what is written too"),
     "VT_MAX_STACK_DEPTH": Meaning("levels of functions that are recorded, from main on; 0: all"),
@@ -62,6 +65,7 @@ MEANINGS = {
     ),
     "VT_FILTER_SPEC": Meaning("file of rules that say which functions and calls are recorded (docs/filter.md)", "none"),
     "VT_GROUPS_SPEC": Meaning("file that puts functions into groups (docs/filter.md)", "none"),
+    "VT_RING_SIGNAL": Meaning("signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none"),
 }
 """By name, in the order of the runtime's table."""
 

@@ -133,6 +133,10 @@ class Transcoded:
     flushes: int
     lost_by: dict[int, int] = field(default_factory=dict)
     """The same by reason (records.LOST_REASONS; 0 another one)."""
+    dropped: int = 0
+    """Records that a flight recorder (VT_MODE=RING) has overwritten."""
+    dropped_ns: int = 0
+    """When the last of them was over: from here on the location is recorded."""
     unended: int = 0
     """Regions of the user API that the program began and did not end."""
     unbegun: int = 0

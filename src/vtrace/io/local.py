@@ -220,8 +220,8 @@ class Stream:
     """Rows of INDEX, ascending sequence, each sequence once."""
     files: list[LocalFile] = field(repr=False)
     problems: list[str]
-    """What is missing, each with path and offset: cut files that no chunk replaces, holes in the sequence that no flight
-    recorder made."""
+    """What is missing, each with path and offset: cut files that no chunk replaces, and holes in the sequence but those
+    that a flight recorder made."""
 
     def where(self, row: int) -> tuple[Path, int]:
         """The file of a row, and the offset of its block or chunk in it."""

@@ -80,7 +80,7 @@ def _short(words: Sequence[str]) -> list[str]:
 
 
 def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
-    """Remarks for viewers: where recording stopped before the program did."""
+    """Remarks for viewers: where recording stopped before the program did, or began after it."""
     found: list[Marker] = []
     begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
     for row in rows:
@@ -89,6 +89,10 @@ def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
             why = f"VT_MAX_FLUSHES={_max_flushes(row.process)} reached"
             text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
+        if row.result and row.result.dropped:
+            since = (row.result.dropped_ns - begin) / 1e9
+            text = f"vtrace: ring: {row.result.dropped} records before {since:.6f} s dropped"
+            found.append(Marker(row.result.dropped_ns, "recording begins", text, row.id))
         if row.number == 0 and row.process.died:
             text = f"{row.process.label} ended without completing its files"
             found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))

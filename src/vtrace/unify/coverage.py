@@ -15,8 +15,8 @@ from vtrace.unify.elsewhere import unseen
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 
-_COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED")
-_WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died")
+_COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
+_WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
 _UNTOLD = "UNTOLD"
 """Why events were lost where nobody could say it any more."""
 _SHOWN = 8
@@ -74,7 +74,7 @@ class Row:
         if r is None:
             return dict.fromkeys(_COVERAGE, 0) | {"LOST": self.lost, "DIED": died}
         stopped = int(r.limit_ns is not None)
-        values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped, died)
+        values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped, died, r.dropped)
         return dict(zip(_COVERAGE, values, strict=True))
 
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_RING_SIGNAL: a signal upon which a flight recorder writes what it keeps. The program's own handler runs behind ours,
+   also one that it installs later by sigaction or signal, which stand here before libc's. Without one the signal does
+   nothing else.                                                                                                        */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "call.h"
+
+static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
+static int number; /* of the signal, 0: none */
+static struct sigaction own[2]; /* what the program wants, and how it was before or will be */
+static _Atomic uint32_t now; /* which of them */
+
+/* Signals that mean nothing to the kernel itself. */
+static const struct {
+    const char *name;
+    int number;
+} known[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
+
+static int number_of(const char *name)
+{
+    char *end;
+    if (!strncasecmp(name, "SIG", 3)) name += 3;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcasecmp(name, known[i].name)) return known[i].number;
+    if (!strcasecmp(name, "RTMIN")) return SIGRTMIN;
+    if (strncasecmp(name, "RTMIN+", 6) || name[6] < '0' || name[6] > '9') return 0;
+    long above = strtol(name + 6, &end, 10);
+    return *end || above > SIGRTMAX - SIGRTMIN ? 0 : SIGRTMIN + (int)above;
+}
+
+void vt_signal_read(struct vt_settings *set)
+{
+    const char *text = getenv("VT_RING_SIGNAL");
+    set->ring_signal[0] = 0;
+    if (!text || !*text) return;
+    if (!number_of(text)) {
+        if (set->speaks)
+            vt_say(1, "VT_RING_SIGNAL=%.100s is not USR1, USR2, URG, WINCH or RTMIN+n: no signal is used", text);
+        return;
+    }
+    struct vt_text t = vt_text_into(set->ring_signal, sizeof set->ring_signal);
+    vt_text_add(&t, text);
+    if (set->mode != VT_MODE_RING && set->speaks) vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    struct sigaction program = own[atomic_load(&now)];
+    int saved = errno, has_handler = program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
+    if (has_handler && program.sa_flags & (int)SA_RESETHAND) {
+        own[!atomic_load(&now)] = (struct sigaction){.sa_handler = SIG_DFL};
+        atomic_fetch_xor(&now, 1);
+    }
+    vt_ring_signalled();
+    errno = saved;
+    if (program.sa_flags & SA_SIGINFO && has_handler) program.sa_sigaction(signal, info, context);
+    else if (has_handler) program.sa_handler(signal);
+}
+
+/* Puts ours in the place of the program's, with what it asked the kernel for. */
+static int install(const struct sigaction *program, struct sigaction *old)
+{
+    int (*next)(int, const struct sigaction *, struct sigaction *);
+    int has_handler = program->sa_handler != SIG_DFL && program->sa_handler != SIG_IGN;
+    struct sigaction ours = *program;
+    *(void **)&next = vt_call_next(&call_sigaction);
+    ours.sa_sigaction = on_signal;
+    ours.sa_flags =
+        has_handler ? (ours.sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO : SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    if (!has_handler) sigemptyset(&ours.sa_mask);
+    return next(number, &ours, old);
+}
+
+/* Once, when the runtime starts. */
+void vt_signal_start(void)
+{
+    struct sigaction none = {.sa_handler = SIG_DFL};
+    int saved = errno;
+    if (vt_process.set.mode == VT_MODE_RING && *vt_process.set.ring_signal) {
+        number = number_of(vt_process.set.ring_signal);
+        if (!install(&none, &own[0]) && own[0].sa_handler != SIG_DFL) install(&own[0], NULL);
+    }
+    errno = saved;
+}
+
+VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+    int (*next)(int, const struct sigaction *, struct sigaction *);
+    *(void **)&next = vt_call_next(&call_sigaction);
+    if (!number || signal != number) return next(signal, action, old);
+    struct sigaction before = own[atomic_load(&now)], wanted;
+    if (action) {
+        wanted = *action;
+        own[!atomic_load(&now)] = wanted;
+        if (install(&wanted, NULL)) return -1;
+        atomic_fetch_xor(&now, 1);
+    }
+    if (old) *old = before;
+    return 0;
+}
+
+VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
+{
+    __sighandler_t (*next)(int, __sighandler_t);
+    *(void **)&next = vt_call_next(&call_signal);
+    if (!number || sig != number) return next(sig, handler);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+    return sigaction(sig, &action, &before) ? SIG_ERR : before.sa_handler;
+}
+
+/* Before a handler asks for them: looking a name up is nothing for a handler. */
+__attribute__((constructor)) static void find(void)
+{
+    vt_call_next(&call_sigaction);
+    vt_call_next(&call_signal);
+}
