@@ -209,8 +209,8 @@ class Kernel:
             clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
             flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limited else None,
             flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by) if n},
-            dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun, unmatched=result.unmatched,
-            notes=notes.tolist(),
+            dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
+            unmatched=result.unmatched, notes=notes.tolist(),
         )  # fmt: skip
 
     def _error(self, code: int, error: Error, stream: Stream) -> Exception:

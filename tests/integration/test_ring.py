@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The flight recorder: the last records of each thread are kept, however the program ends; the others are counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import run, unify, vtrace
+
+RING = {"VT_MODE": "RING", "VT_BUFFER_SIZE": "128K", "VT_THREAD_BUFFER_SIZE": "128K"}
+CALLS = 30_000
+CHUNK = 8128
+"""Records of functions in a chunk."""
+KEPT = 2 * CHUNK
+"""At least so many events of a thread: 128 KiB are 2 chunks."""
+
+
+def ring(build: Builder, where: Path, how: str, code: int = 0, **env: str) -> tuple[Trace, list[int], str]:
+    program = build("ring.c", flags=("-O1", "-pthread", "-DVTRACE"))
+    done = run(program, where, how, str(CALLS), env=RING | env, code=code)
+    said = done.stderr + unify(where, "ring").stderr
+    return check(where / "ring.trace"), [int(word) for word in done.stdout.split()], said
+
+
+def locations(where: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(vtrace(where, "info", "--json", "ring.trace").stdout)["locations"]
+    return found
+
+
+def reopened(trace: Trace, location: int = 0) -> int:
+    """Enters that repeat what was open before the first record that was kept."""
+    first = trace.of(location)[0].time
+    return sum(e.time == first and trace.region_of(e).name in ("main", "work") for e in trace.of(location))
+
+
+@pytest.mark.parametrize(("how", "code"), [("end", 0), ("killed", -9)])
+def test_the_last_records_are_kept(build: Builder, tmp_path: Path, how: str, code: int) -> None:
+    trace, (entered, _), said = ring(build, tmp_path, how, code)
+    (location,) = locations(tmp_path)
+    events = trace.of(0)
+    # main and work are entered twice; where the program was killed, vtunify leaves main
+    assert len(events) - 2 + location["dropped"] == 2 * entered
+    assert location["lost"] == 0
+    assert KEPT <= len(events) <= KEPT + CHUNK + 8
+    assert [trace.region_of(e).name for e in events[:3]] == ["main", "work", "step"]
+    assert trace.calls()["main"] == trace.calls()["work"] == 1
+    assert "lost" not in said
+    assert "larger VT_BUFFER_SIZE" not in said
+    (marker,) = [m for m in trace.markers if m.category == "recording begins"]
+    assert marker.time == events[0].time
+    assert re.fullmatch(rf"vtrace: ring: {location['dropped']} records before 0\.0+ s dropped", marker.text)
+    assert f"{location['dropped']:,} records before them overwritten" in vtrace(tmp_path, "info", "ring.trace").stdout
+
+
+def test_nothing_is_dropped_where_all_fits(build: Builder, tmp_path: Path) -> None:
+    trace, (entered, _), said = ring(build, tmp_path, "end", VT_BUFFER_SIZE="4M")
+    assert trace.kinds() == Counter(Enter=entered, Leave=entered)
+    assert not trace.markers
+    assert "overwritten" not in said
+
+
+@pytest.mark.parametrize(("how", "met"), [("again", 0), ("default", 0), ("sigaction", 1), ("signal", 1), ("once", 1)])
+def test_written_when_asked(build: Builder, tmp_path: Path, how: str, met: int) -> None:
+    """Both windows are in the trace, each with its end; the program's own handler runs as often as without vtrace."""
+    trace, (entered, signals), _ = ring(build, tmp_path, how, VT_RING_SIGNAL="USR1")
+    assert signals == met
+    (location,) = locations(tmp_path)
+    events = [e for e in trace.of(0) if e.kind in ("Enter", "Leave")]
+    mains = [n for n, e in enumerate(events) if e.kind == "Enter" and trace.region_of(e).name == "main"]
+    assert len(mains) == 2, "two windows, at whose begin what is open is entered again"
+    assert mains[0] == 0
+    windows = events[: mains[1]], events[mains[1] :]
+    assert all(KEPT <= len(window) <= KEPT + CHUNK + 8 for window in windows)
+    assert [trace.region_of(e).name for e in windows[0][-2:]] == ["work", "main"]
+    # main and work are entered again in both windows, main is left before the second one; writing may be a record
+    assert 0 <= len(events) + location["dropped"] - 5 - 2 * entered <= 2
+
+
+def test_signals_all_the_time(build: Builder, tmp_path: Path) -> None:
+    trace, (entered, signals), _ = ring(build, tmp_path, "flood", VT_RING_SIGNAL="SIGUSR1", VT_BUFFER_SIZE="100K")
+    assert signals > 0
+    (location,) = locations(tmp_path)
+    assert trace.kinds()["BufferFlush"] > 0
+    functions = trace.kinds()["Enter"] + trace.kinds()["Leave"]
+    assert functions + location["dropped"] >= 2 * entered
+    assert location["lost"] == 0
+
+
+def test_threads(build: Builder, tmp_path: Path) -> None:
+    trace, _, _ = ring(build, tmp_path, "threads", VT_PTHREAD_REUSE="no")
+    found = locations(tmp_path)
+    assert len(found) == 3
+    for row in found[1:]:
+        events = trace.of(row["id"])
+        assert KEPT <= len(events) <= KEPT + CHUNK + 16
+        assert row["dropped"] > 0
+        assert trace.calls(row["id"])["work"] == 1
+
+
+def test_a_child_has_a_ring_of_its_own(build: Builder, tmp_path: Path) -> None:
+    trace, _, _ = ring(build, tmp_path, "fork")
+    found = locations(tmp_path)
+    assert len(found) == 2
+    assert all(row["dropped"] > 0 and trace.calls(row["id"])["work"] == 1 for row in found)
+
+
+@pytest.mark.parametrize("given", ["9", "KILL", "SEGV", "RTMIN+99", "USR3"])
+def test_no_signal(build: Builder, tmp_path: Path, given: str) -> None:
+    _, _, said = ring(build, tmp_path, "end", VT_RING_SIGNAL=given)
+    assert f"VT_RING_SIGNAL={given} is not USR1, USR2, URG, WINCH or RTMIN+n: no signal is used" in said
