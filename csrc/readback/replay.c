@@ -93,6 +93,8 @@ static inline uint32_t path(struct replay *r, uint32_t parent, uint32_t region)
 
 /* ---- Sums ---- */
 
+__extension__ typedef unsigned __int128 wide;
+
 static inline void count(struct vt_stats *s, int64_t time, int64_t own, int outermost)
 {
     if (!s->calls++ || time < s->min) s->min = time;
@@ -100,7 +102,16 @@ static inline void count(struct vt_stats *s, int64_t time, int64_t own, int oute
     s->total += time;
     s->exclusive += own;
     if (outermost) s->inclusive += time;
-    s->squares += (double)time * (double)time;
+    wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)time * (wide)time;
+    s->squares[0] = (uint64_t)squares;
+    s->squares[1] = (uint64_t)(squares >> 64);
+}
+
+/* Subtracts in whole numbers: of calls that all take about as long, doubles would leave nothing. */
+static void spread(struct vt_stats *s)
+{
+    wide squares = (wide)s->squares[1] << 64 | s->squares[0], sum = (wide)s->total * (wide)s->total;
+    s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
 }
 
 /* The time since the event before belongs to the class of what is open. */
@@ -276,6 +287,8 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
     out->closed += r->depth;
     if (out->events) pass(r, ns);
     while (fine && r->depth) fine = pop(r, ns);
+    for (uint64_t i = 0; i < out->ntouched; i++) spread(&out->regions[out->touched[i]]);
+    for (uint64_t i = 0; i < out->ntouched_paths; i++) spread(&out->path_stats[out->touched_paths[i]]);
     return fine ? VT_READ_OK : VT_READ_NO_MEMORY;
 }
 

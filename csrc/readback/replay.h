@@ -12,7 +12,8 @@ struct vt_stats {
     int64_t exclusive;
     int64_t total; /* of all calls, those inside another call of the same region too */
     int64_t min, max;
-    double squares; /* sum of the squares of all calls' times */
+    uint64_t squares[2]; /* sum of the squares of all calls' times, exactly: low half, high half */
+    double deviations; /* sum of the squares of the differences from their mean; set by vt_replay_end */
 };
 
 /* A call path: the root has number 0 and no region. A parent's number is smaller. */

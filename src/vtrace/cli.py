@@ -12,6 +12,7 @@ from vtrace import __version__, console
 _COMMANDS = {
     "clean": ("vtrace.commands.clean", "command"),
     "completion": ("vtrace.commands.completion", "command"),
+    "diff": ("vtrace.commands.diff", "command"),
     "doctor": ("vtrace.commands.doctor", "command"),
     "dump": ("vtrace.commands.dump", "command"),
     "export": ("vtrace.commands.export", "command"),
@@ -22,6 +23,8 @@ _COMMANDS = {
     "score": ("vtrace.commands.score", "command"),
     "settings": ("vtrace.commands.settings", "command"),
     "shim": ("vtrace.commands.shim", "shim"),
+    "summary": ("vtrace.commands.summary", "command"),
+    "timers": ("vtrace.commands.timers", "command"),
     "view": ("vtrace.commands.view", "command"),
 }
 """Sub-command -> where it is."""

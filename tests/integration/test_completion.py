@@ -28,10 +28,10 @@ def place(tmp_path: Path) -> Path:
 
 CASES = [
     (("vtrace", ""), {
-        "clean", "completion", "doctor", "dump", "export", "filter", "info", "report", "run", "score", "settings",
-        "shim", "view",
+        "clean", "completion", "diff", "doctor", "dump", "export", "filter", "info", "report", "run", "score",
+        "settings", "shim", "summary", "timers", "view",
     }),
-    (("vtrace", "d"), {"doctor", "dump"}),
+    (("vtrace", "d"), {"diff", "doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),
     (("vtrace", "completion", "b"), {"bash"}),
     (("vtrace", "dump", "--no-"), {"--no-records", "--no-names"}),
@@ -39,6 +39,7 @@ CASES = [
     (("vtrace", "dump", "h"), {"heat"}),
     (("vtrace", "info", "--j"), {"--json"}),
     (("vtrace", "run", "--m"), {"--mpi", "--memory", "--mpicc"}),
+    (("vtrace", "summary", "heat", "--only", "c"), {"classes", "collectives", "coverage"}),
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),
     (("vtunify", "--keeplocal", "s"), {"sim"}),

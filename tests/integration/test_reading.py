@@ -104,7 +104,7 @@ def stats(table: Table, row: int) -> tuple[Any, ...]:
 
 
 def close(found: dict[Any, tuple[Any, ...]], known: dict[Any, tuple[Any, ...]]) -> None:
-    """Equal but for the rounding of squares."""
+    """Equal but for the rounding of deviations."""
     assert found.keys() == known.keys()
     assert {k: v[:-1] for k, v in found.items()} == {k: v[:-1] for k, v in known.items()}
     for key, numbers in known.items():

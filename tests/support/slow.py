@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from support.readback import Trace
@@ -18,11 +19,12 @@ class Stats:
     own: list[int] = field(default_factory=list)
     inclusive: int = 0
 
-    def numbers(self) -> tuple[int, ...]:
-        """calls, inclusive, exclusive, total, min, max, squares"""
-        squares = sum(time * time for time in self.times)
+    def numbers(self) -> tuple[float, ...]:
+        """calls, inclusive, exclusive, total, min, max, deviations from the mean, squared"""
+        mean = Fraction(sum(self.times), len(self.times))
+        deviations = float(sum((time - mean) ** 2 for time in self.times))
         ends = (min(self.times), max(self.times))
-        return (len(self.times), self.inclusive, sum(self.own), sum(self.times), *ends, squares)
+        return (len(self.times), self.inclusive, sum(self.own), sum(self.times), *ends, deviations)
 
 
 @dataclass

@@ -26,7 +26,7 @@ ATTRIBUTE = np.dtype(
 STATS = np.dtype(
     [("calls", np.uint64)]
     + [(name, np.int64) for name in "inclusive exclusive total min max".split()]
-    + [("squares", np.float64)]
+    + [("squares", np.uint64, 2), ("deviations", np.float64)]
 )
 """struct vt_stats"""
 PATH = np.dtype([("parent", np.uint32), ("region", np.uint32)])

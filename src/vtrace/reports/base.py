@@ -20,7 +20,7 @@ from vtrace.io.readback import Reader
 from vtrace.reports import definitions as d
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
-from vtrace.reports.table import Table, texts
+from vtrace.reports.table import Array, Table, texts
 
 _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
@@ -76,6 +76,11 @@ class TraceBase:
         """The size of a location's events file; the counts in definitions are not always right."""
         path = self.path.with_suffix("") / f"{self.locations['id'][location]}.evt"
         return path.stat().st_size if path.exists() else 0
+
+    def ns(self, ticks: Array) -> Array:
+        """Times of the file (uint64) in ns since the trace's start."""
+        since = (ticks - np.uint64(self._offset)).astype(np.int64)
+        return since if self.resolution == 10**9 else (since * (10**9 / self.resolution)).astype(np.int64)
 
     @cached_property
     def places(self) -> Places:

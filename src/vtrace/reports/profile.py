@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from vtrace.reports.table import Array, Table, group, stack, texts
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
 
-NUMBERS = {name: np.int64 if name != "squares" else np.float64 for name in STATS.names or ()}
+NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
 """The columns of a profile that are sums, minima and maxima over calls, and their types."""
 
 
@@ -94,7 +95,8 @@ class CallTree(Question):
 
 
 def reduce(table: Table, *keys: str) -> Table:
-    """The rows of a profile or of call paths joined where all keys are equal: sums, minima and maxima over their calls.
+    """The rows of a profile or of call paths joined where all keys are equal: sums, minima and maxima over their calls,
+    and deviations from the mean of all of them.
 
     locations: how many rows were joined.
     """
@@ -103,6 +105,8 @@ def reduce(table: Table, *keys: str) -> Table:
     n = len(first)
     found: dict[str, Any] = {key: table[key][first] for key in keys}
     for name, kind in NUMBERS.items():
+        if name == "deviations":
+            continue
         if name in ("min", "max"):
             ends = np.full(n, np.iinfo(np.int64).max if name == "min" else np.iinfo(np.int64).min)
             (np.minimum if name == "min" else np.maximum).at(ends, member, table[name])
@@ -111,14 +115,19 @@ def reduce(table: Table, *keys: str) -> Table:
             sums = np.zeros(n, kind)
             np.add.at(sums, member, table[name])
             found[name] = sums
+    away = _mean(table) - _mean(found)[member]
+    found["deviations"] = np.bincount(member, table["deviations"] + table["calls"] * away**2, n)
     return Table(found | {"locations": np.bincount(member, minlength=n)}, **table.notes)
+
+
+def _mean(table: Mapping[str, Array]) -> Array:
+    mean: Array = table["total"] / np.maximum(table["calls"], 1)
+    return mean
 
 
 def mean_and_deviation(table: Table) -> tuple[Array, Array]:
     """Mean and standard deviation (of the population) of the time of a call in each row, ns."""
-    calls = np.maximum(table["calls"], 1)
-    mean = table["total"] / calls
-    return mean, np.sqrt(np.maximum(table["squares"] / calls - mean**2, 0))
+    return _mean(table), np.sqrt(table["deviations"] / np.maximum(table["calls"], 1))
 
 
 class _SlicePart(Part):

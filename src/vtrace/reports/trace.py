@@ -110,7 +110,8 @@ class Trace(TraceBase):
     ) -> Table:
         """Rows (location, region) with calls: calls, inclusive (ns; a recursive call inside another of its region does
         not count again), exclusive (ns, without the calls made from it), total (ns of all calls: total / calls is the
-        mean), min, max (ns of one call), squares (ns**2, sum over calls; see profile.mean_and_deviation).
+        mean), min, max (ns of one call), deviations (ns**2: sum over the calls of the square of the difference from
+        their mean; see profile.mean_and_deviation).
         profile.reduce joins rows by columns.
         """
         table: Table = self._ask("profile", start, stop, locations).table()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace diff: what changed between two runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import operand, window_options
+from vtrace.console import Console, environment_level, plain
+
+if TYPE_CHECKING:
+    from vtrace.reports.diff import Run
+
+
+@click.command()
+@click.argument("one", metavar="A", shell_complete=complete_target)
+@click.argument("other", metavar="B", shell_complete=complete_target)
+@click.option(
+    "--sort", type=click.Choice(["exclusive", "inclusive", "calls"]), default="exclusive", show_default=True,
+    help="The number of call paths whose change is looked at.",
+)  # fmt: skip
+@click.option("--relative", is_flag=True, help="The largest changes in percent first.")
+@click.option("--per-rank", is_flag=True, help="Divide all numbers by the ranks of each run.")
+@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table.")
+@window_options
+@click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
+def command(
+    one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, begin: str | None, end: str | None,
+    ranks: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Show what changed from trace A to trace B, the largest changes first.
+
+    Call paths, messages, collective operations and files are aligned by their names. A and B are prefixes, directories
+    of OTF2 archives or their .otf2 files, of any tool.
+
+    \b
+    Examples:
+      vtrace diff before after
+      vtrace diff before after --sort calls --top 5
+      vtrace diff four.trace eight.trace --per-rank
+      vtrace diff before after --from 25% --to 75%      a part of each
+    """
+    import vtrace
+    from vtrace.reports import diff, sheet, window
+
+    console = Console("vtrace", environment_level("vtrace"))
+    traces = [vtrace.open(archive) for archive in (one, other)]
+    paths = diff.Paths()
+    runs = [diff.read(trace, window.window(trace, begin, end, ranks), paths) for trace in traces]
+    made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
+    notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
+    for note in notes:
+        console.warn(note)
+    if as_json:
+        ends = {name: _about(run) for name, run in zip("ab", runs, strict=True)}
+        click.echo(json.dumps({**ends, "per_rank": per_rank, **sheet.data(made), "notes": notes}, indent=1))
+        return
+    for name, run in zip("AB", runs, strict=True):
+        click.echo(f"{name}  {plain(_line(run))}")
+    click.echo("all numbers: those of one rank on the average\n" if per_rank else "")
+    some = "all with --json"
+    sheet.show([each.cut(top, f"--top shows more, {some}") for each in made if each.rows])
+    if not any(each.rows for each in made):
+        click.echo("nothing differs")
+    where = operand(Path(other))
+    if runs[0].processes != runs[1].processes and not per_rank:
+        console.note("the runs have different numbers of ranks: --per-rank compares one rank with another")
+    console.note(f"next: vtrace summary {where}   for the second run itself")
+
+
+def _about(run: Run) -> dict[str, object]:
+    trace = run.trace
+    told = trace.vtrace.get("ABOUT", {})
+    return {
+        "archive": str(trace.path), "command": told.get("command", []), "duration_ns": trace.duration,
+        "processes": run.processes, "locations": trace.locations.rows,
+    }  # fmt: skip
+
+
+def _line(run: Run) -> str:
+    from vtrace.reports.overview import about
+    from vtrace.reports.window import Window
+
+    known = dict(about(run.trace, Window()))
+    command = f", {known['command']}" if "command" in known else ""
+    return f"{known['archive']}: {run.processes:,} processes, {known['locations']} locations, {known['time']}{command}"

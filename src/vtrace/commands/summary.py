@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace summary: where the time went."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, operand, title
+from vtrace.console import Console, environment_level, plain
+from vtrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from vtrace.reports.sheet import Sheet
+    from vtrace.reports.summary import Numbers
+
+_TABLES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+_SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@click.option("--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Order of regions.")
+@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table.")
+@click.option("--only", "tables", type=click.Choice(_TABLES), multiple=True, help="Only this table; may be repeated.")
+@click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}")
+@click.option("--to", "end", metavar="T", help="Only what is before T.")
+@click.option("--rank", "--ranks", "ranks", metavar=RANKS, help=RANKS_HELP)
+@click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
+@click.option("--csv", "as_csv", is_flag=True, help="All rows as CSV; times in ns.")
+def command(
+    archive: str, sort: str, top: int, tables: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
+    as_json: bool, as_csv: bool,
+) -> None:  # fmt: skip
+    """Show where the time of a run went, and what it sent, read and allocated.
+
+    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, of any tool.
+
+    \b
+    Examples:
+      vtrace summary heat
+      vtrace summary heat --sort imbalance --top 5
+      vtrace summary heat --rank 3 --from 25% --to 75%
+      vtrace summary heat --only regions --csv > regions.csv
+    """
+    import vtrace
+    from vtrace.reports import sheet, summary, summary_sheets, window
+
+    if as_json and as_csv:
+        raise UsageError("--json and --csv", "one of them at a time")
+    console = Console("vtrace", environment_level("vtrace"))
+    trace = vtrace.open(archive)
+    numbers = summary.read(trace, window.window(trace, begin, end, ranks))
+    made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
+    for note in numbers.notes:
+        console.warn(note)
+    if as_json:
+        click.echo(json.dumps({**_about(numbers), **sheet.data(made), "notes": numbers.notes}, indent=1))
+    elif as_csv:
+        click.echo(sheet.csv_text(made), nl=False)
+    else:
+        if not tables:
+            _head(numbers, archive)
+        sheet.show([each for each in made if _is_shown(each)])
+        word = operand(Path(archive))
+        console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts in one file")
+
+
+def _is_shown(made: Sheet) -> bool:
+    return bool(made.rows) and made.shown != []
+
+
+def _about(numbers: Numbers) -> dict[str, Any]:
+    trace, told = numbers.trace, numbers.trace.vtrace.get("ABOUT", {})
+    begin, end = numbers.window.ends(trace)
+    return {
+        "archive": str(trace.path), "creator": trace.creator, "command": told.get("command", []),
+        "start_ns": trace.start, "duration_ns": trace.duration, "processes": trace.processes.rows,
+        "locations": trace.locations.rows, "events": numbers.events,
+        "window": {"from_ns": begin, "to_ns": end, "text": numbers.window.text},
+    }  # fmt: skip
+
+
+def _head(numbers: Numbers, archive: str) -> None:
+    from vtrace.reports import overview, summary_sheets
+
+    trace = numbers.trace
+    known = dict(overview.about(trace, numbers.window))
+    size = f"{known['processes']} processes, {known['locations']} locations, {numbers.events:,} events, {known['time']}"
+    pairs = [(name, known.get(name, "")) for name in ("command", "recorded", "hosts", "written by", "MPI")]
+    pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", summary_sheets.missing(numbers))]
+    pairs += [("time", summary_sheets.lead(numbers))]
+    click.echo(click.style(plain(title(trace)), bold=True))
+    for name, text in pairs:
+        if text:
+            click.echo(f"  {name.ljust(10)}  {plain(text)}")
+    click.echo()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace timers: the regions of a program as timers, for scripts."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import window_options
+from vtrace.console import Console, environment_level
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@click.option("--all", "every", is_flag=True, help="All regions, not only those of the user API.")
+@window_options
+def command(archive: str, every: bool, begin: str | None, end: str | None, ranks: str | None) -> None:
+    """Print calls, times and counts of the regions that a program has marked, as JSON.
+
+    Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer: calls, min, max, mean and
+    standard deviation, and the bytes and flops of counters with such a unit while it ran. ARCHIVE is a prefix, the
+    directory of an OTF2 archive or its .otf2 file, of any tool.
+
+    \b
+    Examples:
+      vtrace timers heat
+      vtrace timers heat | jq '.timers[] | select(.label == "solve") | .mean_ns'
+      vtrace timers heat --all --ranks 0
+    """
+    import vtrace
+    from vtrace.reports import timers, window
+
+    console = Console("vtrace", environment_level("vtrace"))
+    trace = vtrace.open(archive)
+    part = window.window(trace, begin, end, ranks)
+    found, notes = timers.timers(trace, part, every)
+    for note in notes:
+        console.warn(note)
+    start, stop = part.ends(trace)
+    head = {"archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
+    click.echo(json.dumps({**head, "timers": found, "notes": notes}, indent=1))
+    if not found and not every:
+        console.note("the program has marked no regions: --all takes those that were recorded by themselves")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What changed between two runs: all is aligned by names, since ids say nothing across archives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.reports.collectives import CollectiveTotals, op_name
+from vtrace.reports.files import Io, reduce_io
+from vtrace.reports.messages import MessageMatrix
+from vtrace.reports.profile import CallTree
+from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.reports.table import add_up
+from vtrace.reports.window import Window
+
+if TYPE_CHECKING:
+    from vtrace.reports.trace import Trace
+
+_PATH = ("calls", "inclusive", "exclusive")
+Sums = dict[Hashable, dict[str, Any]]
+"""Numbers by name."""
+
+
+@dataclass
+class Run:
+    """The sums of one archive over all that is looked at. paths: call paths as numbers of Paths."""
+
+    trace: Trace
+    processes: int
+    classes: Sums = field(default_factory=dict)
+    paths: Sums = field(default_factory=dict)
+    messages: Sums = field(default_factory=dict)
+    collectives: Sums = field(default_factory=dict)
+    files: Sums = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+class Paths:
+    """Call paths by the names of their regions, numbered for both runs; 0 is the root."""
+
+    def __init__(self) -> None:
+        self.number: dict[tuple[int, str], int] = {}
+        self.around: list[tuple[int, str]] = [(0, "")]
+
+    def of(self, parent: int, name: str) -> int:
+        """The number of the path that goes on from parent."""
+        key = parent, name
+        if key not in self.number:
+            self.number[key] = len(self.around)
+            self.around.append(key)
+        return self.number[key]
+
+    def names(self, path: int) -> list[str]:
+        """From the outermost region on."""
+        found: list[str] = []
+        while path:
+            path, name = self.around[path]
+            found.insert(0, name)
+        return found
+
+
+def read(trace: Trace, window: Window, paths: Paths) -> Run:
+    """One pass over the events in the window."""
+    tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
+    met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
+    members = trace.places.process[window.rows(trace)]
+    run = Run(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
+    _paths(run, paths, *tree.tables())
+    names = [str(name) for name in trace.processes["name"]]
+    for pair in matrix.matrix(trace).table().records():
+        _add(run.messages, (names[pair["sender"]], names[pair["receiver"]]), pair, ("count", "bytes"))
+    comms = [*trace.comms["name"].tolist(), ""]
+    for one in totals.table().records():
+        _add(run.collectives, (op_name(one["op"]), comms[one["comm"]]), one, ("calls", "sent", "received", "ns"))
+    files = [*trace.files["name"].tolist(), "(no file)"]
+    for one in reduce_io(io.table(trace), "file").records():
+        one["ns"] = one["read_ns"] + one["write_ns"] + one["flush_ns"]
+        _add(run.files, files[one["file"]], one, ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"))
+    return run
+
+
+def _add(sums: Sums, key: Hashable, values: dict[str, Any], names: tuple[str, ...]) -> None:
+    known = sums.setdefault(key, dict.fromkeys(names, 0))
+    for name in names:
+        known[name] += values[name]
+
+
+def _paths(run: Run, paths: Paths, tree: Any, table: Any) -> None:
+    regions = run.trace.regions
+    names, classes = regions["name"].tolist(), regions["class"].tolist()
+    columns = [add_up(table["path"], table[name], tree.rows).tolist() for name in _PATH]
+    number = [0] * tree.rows
+    rows = zip(tree["parent"].tolist(), tree["region"].tolist(), *columns, strict=True)
+    for row, (parent, region, *values) in enumerate(rows):
+        if row:
+            number[row] = paths.of(number[parent], str(names[region]))
+            numbers = dict(zip(_PATH, values, strict=True))
+            if numbers["calls"]:
+                _add(run.paths, number[row], numbers, _PATH)
+                _add(run.classes, regions.classes[classes[region]], numbers, ("exclusive", "calls"))
+
+
+def compare(
+    one: Sums, other: Sums, names: tuple[str, ...], key: Callable[[Any], Row], scales: tuple[float, float] | None
+) -> list[Row]:
+    """A row for each name that either run has: what key() makes of it; for each number NAME_a, NAME_b, NAME_change and
+    NAME_percent (of a; None where that is 0); only: "a" or "b" for what is in one run. scales divides numbers."""
+    rows = []
+    for name in {**one, **other}:
+        row = key(name) | {"only": "b" if name not in one else "a" if name not in other else ""}
+        for what in names:
+            a, b = (run.get(name, {}).get(what, 0) for run in (one, other))
+            if scales is not None:
+                a, b = a / scales[0], b / scales[1]
+            ends = {f"{what}_a": a, f"{what}_b": b, f"{what}_change": b - a}
+            row |= ends | {f"{what}_percent": 100 * (b - a) / a if a else None}
+        rows.append(row)
+    return rows
+
+
+def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
+    """Those that changed in anything, the largest change of a number first. relative: the largest in percent, what is
+    in one run only before all others."""
+    changed = [row for row in rows if any(value for name, value in row.items() if name.endswith("_change"))]
+
+    def size(row: Row) -> tuple[float, ...]:
+        percent, change = row[f"{what}_percent"], abs(row[f"{what}_change"])
+        if not relative:
+            return (-change,)
+        return (-np.inf if percent is None and change else -abs(percent or 0), -change)
+
+    return sorted(changed, key=size)
+
+
+def sheets(one: Run, other: Run, paths: Paths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
+    """totals, regions, messages, collectives, files. sort: exclusive, inclusive or calls, of regions. per_rank: numbers
+    are those of a rank on the average."""
+    scales = (one.processes, other.processes) if per_rank else None
+    made = []
+    for name, title, names, first, key, heads in (
+        ("totals", "Time by class", ("exclusive", "calls"), "exclusive", _word("class"), _head("class")),
+        ("regions", f"Call paths by the change of {sort}", _PATH, sort, lambda p: {"path": paths.names(p)},
+         [Column("path", "call path", "path")]),
+        ("messages", "Messages", ("count", "bytes"), "bytes", _pair("from", "to"), _head("from", "to")),
+        ("collectives", "Collective operations", ("calls", "sent", "received", "ns"), "ns",
+         _pair("operation", "communicator"), _head("operation", "communicator")),
+        ("files", "Files", ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"), "ns", _word("file"),
+         _head("file")),
+    ):  # fmt: skip
+        where = {"totals": "classes", "regions": "paths"}.get(name, name)
+        rows = order(compare(getattr(one, where), getattr(other, where), names, key, scales), first, relative)
+        made.append(Sheet(name, title, _columns(names, first, heads), rows))
+    return made
+
+
+def _word(key: str) -> Callable[[Any], Row]:
+    return lambda name: {key: str(name)}
+
+
+def _pair(*keys: str) -> Callable[[Any], Row]:
+    return lambda names: dict(zip(keys, map(str, names), strict=True))
+
+
+def _head(*words: str) -> list[Column]:
+    return [Column(word, word, "text") for word in words]
+
+
+_TIMES = ("inclusive", "exclusive", "ns")
+
+
+def _columns(names: tuple[str, ...], first: str, heads: list[Column]) -> list[Column]:
+    """People see the number that the order goes by with both runs' values, of others that differ the change."""
+    found = []
+    for name in (first, *(name for name in names if name != first)):
+        time, chief = name in _TIMES, name == first
+        kind, word = ("ns", "time s" if name == "ns" else f"{name} s") if time else ("count", name.replace("_", " "))
+        found += [
+            Column(f"{name}_change", f"{word} +/-" if not chief else "change" + " s" * time, f"{kind} difference"),
+            Column(f"{name}_percent", "%" if chief else "", "percent"),
+            Column(f"{name}_a", f"{word} A" if chief else "", kind),
+            Column(f"{name}_b", f"{word} B" if chief else "", kind),
+        ]
+    return [*found, Column("only", "only in", "text"), *heads]

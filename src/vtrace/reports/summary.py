@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a trace tells in short, out of one pass over its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.io.readback import Rows
+from vtrace.reports.classify import TRACING
+from vtrace.reports.collectives import CollectiveTotals
+from vtrace.reports.details import present, region_rows
+from vtrace.reports.files import Io
+from vtrace.reports.messages import Matrix, MessageMatrix
+from vtrace.reports.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.reports.profile import Profile
+from vtrace.reports.scan import Part, Question, Replay
+from vtrace.reports.table import Array, Table, stack
+from vtrace.reports.window import Window
+
+if TYPE_CHECKING:
+    from vtrace.reports.base import TraceBase
+    from vtrace.reports.trace import Trace
+
+_FEW = 8
+"""Values of a location's heap that are kept: its highest and its last one are among them."""
+_SIZE = "ALLOCATION_SIZE"
+
+
+@dataclass
+class Numbers:
+    """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions."""
+
+    trace: Trace
+    window: Window
+    profile: Table
+    classes: Array
+    matrix: Matrix
+    collectives: Table
+    io: Table
+    heap: Table
+    allocations: Table
+    events: int
+    """How many were read."""
+    notes: list[str]
+    """What of the archive could not be read or does not fit, one line each."""
+
+
+def read(trace: Trace, window: Window) -> Numbers:
+    """Reads the events in the window once."""
+    profile, extent, matrix, totals, io = Profile(), Extent(), MessageMatrix(), CollectiveTotals(), Io()
+    heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), _FEW)
+    allocations = Allocations()
+    questions: list[Question] = [profile, extent, matrix, totals, io]
+    questions += [heap] if len(heap_metrics(trace)) else []
+    questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
+    met = trace.scan(questions, window.locations, window.start, window.stop)
+    notes = [f"{met.stray:,} ends of calls without a begin are left out"] if met.stray else []
+    notes += [f"{met.unknown:,} events are of kinds that this OTF2 does not know"] if met.unknown else []
+    table = profile.table()
+    return Numbers(
+        trace, window, table, extent.classes(trace, table, window), matrix.matrix(trace), totals.table(),
+        io.table(trace), heap_curve(heap.table(), trace), allocations.table(), sum(met.events.values()),
+        notes + met.problems,
+    )  # fmt: skip
+
+
+class _ExtentPart(Part):
+    def __init__(self, trace: TraceBase) -> None:
+        self.trace = trace
+        self.flushes: list[dict[str, Array]] = []
+        self.first = self.last = 0
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        for _, found in present(batch, "BufferFlush"):
+            stop = self.trace.ns(found["stop"])
+            self.flushes.append({"region": region_rows(found["region"]), "begin": found["time"], "stop": stop})
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        if replay.fields.events:
+            self.first, self.last = replay.fields.first, replay.fields.last
+
+
+class Extent(Question):
+    """From when to when each location has events, and when it wrote out its buffer meanwhile."""
+
+    kinds = frozenset({"BufferFlush"})
+    replay = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _ExtentPart(trace)
+
+    def classes(self, trace: Trace, profile: Table, window: Window) -> Array:
+        """(locations, classes + 1) int64 ns: the time in calls of each class; while a buffer was written out, that of
+        tracing, not of the call around it; and the time outside all regions."""
+        class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
+        found = np.zeros((trace.locations.rows, outside + 1), np.int64)
+        np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
+        start, stop = window.start, window.stop
+        for location, part in self.parts.items():
+            assert isinstance(part, _ExtentPart)
+            first = part.first if start is None else max(part.first, start)
+            last = part.last if stop is None else min(part.last, stop)
+            found[location, outside] = max(0, last - first - int(found[location].sum()))
+            flushes = stack(part.flushes, dict.fromkeys(("region", "begin", "stop"), np.int64))
+            took = np.maximum(0, np.clip(flushes["stop"], None, last) - flushes["begin"])
+            np.add.at(found[location], class_of[flushes["region"]], -took)
+            found[location, TRACING] += took.sum()
+        return found
+
+
+def present_classes(numbers: Numbers) -> list[int]:
+    """The classes that took any time, in their order."""
+    found: list[int] = np.flatnonzero(numbers.classes.sum(axis=0)).tolist()
+    return found
+
+
+def class_names(numbers: Numbers) -> list[str]:
+    """With the one of no region."""
+    return [*numbers.trace.regions.classes, "outside"]
+
+
+def heap_peaks(numbers: Numbers) -> dict[int, dict[str, Any]]:
+    """By process: largest bytes, most blocks (None: not recorded), bytes at the end."""
+    found = {}
+    curve = numbers.heap
+    bounds = np.flatnonzero(np.diff(curve["process"], prepend=-2, append=-2))
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        sizes, blocks = curve["bytes"][first:last], curve["blocks"][first:last]
+        found[int(curve["process"][first])] = {
+            "peak_bytes": int(sizes.max()), "peak_blocks": int(blocks.max()) if blocks.max() >= 0 else None,
+            "end_bytes": int(sizes[-1]),
+        }  # fmt: skip
+    return found

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of vtrace summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vtrace.reports import overview
+from vtrace.reports.collectives import op_name
+from vtrace.reports.files import reduce_io
+from vtrace.reports.gather import process_names, span
+from vtrace.reports.profile import mean_and_deviation
+from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.reports.summary import Numbers, class_names, heap_peaks, present_classes
+from vtrace.reports.table import add_up, group
+
+NAMES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+"""The tables, in their order."""
+SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
+MOST_LOCATIONS = 24
+"""More are not shown to people, only the extremes."""
+_NOTABLE = 0.001
+"""Share of all time below which a class has no extremes."""
+ALL = "all with --json or --csv"
+_Key = tuple[int, ...]
+
+
+def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
+    """All of NAMES; people see the first `top` rows."""
+    made = (
+        classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
+        collectives(numbers).cut(top, ALL), files(numbers).cut(top, ALL), heap(numbers).cut(top, ALL),
+        coverage(numbers, top),
+    )  # fmt: skip
+    return list(made)
+
+
+def lead(numbers: Numbers) -> str:
+    """The time by class in one sentence."""
+    sums, names = numbers.classes.sum(axis=0), class_names(numbers)
+    whole = int(sums.sum())
+    parts = [f"{100 * sums[kind] / whole:.3g} % {names[kind]}" for kind in np.argsort(-sums).tolist() if sums[kind] > 0]
+    locations = np.count_nonzero(numbers.classes.sum(axis=1))
+    return f"{span(whole)} on {locations:,} locations: {', '.join(parts)}" if whole else "no calls were recorded here"
+
+
+def classes(numbers: Numbers) -> Sheet:
+    """Time by class of each location."""
+    trace, names = numbers.trace, class_names(numbers)
+    keys = [f"{name.replace(' ', '_').replace('/', '').lower()}_ns" for name in names]
+    process, labels = trace.places.process, overview.location_names(trace)
+    rows = []
+    for row in numbers.window.rows(trace):
+        of = int(process[row])
+        values = dict(zip(keys, numbers.classes[row].tolist(), strict=True))
+        rank = int(trace.processes["rank"][of]) if of >= 0 else -1
+        rows.append({
+            "location": labels[row], "rank": rank if rank >= 0 else None,
+            "process": str(trace.processes["name"][of]) if of >= 0 else "", "thread": str(trace.locations["name"][row]),
+            "host": str(trace.processes["host"][of]) if of >= 0 else "", "total_ns": sum(values.values()), **values,
+        })  # fmt: skip
+    there = present_classes(numbers)
+    columns = [
+        Column("location", "location", "text"), Column("rank"), Column("process", kind="text"),
+        Column("thread", kind="text"), Column("host", kind="text"), Column("total_ns", "total s", "ns"),
+        *(Column(key, f"{name} s" if kind in there else "", "ns")
+          for kind, (key, name) in enumerate(zip(keys, names, strict=True))),
+    ]  # fmt: skip
+    sheet = Sheet("classes", "Time by class, each location", columns, rows)
+    sums = {key: sum(row[key] for row in rows) for key in ("total_ns", *keys)}
+    if len(rows) > 1:
+        sheet.totals = {"location": "all", **sums}
+    if len(rows) > MOST_LOCATIONS:
+        _extremes(sheet, [key for key in ("total_ns", *keys) if sums[key] > _NOTABLE * sums["total_ns"]])
+    return sheet
+
+
+def _extremes(sheet: Sheet, keys: list[str]) -> None:
+    """Shows only the locations that have the most or the least of something."""
+    for key in keys:
+        values = [row[key] for row in sheet.rows]
+        if max(values) == min(values):
+            continue
+        sheet.marks[values.index(max(values)), key] = "^"
+        sheet.marks.setdefault((values.index(min(values)), key), "v")
+    sheet.shown = sorted({row for row, _ in sheet.marks} or range(MOST_LOCATIONS))
+    left = len(sheet.rows) - len(sheet.shown)
+    sheet.notes.append(f"^ the most and v the least of {len(sheet.rows):,}; {left:,} are left out here: {ALL}")
+
+
+def regions(numbers: Numbers, sort: str) -> Sheet:
+    """The profile by region."""
+    trace = numbers.trace
+    table = overview.regions(trace, numbers.profile)
+    mean, deviation = mean_and_deviation(table)
+    whole, known = max(1, int(table["exclusive"].sum())), trace.regions
+    rows: list[Row] = []
+    for place, r in enumerate(table.records()):
+        at = r["region"]
+        file, line = str(known["file"][at]), int(known["line"][at])
+        rows.append({
+            "exclusive_ns": r["exclusive"], "percent": 100 * r["exclusive"] / whole, "inclusive_ns": r["inclusive"],
+            "calls": r["calls"], "min_ns": r["min"], "mean_ns": float(mean[place]), "max_ns": r["max"],
+            "deviation_ns": float(deviation[place]), "imbalance": float(r["imbalance"]),
+            "class": str(known.classes[known["class"][at]]), "region": str(known["name"][at]),
+            "source": f"{file}:{line}" if file and 0 < line < 2**32 - 1 else file,
+        })  # fmt: skip
+    if sort == "name":
+        rows.sort(key=lambda row: row["region"])
+    else:
+        key = sort if sort in ("calls", "imbalance") else f"{sort}_ns"
+        rows.sort(key=lambda row: -row[key])
+    columns = [
+        Column("exclusive_ns", "exclusive s", "ns"), Column("percent", "%", "share"),
+        Column("inclusive_ns", "inclusive s", "ns"), Column("calls", "calls"),
+        Column("min_ns", "min", "span", minor=True), Column("mean_ns", "mean", "span"),
+        Column("max_ns", "max", "span", minor=True), Column("deviation_ns"),
+        Column("imbalance", "imbalance", "ratio", minor=True), Column("class", "class", "text", minor=True),
+        Column("region", "region", "text"), Column("source", kind="text"),
+    ]  # fmt: skip
+    return Sheet("regions", f"Regions by {sort}", columns, rows)
+
+
+def messages(numbers: Numbers) -> Sheet:
+    """Messages from whom to whom, the most bytes first."""
+    table, names = numbers.matrix.table().order("bytes"), process_names(numbers.trace)
+    rows = [
+        {"from": names[r["sender"]], "to": names[r["receiver"]], "messages": r["count"], "bytes": r["bytes"],
+         "mean_bytes": r["bytes"] / r["count"]}
+        for r in table.records()
+    ]  # fmt: skip
+    columns = [
+        Column("from", "from", "text"), Column("to", "to", "text"), Column("messages", "messages"),
+        Column("bytes", "bytes"), Column("mean_bytes", "mean", "ratio"),
+    ]  # fmt: skip
+    count, size = int(table["count"].sum()), int(table["bytes"].sum())
+    return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {len(rows):,} pairs", columns, rows)
+
+
+def collectives(numbers: Numbers) -> Sheet:
+    """Collective operations, those that took longest first."""
+    found, trace = numbers.collectives, numbers.trace
+    first, member = group([found["op"], found["comm"]])
+    sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
+    names = [*trace.comms["name"].tolist(), ""]
+    rows: list[Row] = [
+        {
+            "operation": op_name(found["op"][at]).capitalize().replace("_", " "),
+            "communicator": str(names[found["comm"][at]]), "calls": int(sums["calls"][row]),
+            "sent_bytes": int(sums["sent"][row]), "received_bytes": int(sums["received"][row]),
+            "time_ns": int(sums["ns"][row]),
+        }
+        for row, at in enumerate(first.tolist())
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row["time_ns"])
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("calls", "calls"), Column("sent_bytes", "bytes sent"),
+        Column("received_bytes", "bytes received"), Column("operation", "operation", "text"),
+        Column("communicator", "communicator", "text"),
+    ]  # fmt: skip
+    title = f"Collective operations: {sum(row['calls'] for row in rows):,} calls"
+    return Sheet("collectives", title, columns, rows)
+
+
+_FILE = "opens reads writes bytes_read bytes_written read_ns write_ns".split()
+
+
+def files(numbers: Numbers) -> Sheet:
+    """Files, and all that is none as one; those that took longest first."""
+    found = reduce_io(numbers.io, "file")
+    names = [*numbers.trace.files["name"].tolist(), "(no file)"]
+    rows: list[Row] = [
+        {**{key: r[key] for key in _FILE}, "file": str(names[r["file"]])} for r in found.records()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -(row["read_ns"] + row["write_ns"]))
+    columns = [
+        Column("read_ns", "reading s", "ns"), Column("write_ns", "writing s", "ns"),
+        Column("bytes_read", "bytes read"), Column("bytes_written", "bytes written"),
+        Column("reads", "reads", minor=True), Column("writes", "writes", minor=True),
+        Column("opens", "opens", minor=True), Column("file", "file", "text"),
+    ]  # fmt: skip
+    moved = (sum(row[key] for row in rows) for key in ("bytes_read", "bytes_written"))
+    return Sheet("files", "Files: {:,} bytes read, {:,} written".format(*moved), columns, rows)
+
+
+_ALLOCATED = "allocations allocated frees freed failed".split()
+
+
+def heap(numbers: Numbers) -> Sheet:
+    """The heap of each process, the largest first."""
+    trace = numbers.trace
+    peaks, found = heap_peaks(numbers), numbers.allocations
+    process = trace.places.process[found["location"]]
+    first, member = group([process])
+    sums = {name: add_up(member, found[name], len(first)) for name in _ALLOCATED}
+    rows: dict[int, dict[str, Any]] = {of: dict(peak) for of, peak in peaks.items()}
+    for row, of in enumerate(process[first].tolist()):
+        rows.setdefault(of, {}).update({name: int(sums[name][row]) for name in _ALLOCATED})
+    names = [*process_names(trace), ""]
+    made: list[Row] = [{"process": names[of], **row} for of, row in sorted(rows.items())]
+    made.sort(key=lambda row: -row.get("peak_bytes", 0))
+    columns = [
+        Column("process", "process", "text"), Column("peak_bytes", "largest bytes"),
+        Column("peak_blocks", "most blocks"), Column("end_bytes", "bytes at the end"),
+        Column("allocations", "allocations"), Column("allocated", "bytes allocated"), Column("frees", "frees"),
+        Column("freed", "bytes freed"), Column("failed", "failed"),
+    ]  # fmt: skip
+    return Sheet("heap", "Heap", columns, made)
+
+
+def coverage(numbers: Numbers, top: int) -> Sheet:
+    """What was recorded of each location; people see those of which something is missing."""
+    trace = numbers.trace
+    found, names = trace.coverage().take(numbers.window.rows(trace)), overview.location_names(trace)
+    told = ("lost", "clamped")
+    rows: list[Row] = [
+        {"location": names[r["location"]],
+         **{key: r[key] if np.isfinite(r[key]) else None for key in ("seconds", "off", "flushing")},
+         **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0)}
+        for r in found.records()
+    ]  # fmt: skip
+    columns = [
+        Column("location", "location", "text"), Column("seconds", "recorded s", "ratio"),
+        Column("off", "off s", "ratio"), Column("flushing", "flushing s", "ratio"), Column("lost", "lost"),
+        Column("clamped", "times clamped"), Column("limit", "stopped", "text"),
+    ]  # fmt: skip
+    short = [at for at, row in enumerate(rows) if row["limit"] or row["off"] or any(row[key] for key in told)]
+    sheet = Sheet("coverage", "Where something was not recorded", columns, rows, shown=short[:top])
+    if len(short) > top:
+        sheet.notes.append(f"the first {top:,} of {len(short):,}: {ALL}")
+    return sheet
+
+
+def missing(numbers: Numbers) -> str:
+    """What was not recorded, in a few words; empty: it is not known."""
+    rows = coverage(numbers, 1).rows
+    if all(row["lost"] is None for row in rows):
+        return ""
+    lost, limit = sum(row["lost"] or 0 for row in rows), sum(row["limit"] for row in rows)
+    parts = [f"{lost:,} events lost" if lost else "all events recorded"]
+    parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (
+        limit > 0
+    )
+    off, flushing = (sum(row[key] or 0 for row in rows) for key in ("off", "flushing"))
+    parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)
+    return ", ".join(parts)

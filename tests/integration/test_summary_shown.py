@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What people and programs get of vtrace summary: in a pipe, on a terminal, as CSV and JSON, of odd archives."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import viewed
+from support.foreign import Foreign
+from support.run import vtrace
+from support.terminal import on_terminal
+from support.tools import command
+from vtrace.console import plain
+
+TABLES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+
+
+def summary(path: Path, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(vtrace(path.parent, "summary", path, "--json", *words).stdout)
+    assert found["notes"] == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return viewed.write(tmp_path_factory.mktemp("odd") / "odd.trace").parent
+
+
+TEXT = """
+Time by class, each location
+  location    total s    user s     MPI s
+  process 0  0.001000  0.000700  0.000300
+  process 1  0.001000  0.000600  0.000400
+  all        0.002000  0.001300  0.000700
+
+Regions by exclusive
+  exclusive s     %  inclusive s  calls   min  mean   max  imbalance  class  region
+     0.001097  54.9     0.002000      2  1 ms  1 ms  1 ms       1.09  user   main
+     0.000300  15.0     0.000300    100  3 us  3 us  3 us          2  MPI    MPI_Recv
+  the first 2 of 6: --top shows more, all with --json or --csv
+
+Messages: 100 with 800 bytes, 1 pairs
+  from       to         messages  bytes  mean
+  process 0  process 1       100    800     8
+
+Collective operations: 2 calls
+    time s  calls  bytes sent  bytes received  operation  communicator
+  0.000200      2          32              32  Allreduce  world <i>&amp;</i>
+"""
+
+
+def test_in_a_pipe(odd: Path) -> None:
+    done = vtrace(odd.parent, "summary", odd, "--top", "2")
+    head, _, rest = done.stdout.partition("\n\n")
+    assert head.splitlines()[0] == "odd"
+    assert "size        2 processes, 2 locations, " in head
+    assert head.endswith("time        2 ms on 2 locations: 65 % user, 35 % MPI")
+    assert rest == TEXT.lstrip()
+    assert done.stderr.startswith("vtrace: next: vtrace view odd.trace ")
+
+
+def test_on_a_terminal(odd: Path) -> None:
+    """The same numbers, and names that are neither markup nor links."""
+    shown = on_terminal([*command("vtrace"), "summary", odd, "--sort", "name"], odd.parent)
+    for name in viewed.NAMES.values():
+        assert name in shown
+    for word in ("0.001097", "process 0", "Allreduce", "next: vtrace view"):
+        assert word in shown
+    narrow = on_terminal([*command("vtrace"), "summary", odd, "--only", "regions"], odd.parent, columns=90)
+    assert "0.001097" in narrow
+    assert "imbalance" not in narrow
+    assert "imbalance" in on_terminal([*command("vtrace"), "summary", odd, "--only", "regions"], odd.parent, columns=40)
+
+
+NAMES = ["\x1b]0;owned\x07[red]bold[/red]", 'line\nfeed,"quoted"\t', "=1+1", "ü\u202e\x9b2J"]
+
+
+def test_names_are_harmless(tmp_path: Path) -> None:
+    archive = Foreign(tmp_path / "a.trace")
+    events = [(10 * n + i, kind, n) for n in range(4) for i, kind in enumerate(("Enter", "Leave"))]
+    archive.events(0, events)
+    archive.begin_definitions()
+    archive.machine(length=40)
+    archive.location(0)
+    for number, name in enumerate(NAMES):
+        archive.region(number, name)
+    path = archive.close()
+    shown = on_terminal([*command("vtrace"), "summary", path, "--only", "regions"], tmp_path)
+    assert not {c for c in shown if not c.isprintable() and c not in "\x1b\n\r"}
+    assert "\x1b]" not in shown
+    assert all(plain(name) in shown for name in NAMES)
+    for words in (["summary", path], ["summary", path, "--csv"], ["diff", path, path, "--json"]):
+        assert not {c for c in vtrace(tmp_path, *words).stdout if not c.isprintable() and c != "\n"}
+    assert {row["region"] for row in summary(path)["regions"]} == set(NAMES)
+    rows = csv.DictReader(io.StringIO(vtrace(tmp_path, "summary", path, "--csv", "--only", "regions").stdout))
+    assert {row["region"] for row in rows} == set(map(plain, NAMES))
+
+
+def test_csv(odd: Path) -> None:
+    """All tables behind their names; the same numbers as in JSON."""
+    text = vtrace(odd.parent, "summary", odd, "--csv").stdout
+    parts = dict(part.split("\n", 1) for part in text.removeprefix("# ").split("\n# "))
+    assert tuple(parts) == TABLES
+    known = json.loads(vtrace(odd.parent, "summary", odd, "--json").stdout)
+    for name in TABLES:
+        rows = list(csv.DictReader(io.StringIO(parts[name])))
+        expected = [{k: "" if v is None else str(v) for k, v in row.items()} for row in known[name]]
+        assert rows == expected
+
+
+def test_part_of_a_trace(odd: Path) -> None:
+    found = summary(odd, "--rank", "1", "--from", "800us", "--only", "regions", "--only", "classes", "--sort", "calls")
+    assert [name for name in TABLES if name in found] == ["classes", "regions"]
+    assert [row["process"] for row in found["classes"]] == ["process 1"]
+    assert found["classes"][0]["total_ns"] == 200_000
+    assert {row["region"]: row["calls"] for row in found["regions"]} == {
+        "main": 1, viewed.NAMES[viewed.SCRIPT]: 1, viewed.NAMES[viewed.CLOSE]: 2
+    }  # fmt: skip
+    assert [row["calls"] for row in found["regions"]] == [2, 1, 1]
+
+
+def test_many_locations(tmp_path: Path) -> None:
+    """People see those with the most and the least of each class, programs all."""
+    archive = Foreign(tmp_path / "many.trace")
+    for n in range(100):
+        wait = 10 + (n * 37) % 100
+        archive.events(n, [(0, "Enter", 0), (5, "Enter", 1), (5 + wait, "Leave", 1), (1000, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(groups=100, length=1000)
+    for n in range(100):
+        archive.location(n, n)
+    archive.region(0, "main")
+    archive.region(1, "MPI_Wait", paradigm=4)
+    path = archive.close()
+    shown = vtrace(tmp_path, "summary", path, "--only", "classes").stdout.splitlines()
+    assert shown[2:] == [
+        "  process 0   0.000001  0.000001^  0.000000v",
+        "  process 27  0.000001  0.000001v  0.000000^",
+        "  all         0.000100  0.000094   0.000006",
+        "  ^ the most and v the least of 100; 98 are left out here: all with --json or --csv",
+    ]
+    assert len(summary(path)["classes"]) == 100
+    text = vtrace(tmp_path, "summary", path, "--csv", "--only", "classes").stdout
+    assert len(text.splitlines()) == 101
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("odd", "--json", "--csv"), "one of them at a time"), (("nothing",), "there is no OTF2 archive"),
+        (("odd", "--top", "0"), "--top"), (("odd", "--sort", "size"), "--sort"),
+        (("odd", "--rank", "7"), "ranks 0 to 1"),
+    ],
+)  # fmt: skip
+def test_mistakes(odd: Path, words: tuple[str, ...], complaint: str) -> None:
+    done = vtrace(odd.parent, "summary", *words, check=False)
+    assert done.returncode in (1, 2)
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
+    """What comes before the damage counts."""
+    where = tmp_path / "cut.trace"
+    shutil.copytree(odd, where)
+    events = where / "traces" / "1.evt"
+    events.write_bytes(events.read_bytes()[:-40])
+    done = vtrace(tmp_path, "summary", "cut", "--json")
+    assert "cut.trace/traces/1.evt: " in done.stderr
+    assert len(json.loads(done.stdout)["notes"]) == 1

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace timers: regions of the user API with what was counted in them, in closed form and computed again."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import _otf2
+import pytest
+
+from support import slow, viewed
+from support.build import Builder
+from support.foreign import Foreign
+from support.readback import read
+from support.run import record, vtrace
+from support.userapi import MANUAL
+
+COUNTS = {
+    "step": (10, sum(range(100, 110)) + 20, 50.0), "inner": (20, 20, 50.0), "idle": (1, None, None),
+    "again": (3, None, 21.0),
+}  # fmt: skip
+
+
+def timers(archive: Path, *words: str) -> list[dict[str, Any]]:
+    found = json.loads(vtrace(archive.parent, "timers", archive, *words).stdout)
+    assert found["notes"] == []
+    rows: list[dict[str, Any]] = found["timers"]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def archive(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = build("timers.c", flags=("-vt:inst", "compinst", *MANUAL[2:], "-pthread"))
+    return record(program, tmp_path_factory.mktemp("timers")).path
+
+
+def test_counts(archive: Path) -> None:
+    found = timers(archive)
+    threads = {row["thread"] for row in found}
+    assert len(threads) == 2
+    assert len(found) == 2 * len(COUNTS)
+    for row in found:
+        assert (row["calls"], row["bytes"], row["flops"]) == COUNTS[row["label"]], row
+        assert (row["class"], Path(row["file"]).name, row["rank"]) == ("user", "timers.c", None)
+    times = [row["total_ns"] for row in found if row["thread"] == found[0]["thread"]]
+    assert times == sorted(times, reverse=True)
+
+
+def test_times(archive: Path) -> None:
+    """Also of the functions: computed again, one call after the other."""
+    trace = read(archive)
+    calls: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for call in slow.calls(trace):
+        name = trace.regions[call.path[-1]].name
+        calls[trace.locations[call.location].name, name].append(call.end - call.begin)
+    found = timers(archive, "--all")
+    assert {(row["thread"], row["label"]) for row in found} == set(calls)
+    assert {"main", "work"} < {row["label"] for row in found}
+    for row in found:
+        times = calls[row["thread"], row["label"]]
+        assert (row["calls"], row["total_ns"]) == (len(times), sum(times))
+        assert (row["min_ns"], row["max_ns"]) == (min(times), max(times))
+        assert row["mean_ns"] == pytest.approx(statistics.fmean(times), rel=1e-12)
+        assert row["deviation_ns"] == pytest.approx(statistics.pstdev(times), rel=1e-9, abs=1e-9)
+
+
+HOUR = 3600 * 10**9
+
+
+def metric(time: int, number: int, kind: Any, value: float) -> tuple[Any, ...]:
+    field = {_otf2.TYPE_UINT64: "unsigned_int", _otf2.TYPE_INT64: "signed_int", _otf2.TYPE_DOUBLE: "floating_point"}
+    return time, "Metric", number, [kind], [_otf2.MetricValue(**{field[kind]: value})]
+
+
+def test_counters_of_other_tools(tmp_path: Path) -> None:
+    """Sums since the start, whose differences count where they are told; parts that are added; thousands of bytes. And
+    calls that last hours and differ by nanoseconds."""
+    modes = (
+        _otf2.METRIC_ACCUMULATED_START, _otf2.METRIC_RELATIVE_NEXT, _otf2.METRIC_ABSOLUTE_POINT,
+        _otf2.METRIC_ABSOLUTE_POINT,
+    )  # fmt: skip
+    units = ("flop", "Byte", "flop/s", "B")
+    kinds = (_otf2.TYPE_UINT64, _otf2.TYPE_INT64, _otf2.TYPE_DOUBLE, _otf2.TYPE_DOUBLE)
+    events: list[tuple[Any, ...]] = [(0, "Enter", 0)]
+    for n in range(4):
+        begin = n * 2 * HOUR
+        events += [
+            metric(begin + 1, 0, kinds[0], 100 * n + 5), (begin + 1, "Enter", 1), metric(begin + 2, 1, kinds[1], -3),
+            metric(begin + 2, 2, kinds[2], 1e9), metric(begin + 2, 3, kinds[3], 0.5),
+            metric(begin + HOUR + n, 0, kinds[0], 100 * n + 65), (begin + HOUR + 1 + n, "Leave", 1),
+        ]  # fmt: skip
+    archive = Foreign(tmp_path / "a")
+    archive.events(0, [*events, (8 * HOUR, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(length=8 * HOUR)
+    archive.location(0)
+    archive.region(0, "main", paradigm=1)
+    archive.region(1, "timed")
+    for n, (mode, unit, kind) in enumerate(zip(modes, units, kinds, strict=True)):
+        scale = (_otf2.BASE_DECIMAL.value, 3) if unit == "B" else (0, 0)
+        archive.define("MetricMember", n, f"m{n}", "", 0, mode.value, kind.value, *scale, unit)
+        archive.define("MetricClass", n, [n], 0, 0)
+    found = {row["label"]: row for row in timers(archive.close())}
+    assert (found["timed"]["flops"], found["timed"]["bytes"]) == (4 * 60, 4 * (500 - 3))
+    assert (found["main"]["flops"], found["main"]["bytes"]) == (365, 4 * (500 - 3))
+    timed = found["timed"]
+    assert timed["mean_ns"] == HOUR + 1.5
+    assert timed["deviation_ns"] == pytest.approx(statistics.pstdev(range(4)), rel=1e-12)
+    assert timed["max_ns"] - timed["min_ns"] == 3
+
+
+def test_nothing_is_marked(tmp_path: Path) -> None:
+    """Names are text in JSON; who has no regions of his own is told."""
+    where = viewed.write(tmp_path / "odd.trace").parent
+    done = vtrace(tmp_path, "timers", where, "--all", "--ranks", "1")
+    assert "\\u001b" not in done.stdout
+    assert {row["rank"] for row in json.loads(done.stdout)["timers"]} == {1}
+    labels = {row["label"] for row in json.loads(done.stdout)["timers"]}
+    assert viewed.NAMES[viewed.SCRIPT] in labels
