@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
 FUZZ_SECONDS ?= 3600
+KILLS ?= 10000
 WORKERS ?= 2
 SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md \
@@ -45,6 +46,9 @@ test-mpi4py: setup ## Run the tests of mpi4py, whole, with tracing and without, 
 sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan, valgrind, signals and limits
 	$(BIN)/python -m pytest -m "" tests/unit/test_core.py $(SAFETY:%=tests/integration/test_%.py)
 
+torture: setup ## Kill a traced program KILLS times (10000) at random moments: nothing published may be lost
+	VT_TORTURE_KILLS=$(KILLS) $(BIN)/python -m pytest -s tests/integration/test_torture.py
+
 fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz
 
@@ -66,4 +70,4 @@ lint: setup ## Check style and types
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test test-full test-mpi4py sanitize fuzz bench pictures lint clean
+.PHONY: help setup demo test test-full test-mpi4py sanitize torture fuzz bench pictures lint clean

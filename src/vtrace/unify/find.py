@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import difflib
 import os
+import platform
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtrace.errors import FormatError, UsageError, VtraceError
-from vtrace.io.local import FileHead, Uctl, read_head, read_uctl
-from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
-from vtrace.unify.alive import alive
+from vtrace.io.heads import FileHead, Uctl, open_file, read_head, read_uctl
+from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS, FILE_HEAD
+from vtrace.unify.alive import alive, is_process
 from vtrace.unify.process import Process
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
 """Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
+_BEFORE_HEAD = (_UNBORN, ".buffer")
 _KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
 _LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
@@ -89,7 +91,7 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     """
     paths = _candidates(prefix)
     # No harm if its process was killed: the buffer has all.
-    empty = [path for path in paths if path.suffix == _UNBORN or not path.stat().st_size]
+    empty = [path for path in paths if path.suffix == _UNBORN or _is_blank(path)]
     heads = [h for h in _heads(sorted({*paths} - {*empty}), salvage, warn) if h.prefix == prefix.name]
     counted = _counted(prefix)
     heads = [head for head in heads if head.run not in counted]
@@ -107,7 +109,7 @@ def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     others += _join_empty(empty, processes)
     for process in processes:
         process.running = process.buffer is not None and alive(process.head)
-        bare = [path for path in process.empty if path.suffix != _UNBORN]
+        bare = [path for path in process.empty if path.suffix not in _BEFORE_HEAD]
         if bare and not process.buffer and not salvage:
             raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
     return Run(prefix, newest, processes, missing, ranks, path if uctl else None, others)
@@ -160,6 +162,15 @@ def _candidates(prefix: Path) -> list[Path]:
     """Files whose name may belong to the prefix; their heads tell whether they do."""
     pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.{_KIND}")
     return [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether not even a head stands in a file: a buffer grows before it gets one."""
+    try:
+        with open_file(path) as file:
+            return not file.read(FILE_HEAD).strip(b"\0")
+    except OSError as error:
+        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _heads(paths: Iterable[Path], salvage: bool, warn: Warn) -> list[FileHead]:
@@ -238,8 +249,9 @@ def _world_size(processes: Iterable[Process], uctl: Uctl | None) -> int:
     return size
 
 
-def _join_empty(paths: Iterable[Path], processes: Iterable[Process]) -> list[Path]:
-    """Gives empty files to the processes that their names speak of; returns those of others."""
+def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Path]:
+    """Gives empty files to the processes that their names speak of, or to any if it ended before it had another;
+    returns those of others."""
     owners = {f"x{p.head.host}-{p.head.pid}-{p.head.start:x}": p for p in processes}
     owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
     others = []
@@ -249,11 +261,17 @@ def _join_empty(paths: Iterable[Path], processes: Iterable[Process]) -> list[Pat
         if not name.startswith("x") and int(name or "0", 16) > 0xFFFF:
             name = f"{int(name, 16) >> 16:x}"
         owner = owners.get(name) or owners.get(name.rpartition(".")[0])
-        if owner:
-            owner.empty.append(path)
+        dead = path.suffix in _BEFORE_HEAD and _is_dead(name)
+        if owner or dead:
+            (owner or next(iter(processes))).empty.append(path)
         else:
             others.append(path)
     return others
+
+
+def _is_dead(name: str) -> bool:
+    match = re.fullmatch(r"x(.+)-(\d+)-[0-9a-f]+(?:\.[0-9a-f]+)?", name)
+    return match is not None and match[1] == platform.node() and not is_process(int(match[2]))
 
 
 def _buffer_elsewhere(process: Process) -> Path | None:

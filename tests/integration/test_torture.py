@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""SIGKILL at random moments: before the start, while threads and children begin, amid writing, after the end.
+
+No published record may be missing in the archive, and no reader may refuse it. `make torture KILLS=10000`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from support.build import Builder
+from support.tools import environment
+from support.torture import become_reaper, kill_once
+
+KILLS = int(os.environ.get("VT_TORTURE_KILLS", "100"))
+SEED = int(os.environ.get("VT_TORTURE_SEED", "1"))
+FLAGS = ("-O1", "-pthread", "-DVTRACE")
+
+
+def test_killed_at_random_moments(build: Builder, tmp_path: Path) -> None:
+    program = build("torture.c", flags=FLAGS)
+    begin, events, empty = time.monotonic(), 0, 0
+    env = environment()
+    with ProcessPoolExecutor(2, initializer=become_reaper) as pool:
+        seeds = range(SEED, SEED + KILLS)
+        for done, calls in enumerate(pool.map(partial(kill_once, program, tmp_path, env), seeds), 1):
+            events += 2 * calls
+            empty += not calls
+            if done % 500 == 0:
+                print(f"{done} kills, {events} events, {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+    print(f"{KILLS} kills, {empty} before the first event, {events} published events: none is missing", file=sys.stderr)
+    assert KILLS // 20 <= empty <= KILLS // 2 or KILLS < 40, "the moments are not what they should be"
