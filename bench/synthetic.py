@@ -9,19 +9,14 @@ For example, 4 ranks on 2 hosts whose clocks are up to 2 s and 100 ppm apart, an
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import numpy as np
-import zstandard
+from synthetic_files import RUN, WORLD, Location, block, file_head, library
 from synthetic_program import (
     EPOCH,
     FUNCTIONS,
@@ -43,88 +38,8 @@ WORDS = r.RAW_MAX // 8
 _SLAB = 4_000_000
 """Words that are put together at a time."""
 _MAIN = r.FUNCTION | SLOT + 16 * FUNCTIONS
-_RUN = b"S" * 16
-_WORLD = 7
 _MEMBERS = 8000
 _MASK = 0xFFFFFFFF
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    here = Path(__file__).resolve().parent
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / "synthetic.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", here / "synthetic.c", "-o", path], check=True)
-        library = ctypes.CDLL(str(path))
-    u64, pointer = ctypes.c_uint64, ctypes.c_void_p
-    library.planes.argtypes = [pointer, u64, pointer]
-    library.planes.restype = None
-    library.checksum.argtypes = [ctypes.c_char_p, u64, ctypes.c_char_p, u64]
-    library.head_checksum.argtypes = [ctypes.c_char_p, u64]
-    library.checksum.restype = library.head_checksum.restype = u64
-    return library
-
-
-@dataclass
-class Location:
-    """One location while its files are written."""
-
-    rank: int
-    number: int
-    path: Path
-    sequence: int = 0
-    ticks: int = 0
-
-    @property
-    def thread(self) -> int:
-        return 1000 + self.number
-
-
-def file_head(content: int, program: Program, clocks: HostClocks, rank: int, number: int, prefix: str) -> bytes:
-    """Who wrote a file."""
-    host = rank // program.ranks_per_host
-    mono = int(clocks.at(host, np.array([START - 1000]))[0])
-    head = np.zeros(1, r.FILE)
-    values: dict[str, Any] = {
-        "magic": r.FILE_MAGIC, "version": r.FORMAT_VERSION, "content": content, "clock": r.CLOCK_TSC,
-        "head_bytes": r.FILE_HEAD, "run": np.void(_RUN), "world": _WORLD, "rank": rank, "world_size": program.ranks,
-        "location": number, "pid": 100 + rank, "start": EPOCH + START + rank, "ticks_per_second": 10**9,
-        "pair": (mono, mono, EPOCH + mono), "tool": b"vtrace synthetic", "host": f"host{host}".encode(),
-        "prefix": prefix.encode(), "directory": b"/",
-    }  # fmt: skip
-    for name, value in values.items():
-        head[name] = value
-    data = head.tobytes()
-    at = int(r.FILE.fields["checksum"][1])
-    data = data[:at] + int(_library().head_checksum(data, len(data))).to_bytes(8, "little") + data[at + 8 :]
-    return data.ljust(r.FILE_HEAD, b"\0")
-
-
-def block(location: Location, content: int, raw: bytes, **fields: Any) -> bytes:
-    """One block; of events transposed and compressed, as the runtime does."""
-    if content == r.EVENTS:
-        planes = ctypes.create_string_buffer(len(raw))
-        _library().planes(raw, len(raw) // 8, planes)
-        stored = zstandard.ZstdCompressor(level=1).compress(planes.raw)
-    else:
-        stored = zstandard.ZstdCompressor(level=1).compress(raw)
-    head = np.zeros(1, r.BLOCK)
-    codec = r.CODEC_ZSTD_PLANES if content == r.EVENTS else r.CODEC_ZSTD
-    values = {
-        "magic": r.BLOCK_MAGIC, "version": r.FORMAT_VERSION, "codec": codec, "content": content,
-        "raw_bytes": len(raw), "stored_bytes": len(stored), "location": location.number, "thread": location.thread,
-        **fields,
-    }  # fmt: skip
-    for name, value in values.items():
-        head[name] = value
-    data = head.tobytes()
-    at = int(r.BLOCK.fields["checksum"][1])
-    data = (
-        data[:at]
-        + int(_library().checksum(data, len(data), stored, len(stored))).to_bytes(8, "little")
-        + data[at + 8 :]
-    )
-    return data + stored
 
 
 class Writer:
@@ -236,7 +151,7 @@ class Writer:
         found.append([d["COMM"], 1, r.COMM_KINDS["WORLD"], None, 0, 99, 0, p.ranks, rank, 0])
         for first in range(0, p.ranks if not rank else 0, _MEMBERS):
             ranks = np.arange(first, min(first + _MEMBERS, p.ranks), dtype="<u4").tobytes()
-            found.append([d["COMM_MEMBERS"], 1, 0, first, _WORLD, ranks])
+            found.append([d["COMM_MEMBERS"], 1, 0, first, WORLD, ranks])
         if p.hosts > 1 and p.clocks.measured:
             found.append([d["PROPERTY"], "clock", f"{host:x}"])
             if rank % p.ranks_per_host == 0 and host:
@@ -259,7 +174,7 @@ class Writer:
 def write(prefix: Path, program: Program, truth: bool = False, jobs: int = 1) -> dict[tuple[int, int], Times]:
     """Writes the local files of a run under prefix. truth: returns the true times of each location's events."""
     writer, simulation = Writer(prefix, program, truth), Simulation(program)
-    _library()
+    library()
     if program.words_of_step() > WORDS:
         raise ValueError(f"a step of {program.calls} calls does not fit into a block")
     slab = max(1, _SLAB // max(program.words_of_step(), 6 * program.ranks))
@@ -270,9 +185,7 @@ def write(prefix: Path, program: Program, truth: bool = False, jobs: int = 1) ->
             list(pool.map(lambda rank, f=first, t=turns: writer.steps(rank, f, t), range(program.ranks)))  # type: ignore[misc]
         last = int(simulation.now.max())
         list(pool.map(lambda rank: writer.end(rank, last), range(program.ranks)))
-    text = (
-        f"vtrace uctl {r.FORMAT_VERSION}\nrun {_RUN.hex()}\nworld {_WORLD:x}\nranks {program.ranks}\ntool synthetic\n"
-    )
+    text = f"vtrace uctl {r.FORMAT_VERSION}\nrun {RUN.hex()}\nworld {WORLD:x}\nranks {program.ranks}\ntool synthetic\n"
     prefix.with_name(f"{prefix.name}.uctl").write_text(text)
     return {key: np.concatenate(parts) for key, parts in (writer.truth or {}).items()}
 

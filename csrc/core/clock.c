@@ -23,6 +23,7 @@ uint64_t vt_clock_ns(int id)
 static int kernel_trusts_counter(void)
 {
     char source[64];
+    if (!vt_process.set.clock_counter) return 0;
     if (vt_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) <= 0)
         return 1;
     return !strncmp(source, "tsc", 3) || !strncmp(source, "kvm-clock", 9) || !strncmp(source, "hyperv", 6) ||

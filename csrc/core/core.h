@@ -44,6 +44,8 @@ struct vt_shim {
     /* Of an MPI shim, or NULL: recording goes off (0, told before), or is on again (1, told after). Older shims have
        no such member.                                                                                              */
     void (*switched)(int on);
+    /* Of an MPI shim, or NULL: measures how far the clocks of all ranks are apart, when all of them call VT_TIMESYNC. */
+    void (*synchronize)(void);
 };
 
 /* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).

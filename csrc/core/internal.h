@@ -93,7 +93,7 @@ struct vt_settings {
     uint64_t max_flushes, max_threads, verbose;
     uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
-    uint64_t max_stack_depth, sync_flush, sync_flush_level;
+    uint64_t max_stack_depth, sync_flush, sync_flush_level, clock_counter;
     uint64_t mode; /* enum vt_mode */
     uint32_t speaks; /* this process says what is wrong with the settings */
     uint32_t unique,
@@ -164,6 +164,7 @@ void vt_flush(
     void); /* writes out what the calling thread has recorded; of a flight recorder all threads, each when it can */
 void vt_write_out(struct vt_location *l, int all); /* the same under busy, this thread only or all */
 void vt_define_clock(struct vt_location *l); /* the clocks, now */
+void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
 
 /* record.c */
 struct vt_location *vt_location_to_record(unsigned events);

@@ -242,6 +242,15 @@ struct vt_location *vt_location_of_thread(unsigned events)
     return l;
 }
 
+static void (*_Atomic synchronize)(void);
+
+void vt_synchronize(struct vt_location *l)
+{
+    void (*call)(void) = atomic_load(&synchronize);
+    vt_define_clock(l);
+    if (call) call();
+}
+
 int vt_attach(const struct vt_shim *shim)
 {
     if (inside && (shim->kind == VT_SHIM_IO || shim->kind == VT_SHIM_MEMORY)) return -1;
@@ -253,8 +262,11 @@ int vt_attach(const struct vt_shim *shim)
                 shim->version, shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
-    if (shim->size >= sizeof *shim && shim->switched) vt_switch_tell(shim->switched);
-    if (shim->size >= sizeof *shim && shim->switched && !vt_is_on()) shim->switched(0);
+#define HAS(member) (shim->size >= offsetof(struct vt_shim, member) + sizeof shim->member && shim->member)
+    if (HAS(switched)) vt_switch_tell(shim->switched);
+    if (HAS(switched) && !vt_is_on()) shim->switched(0);
+    if (HAS(synchronize)) atomic_store(&synchronize, shim->synchronize);
+#undef HAS
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
     if (shim->kind == VT_SHIM_OPENMP && vt_hides("!$omp", "OMP")) return 0;
     return vt_settings_allow(shim->kind);

@@ -29,6 +29,7 @@ static const struct setting {
     {"VT_MAX_STACK_DEPTH", COUNT, FIELD(max_stack_depth), 0, 0, UINT32_MAX},
     {"VT_SYNC_FLUSH", YESNO, FIELD(sync_flush), 0, 0, 1},
     {"VT_SYNC_FLUSH_LEVEL", COUNT, FIELD(sync_flush_level), 80, 0, 100},
+    {"VT_CLOCK_COUNTER", YESNO, FIELD(clock_counter), 1, 0, 1},
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},

@@ -37,7 +37,8 @@ static void vt_mpi_attach(void)
                                         .kind = VT_SHIM_MPI,
                                         .name = VT_MPI_LABEL,
                                         .version = VT_MPI_VERSION,
-                                        .switched = vt_mpi_switched};
+                                        .switched = vt_mpi_switched,
+                                        .synchronize = vt_mpi_clocks_measure};
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();
@@ -102,7 +103,9 @@ VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
 void vt_mpi_ends(void)
 {
     static atomic_flag ended = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&ended)) vt_complete();
+    if (atomic_flag_test_and_set(&ended)) return;
+    vt_mpi_clocks_end();
+    vt_complete();
 }
 
 VT_WRAPPER int MPI_Finalize(void)

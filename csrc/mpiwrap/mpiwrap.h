@@ -253,7 +253,8 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     coll->me = c->rank;
 }
 
-/* sync.c: VT_SYNC_FLUSH */
+/* clocks.c, by all ranks; sync.c: VT_SYNC_FLUSH */
+void vt_mpi_clocks_begin(int rank, bool records), vt_mpi_clocks_measure(void), vt_mpi_clocks_end(void);
 extern _Atomic(bool) vt_mpi_syncing;
 void vt_mpi_sync_begin(bool records);
 void vt_mpi_sync_ask(void);

@@ -18,5 +18,7 @@ void vt_mpi_sync_ask(void)
 {
     int mine = vt_buffer_level() >= vt_setting("VT_SYNC_FLUSH_LEVEL"), any = 0;
     PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (any) vt_flush_together();
+    if (!any) return;
+    vt_mpi_clocks_measure();
+    vt_flush_together();
 }

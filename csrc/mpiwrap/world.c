@@ -45,6 +45,7 @@ void vt_mpi_begun(void)
     if (!vt_named) vt_know_world(rank, size, agreed.world, (uint32_t)agreed.count, agreed.run);
     vt_named = VT_OF_WORLD;
     vt_mpi_sync_begin(atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
+    vt_mpi_clocks_begin(rank, atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
     vt_mpi_learn_types();
     vt_mpi_define_world();

@@ -76,5 +76,5 @@ VT_PUBLIC void VT_User_update_counter__(void) {}
 VT_PUBLIC void VT_User_timesync__(void)
 {
     struct vt_location *l = vt_location_of_thread(0);
-    if (l) vt_define_clock(l);
+    if (l) vt_synchronize(l);
 }

@@ -40,6 +40,7 @@ MEANINGS = {
     "VT_MAX_STACK_DEPTH": Meaning("levels of functions that are recorded, from main on; 0: all"),
     "VT_SYNC_FLUSH": Meaning("write the buffers of all ranks together, inside a collective on MPI_COMM_WORLD"),
     "VT_SYNC_FLUSH_LEVEL": Meaning("percent of its buffer that a rank must have filled for that, 0 to 100"),
+    "VT_CLOCK_COUNTER": Meaning("read the processor's counter as clock; no: CLOCK_MONOTONIC_RAW (docs/clocks.md)"),
     "VT_CLEAN": Meaning("remove the buffer in VT_PFORM_LDIR at the end"),
     "VT_COMPRESSION": Meaning("compress the local files, whose names then end in .z"),
     "VT_MPITRACE": Meaning("record MPI calls (docs/mpi.md)"),

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far the clocks of nodes are apart. One rank of each node, its leader, exchanges messages with another one: the
+   round trip that took the least time tells best what the other clock showed half-way (Cristian, "Probabilistic clock
+   synchronization", 1989). Leaders form a binomial tree, whose pairs of one level talk at the same time, so that n nodes
+   need log2(n) rounds (as in Hunold and Carpen-Amarie, "Hierarchical clock synchronization in MPI", 2018). Nothing of the
+   program's is touched: leaders have a communicator of their own. Where all ranks share one clock nothing is measured.   */
+#include "mpiwrap.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#define VT_EXCHANGES 64
+#define VT_IN_VAIN 16       /* exchanges without a shorter one: it will not get better */
+#define VT_MEASURE_S 0.015  /* a pair takes no longer: ranks that share a core answer late */
+#define VT_CLOCK_TAG 1
+
+static MPI_Comm vt_leaders = MPI_COMM_NULL;
+static int vt_world_rank;
+static bool vt_clocks_record;
+static long vt_clocks_pid; /* a forked child has no part in it */
+
+static void vt_take_text(char *into, size_t size, const char *path, bool link)
+{
+    long n = -1;
+    if (link) n = syscall(SYS_readlinkat, AT_FDCWD, path, into, size - 1);
+    else {
+        const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            n = syscall(SYS_read, fd, into, size - 1);
+            syscall(SYS_close, fd);
+        }
+    }
+    into[n > 0 ? n : 0] = 0;
+}
+
+/* Equal for processes that read the same clock: one boot of one machine, one time namespace; and one host name, by which
+   vtunify tells hosts apart.                                                                                           */
+static uint64_t vt_clock_name(void)
+{
+    struct utsname host;
+    char boot[64], space[64];
+    memset(&host, 0, sizeof host);
+    syscall(SYS_uname, &host);
+    vt_take_text(boot, sizeof boot, "/proc/sys/kernel/random/boot_id", false);
+    vt_take_text(space, sizeof space, "/proc/self/ns/time", true);
+    uint64_t name = vt_checksum(1, host.nodename, strlen(host.nodename));
+    name = vt_checksum(name, boot, strlen(boot));
+    return vt_checksum(name, space, strlen(space));
+}
+
+/* The leaders of nodes; alone: the node's processes do not agree about its name, and each leads itself. */
+static MPI_Comm vt_find_leaders(uint64_t name, int rank)
+{
+    MPI_Comm node, leaders;
+    uint64_t both[2] = {name, ~name}, most[2];
+    int place;
+    if (PMPI_Comm_split(MPI_COMM_WORLD, (int)(name >> 33), rank, &node) != MPI_SUCCESS) return MPI_COMM_NULL;
+    PMPI_Comm_rank(node, &place);
+    PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, node);
+    const bool alone = most[0] != ~most[1];
+    PMPI_Comm_free(&node);
+    PMPI_Comm_split(MPI_COMM_WORLD, alone || !place ? 0 : MPI_UNDEFINED, rank, &leaders);
+    return leaders;
+}
+
+static void vt_define_offset(uint64_t ticks, uint64_t peer, uint64_t peer_ticks, uint64_t error)
+{
+    uint8_t bytes[64];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_CLOCK_OFFSET);
+    vt_mp_uint(&m, ticks);
+    vt_mp_uint(&m, peer);
+    vt_mp_uint(&m, peer_ticks);
+    vt_mp_uint(&m, error);
+    vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+/* Asks the leader at place server; the last question says so. */
+static void vt_ask_clock(int server)
+{
+    uint64_t best[3] = {0, 0, UINT64_MAX}, answer[2] = {0, 0}, last = 0;
+    const double begin = PMPI_Wtime();
+    for (int i = 0, vain = 0; !last; i++) {
+        last = i == VT_EXCHANGES - 1 || vain == VT_IN_VAIN || (i && PMPI_Wtime() - begin > VT_MEASURE_S);
+        const uint64_t before = vt_ticks();
+        PMPI_Send(&last, 1, MPI_UINT64_T, server, VT_CLOCK_TAG, vt_leaders);
+        PMPI_Recv(answer, 2, MPI_UINT64_T, server, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE);
+        const uint64_t took = vt_ticks() - before;
+        vain++;
+        if (took >= best[2]) continue;
+        best[0] = before + took / 2;
+        best[1] = answer[0];
+        best[2] = took;
+        vain = 0;
+    }
+    if (vt_clocks_record) vt_define_offset(best[0], answer[1], best[1], best[2] - best[2] / 2);
+}
+
+static void vt_answer_clock(int client)
+{
+    for (uint64_t last = 0; !last;) {
+        PMPI_Recv(&last, 1, MPI_UINT64_T, client, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE);
+        uint64_t answer[2] = {vt_ticks(), (uint64_t)vt_world_rank};
+        PMPI_Send(answer, 2, MPI_UINT64_T, client, VT_CLOCK_TAG, vt_leaders);
+    }
+}
+
+void vt_mpi_clocks_measure(void)
+{
+    int place, n;
+    if (vt_leaders == MPI_COMM_NULL || syscall(SYS_getpid) != vt_clocks_pid) return;
+    PMPI_Comm_rank(vt_leaders, &place);
+    PMPI_Comm_size(vt_leaders, &n);
+    for (int bit = 1; bit < n && !(place & (bit - 1)); bit <<= 1) {
+        if (place & bit) vt_ask_clock(place - bit);
+        else if (place + bit < n) vt_answer_clock(place + bit);
+    }
+}
+
+void vt_mpi_clocks_begin(int rank, bool records)
+{
+    const uint64_t name = vt_clock_name(), both[2] = {name, ~name};
+    uint64_t most[2];
+    PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (most[0] == ~most[1]) return;
+    vt_world_rank = rank;
+    vt_clocks_pid = syscall(SYS_getpid);
+    vt_clocks_record = records;
+    vt_leaders = vt_find_leaders(name, rank);
+    if (records) {
+        char text[20];
+        uint8_t bytes[64];
+        snprintf(text, sizeof text, "%llx", (unsigned long long)name);
+        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+        vt_mp_array(&m, 3);
+        vt_mp_uint(&m, VT_D_PROPERTY);
+        vt_mp_str(&m, "clock");
+        vt_mp_str(&m, text);
+        vt_define(bytes, (size_t)(m.at - bytes));
+    }
+    vt_mpi_clocks_measure();
+}
+
+void vt_mpi_clocks_end(void)
+{
+    vt_mpi_clocks_measure();
+    if (vt_leaders != MPI_COMM_NULL && syscall(SYS_getpid) == vt_clocks_pid) PMPI_Comm_free(&vt_leaders);
+}
