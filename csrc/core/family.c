@@ -54,6 +54,11 @@ void vt_family_tell(void)
     enter_variable();
 }
 
+void vt_family_enter(void)
+{
+    if (*variable && !vt_shares_memory()) enter_variable();
+}
+
 const char *vt_family_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }

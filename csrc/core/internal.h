@@ -256,6 +256,8 @@ void vt_family_tell(void);
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
 #define VT_FAMILY_NAME "VTRACE_PARENT="
 const char *vt_family_variable(void); /* what children get, with its name; NULL: nothing is recorded yet */
+/* Has the environment of this process hold it, for what libc starts by itself. Not in the child of a vfork. */
+void vt_family_enter(void);
 int vt_exec_is_traced(void); /* what VT_EXECTRACE says */
 
 /* launcher.c */

@@ -2,6 +2,8 @@
 /* A process starts others and waits for them. vfork, which must not be left by a return of ours, is in core/vfork.c. */
 #define _GNU_SOURCE
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +71,33 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
 
 SPAWNS(posix_spawn)
 SPAWNS(posix_spawnp)
+
+/* ---- Shells, which libc starts by itself and with the environment of the process ---- */
+
+VT_CALL_EXPORT int system(const char *command)
+{
+    static struct vt_call call = VT_CALL_OF(system);
+    int (*real)(const char *);
+    uint32_t region = vt_begin_process(&call, command, 1);
+    vt_family_enter();
+    *(void **)&real = vt_call_next(&call);
+    int r = real(command);
+    vt_end_process(region, 0, r == -1 ? errno : 0);
+    return r;
+}
+
+/* The call is a region of the I/O shim's. */
+VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
+{
+    static struct vt_call call = VT_CALL_OF(popen);
+    FILE *(*real)(const char *, const char *);
+    int saved = errno;
+    vt_location_of_thread(0);
+    vt_family_enter();
+    errno = saved;
+    *(void **)&real = vt_call_next(&call);
+    return real(command, how);
+}
 
 /* ---- Waiting ---- */
 

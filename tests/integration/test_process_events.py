@@ -144,6 +144,29 @@ def test_emptied_environment(starts: Path, tmp_path: Path) -> None:
     assert ("starts", "echo") in family(trace)
 
 
+@pytest.mark.parametrize("how", ["posix_spawn", "execve", "execle"])
+def test_environment_of_its_own(starts: Path, tmp_path: Path, how: str) -> None:
+    """A child of A=1 alone, neither LD_PRELOAD nor VTRACE_PARENT in it, is of the run all the same."""
+    assert preloaded(tmp_path, starts, "own", how).stdout == "a b\n"
+    assert family(unified(tmp_path, "starts")) == {("starts", "echo"): 1}
+
+
+@pytest.mark.parametrize("how", ["system", "popen"])
+def test_programs_of_shells(starts: Path, tmp_path: Path, how: str) -> None:
+    """libc starts the shell itself, with the environment of the process."""
+    assert preloaded(tmp_path, starts, how).stdout == "a b\n"
+    shell = Path("/bin/sh").resolve().name
+    trace = unified(tmp_path, "starts")
+    assert family(trace) == {("starts", shell): 1, (shell, "echo"): 1}
+    assert told(trace, "system", "program") == ["/bin/echo a b"] * (how == "system")
+
+
+def test_shell_of_an_emptied_environment(starts: Path, tmp_path: Path) -> None:
+    """What libc starts by itself then is not followed; nothing else changes."""
+    assert preloaded(tmp_path, starts, "cleared").stdout == "a b\n"
+    assert programs(unified(tmp_path, "starts")) == {0: "starts"}
+
+
 def test_children_are_left_alone(starts: Path, tmp_path: Path, build: Builder) -> None:
     child = build("nested.c")  # compiled with the wrapper
     script = f"echo -; /bin/echo $LD_PRELOAD; {child}; {starts} posix_spawn"

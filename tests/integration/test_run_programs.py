@@ -216,3 +216,34 @@ def test_of_what_vtrace_compiled(build: Builder, tmp_path: Path) -> None:
         counted[way] = Counter(trace.region_of(event).name for event in entered)
     assert counted["run"] == counted["alone"]
     assert counted["run"]["main"] == 1
+
+
+HOOKS = ("-O1", "-g", "-finstrument-functions")
+OWN = {"main": 1, "near": 3, "helper": 8, "far": 5}
+OF_LIBRARY = {"lib_work": 10, "lib_inner": 10}
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("which", ["both", "program", "library"])
+def test_hooks_of_the_compiler_alone(build: Builder, tmp_path: Path, compiler: str, which: str) -> None:
+    """Functions of what was compiled with -finstrument-functions, but without vtrace-cc."""
+    of_library = HOOKS if which != "program" else HOOKS[:2]
+    of_program = HOOKS if which != "library" else HOOKS[:2]
+    flags = (*of_library, "-fPIC", "-shared")
+    library = build("two_lib.c", compiler=compiler, flags=flags, output="libtwo.so", plain=True)
+    flags = (*of_program, library, f"-Wl,-rpath,{library.parent}")
+    program = build("two_a.c", "two_b.c", compiler=compiler, flags=flags, output="two", plain=True)
+    done = vtrace(tmp_path, "run", program)
+    assert "warning" not in done.stderr
+    unify(tmp_path, "two")
+    own = OWN if which != "library" else {}
+    assert check(tmp_path / "two.trace").calls() == own | (OF_LIBRARY if which != "program" else {})
+
+
+def test_hooks_of_a_plug_in(build: Builder, tmp_path: Path) -> None:
+    """Loaded late, into a program without any: libc's functions of these names do not come first."""
+    flags = (*HOOKS, "-DNAME=inner", "-fPIC", "-shared")
+    plug_in = build("plugin.c", flags=flags, output="plugin.so", plain=True)
+    vtrace(tmp_path, "run", build("loader.c", flags=("-O1", "-ldl"), plain=True), plug_in)
+    unify(tmp_path, "loader")
+    assert check(tmp_path / "loader.trace").calls() == {"entry": 3, "inner": 6}

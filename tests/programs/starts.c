@@ -2,6 +2,8 @@
 /* starts HOW [WHICH]: starts /bin/echo a b, and waits for it.
    wait WHICH: forks; the child forks as well, so that it has events, and becomes echo by the function WHICH.
    silent: the child becomes echo by execv at once.   vfork, posix_spawn, posix_spawnp: by these.
+   system, popen: by a shell.   cleared: by one, after it has emptied its environment.
+   own WHICH: with an environment of its own that has one variable only, by posix_spawn, or by fork and execve or execle.
    fails: the same, but it cannot become two programs and prints why.   waits WHICH: waits by the function WHICH.   */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,12 +46,37 @@ static int ended(pid_t child)
     return waitpid(child, &status, 0) != child || status;
 }
 
+static int by_shell(const char *how)
+{
+    char line[8];
+    if (!strcmp(how, "cleared")) clearenv();
+    if (strcmp(how, "popen")) return system("/bin/echo a b");
+    FILE *pipe = popen("/bin/echo a b", "r");
+    if (!pipe || !fgets(line, sizeof line, pipe)) return 1;
+    fputs(line, stdout);
+    return pclose(pipe);
+}
+
+static int own(const char *how)
+{
+    char one[] = "A=1", *environment[] = {one, NULL};
+    pid_t pid;
+    if (!strcmp(how, "posix_spawn"))
+        return posix_spawn(&pid, "/bin/echo", NULL, NULL, words, environment) || ended(pid);
+    if ((pid = fork())) return pid < 0 || ended(pid);
+    if (!strcmp(how, "execve")) execve("/bin/echo", words, environment);
+    else execle("/bin/echo", "echo", "a", "b", (char *)NULL, environment);
+    _exit(9);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "silent";
     pid_t pid;
     if (!strcmp(how, "posix_spawn")) return posix_spawn(&pid, "/bin/echo", NULL, NULL, words, environ) || ended(pid);
     if (!strcmp(how, "posix_spawnp")) return posix_spawnp(&pid, "echo", NULL, NULL, words, environ) || ended(pid);
+    if (!strcmp(how, "system") || !strcmp(how, "popen") || !strcmp(how, "cleared")) return by_shell(how);
+    if (!strcmp(how, "own")) return own(argv[2]);
     if (!strcmp(how, "vfork")) {
         if (!(pid = vfork())) {
             execv("/bin/echo", words);
