@@ -9,9 +9,8 @@
 #include "core.h"
 #include "msgpack.h"
 #include "sys.h"
+#include "write.h"
 
-#define VT_LIKELY(x) __builtin_expect(!!(x), 1)
-#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define VT_PAGE 4096u
 #define VT_MAX_LOCATIONS 65536u
 #define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
@@ -20,13 +19,24 @@
 
 #define VT_PATH 1024
 
-/* What another thread may look at or set at the same moment: one load or store, no more order than that. */
-#define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
-#define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
-
 /* Memory for what would be large on a stack: events may come from a signal handler's small one. */
 struct vt_scratch {
     char head[VT_FILE_HEAD], path[VT_PATH], other[VT_PATH];
+};
+
+/* A recorded call of a library, from its enter to its leave, without others in it: the lower halves of its records' heads,
+   and where they stand. The next call of the function is mostly like it, and comparing heads costs a fraction of walking
+   from record to record, where each has to be known before the next one is found.                                        */
+#define VT_SHAPE_RECORDS 6
+#define VT_SHAPES 16 /* functions, a power of two */
+struct vt_shape {
+    struct vt_shape *next; /* that followed it last time */
+    uint32_t records, words, classes;
+    uint32_t what[VT_SHAPE_RECORDS];
+    uint8_t at[VT_SHAPE_RECORDS];
+};
+struct vt_shapes {
+    struct vt_shape *last, of[VT_SHAPES];
 };
 
 /* ---- A location: one thread's recording. Lies in pages that a forked child sees zeroed, so that its first
@@ -34,11 +44,14 @@ struct vt_scratch {
 struct vt_location {
     /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
     uint8_t away[192];
-    uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
-    uint64_t *cursor; /* where the next record goes */
-    uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
-    uint64_t vforked; /* 1: the thread has called vfork; set in vfork.c, which knows where it stands */
-    uint64_t last; /* ticks of the newest record */
+    union {
+        struct vt_pen pen;
+        struct { /* its members, by their own names */
+            uintptr_t busy;
+            uint64_t *cursor, *limit, last;
+        };
+    };
+    uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2]; /* the two modules seen last: address range and place in the code space */
     uint32_t code_size[2], code_slot[2];
 
@@ -75,12 +88,15 @@ struct vt_location {
     uint64_t dropped, overwritten; /* ring.c: records before the next chunk that are gone; all in all */
     uint32_t answered; /* ring.c: how often it was written when that was asked for */
 
+    struct vt_shapes shapes; /* replay.c */
     struct vt_levels *levels; /* levels.c of funwrap */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
     struct vt_scratch scratch; /* under the lock */
 };
+
+_Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, pen.last), "the members of a pen");
 
 /* ---- The process ---- */
 enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
@@ -168,7 +184,6 @@ void vt_synchronize(struct vt_location *l); /* and how far they are from those o
 
 /* record.c */
 struct vt_location *vt_location_to_record(unsigned events);
-void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
 /* buffer.c */
 int vt_buffer_open(void);
@@ -183,6 +198,7 @@ void *vt_pages_wiped(size_t bytes);
 
 /* location.c */
 struct vt_location *vt_location_new(uint32_t thread);
+void vt_location_here(struct vt_location *l); /* it is the calling thread's; NULL: the thread has none */
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
 int vt_location_lock(struct vt_location *l);
 void vt_location_unlock(struct vt_location *l);

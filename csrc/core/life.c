@@ -35,7 +35,7 @@ static void in_child(void)
     *alive = 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     if (vt_here) VT_SET(vt_here->limit, NULL);
-    vt_here = NULL;
+    vt_location_here(NULL);
     vt_buffer_forget();
 }
 
@@ -167,7 +167,7 @@ static int become_child(void)
     atomic_store(&vt_process.lost, 0);
     atomic_store(&vt_process.ended, 0);
     vt_process.named = vt_process.first = 0;
-    vt_here = NULL;
+    vt_location_here(NULL);
     if (!start()) return 0;
     struct vt_file *h = &vt_process.head;
     memcpy(h->run, parent.run, sizeof h->run);
@@ -216,7 +216,7 @@ static struct vt_location *begin_thread(void)
         return NULL;
     }
     if (has_thread_end && l->number) vt_thread_watch(l);
-    vt_here = l;
+    vt_location_here(l);
     if (!l->number) define_process(l);
     return l;
 }

@@ -10,6 +10,7 @@
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
 _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
+_Thread_local struct vt_pen *vt_pen __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_deaf __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 
@@ -100,6 +101,12 @@ struct vt_location *vt_location_new(uint32_t thread)
     if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
     VT_SYS2(munmap, l, bytes); /* another thread ends the program and has made the main thread's */
     return NULL;
+}
+
+void vt_location_here(struct vt_location *l)
+{
+    vt_here = l;
+    vt_pen = l && vt_clock_is_counter ? &l->pen : NULL;
 }
 
 /* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow

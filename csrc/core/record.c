@@ -44,7 +44,7 @@ void vt_write(uint64_t *words, unsigned n)
     vt_busy_end(l);
 }
 
-/* ---- The same for few words, which stay in registers: nothing is called on the way that would push them out ---- */
+/* ---- The same for few words ---- */
 
 __attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
                                                    unsigned n)

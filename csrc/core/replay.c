@@ -2,8 +2,14 @@
 /* What a finished chunk holds and leaves open, found by reading it again: nothing of this burdens the path of an event. */
 #include "internal.h"
 
-static const uint16_t classes[128] = {
-#define KIND_CLASS(name, number, words, class) [number] = VT_CLASS_##class,
+/* Classes of kinds, and whether a record of that kind changes the stack. */
+#define STACK 0x80000000u
+static const uint32_t classes[128] = {
+#define KIND_CLASS(name, number, words, class)                                                                         \
+    [number] = VT_CLASS_##class | (number <= VT_K_LEAVE_ADDRESS || number == VT_K_THREAD ||                            \
+                                           (number >= VT_K_ENTER_ALLOC && number < VT_K_HEAP)                          \
+                                       ? STACK                                                                         \
+                                       : 0),
     VT_KINDS(KIND_CLASS)
 #undef KIND_CLASS
 };
@@ -55,44 +61,115 @@ static inline void heap(struct walk *k, uint32_t kind, uint32_t id)
     else if (kind != VT_K_HEAP) enter(k, VT_WHAT(VT_K_ENTER, 0, id));
 }
 
-/* What is no function event: of the kinds up to LEAVE_ADDRESS all but TIME open or close a region. */
+/* What is no function event. */
 static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
 {
-    uint32_t kind = VT_KIND(what);
-    k->found |= classes[kind];
+    uint32_t kind = VT_KIND(what), class = classes[kind];
+    k->found |= class;
+    if (VT_LIKELY(!(class & STACK))) return;
     if (kind == VT_K_ENTER) enter(k, what);
     else if (kind == VT_K_LEAVE) leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-    else if (kind >= VT_K_ENTER_ALLOC && kind <= VT_K_HEAP) heap(k, kind, VT_ID(what));
-    else if (VT_LIKELY(kind > VT_K_LEAVE_ADDRESS && kind != VT_K_THREAD)) return;
+    else if (kind >= VT_K_ENTER_ALLOC) heap(k, kind, VT_ID(what));
     else if (kind == VT_K_ENTER_ADDRESS) enter(k, *payload | VT_OPEN_ADDRESS);
     else if (kind == VT_K_LEAVE_ADDRESS) leave(k, *payload | VT_OPEN_ADDRESS);
     else if (kind == VT_K_THREAD) k->depth = 0;
 }
 
-void vt_replay(struct vt_location *l, struct vt_chunk *c)
+/* Whether the n words at w begin with a call like c. */
+static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
-    struct walk k = {l->depth, 0, l->open, l->filter};
-    uint32_t n = c->used / 8, records = 0;
-    const uint64_t *w = vt_chunk_words(c);
-    for (uint32_t i = 0; i < n; records++) {
-        uint32_t what = (uint32_t)w[i];
-        if (VT_LIKELY(what & VT_FUNCTION)) {
-            if (what & VT_FUNCTION_LEAVE) leave(&k, what & ~VT_FUNCTION_LEAVE);
-            else {
-                meet(&k, what & VT_CODE_MASK);
-                enter(&k, what);
-            }
-            k.found |= VT_CLASS_FUNCTION;
-            i++;
+    uint32_t i = 0;
+    if (VT_UNLIKELY(c->words > n)) return 0;
+    while (i < c->records && (uint32_t)w[c->at[i]] == c->what[i]) i++;
+    return i && i == c->records;
+}
+
+/* Learns the call that begins at w. 0: it is no such call, or a longer one. */
+static int learn(struct vt_shape *c, const uint64_t *w, uint32_t n)
+{
+    c->classes = 0;
+    for (c->records = c->words = 0; c->words < n && c->records < VT_SHAPE_RECORDS;) {
+        uint32_t what = (uint32_t)w[c->words], kind = VT_KIND(what);
+        int ends = kind == VT_K_LEAVE || kind == VT_K_LEAVE_ALLOC;
+        if (what & VT_FUNCTION || (c->records && classes[kind] & STACK && !ends)) break;
+        if (ends && VT_ID(what) != VT_ID(*c->what)) break;
+        c->classes |= classes[kind];
+        c->what[c->records] = what;
+        c->at[c->records++] = (uint8_t)c->words;
+        c->words += 1 + (what >> 21 & 7);
+        if (ends) return 1;
+    }
+    c->records = 0;
+    return 0;
+}
+
+static inline int begins_call(uint32_t what)
+{
+    uint32_t kind = VT_KIND(what);
+    return kind == VT_K_ENTER || (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP && kind != VT_K_LEAVE_ALLOC);
+}
+
+/* Walks from word i to the next function event. Returns where that is, or n. */
+static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shapes *shapes, const uint64_t *w,
+                                                 uint32_t i, uint32_t n, uint32_t *records)
+{
+    struct vt_shape *last = shapes->last;
+    uint32_t count = 0, found = 0;
+    while (i < n) {
+        if (VT_LIKELY(is_like(last->next, w + i, n - i))) {
+            last = last->next;
+            i += last->words;
+            count += last->records;
+            found |= last->classes;
             continue;
         }
-        other(&k, what, w + i + 1);
+        uint32_t what = (uint32_t)w[i];
+        if (what & VT_FUNCTION) break;
+        struct vt_shape *c = &shapes->of[VT_ID(what) & (VT_SHAPES - 1)];
+        if (begins_call(what) && (is_like(c, w + i, n - i) || learn(c, w + i, n - i))) {
+            last->next = c;
+            continue;
+        }
+        other(k, what, w + i + 1);
         i += 1 + (what >> 21 & 7);
+        count++;
+    }
+    shapes->last = last;
+    k->found |= found;
+    *records += count;
+    return i;
+}
+
+void vt_replay(struct vt_location *l, struct vt_chunk *c)
+{
+    struct walk k = {l->depth, 0, l->open, l->filter}, copy;
+    uint32_t n = c->used / 8, records = 0;
+    const uint64_t *w = vt_chunk_words(c);
+    if (!l->shapes.last) {
+        l->shapes.last = l->shapes.of;
+        for (unsigned i = 0; i < VT_SHAPES; i++) l->shapes.of[i].next = l->shapes.of;
+    }
+    for (uint32_t i = 0; i < n;) {
+        uint32_t what = (uint32_t)w[i];
+        if (!VT_LIKELY(what & VT_FUNCTION)) {
+            copy = k; /* so that k stays in registers */
+            i = others(&copy, &l->shapes, w, i, n, &records);
+            k = copy;
+            continue;
+        }
+        if (what & VT_FUNCTION_LEAVE) leave(&k, what & ~VT_FUNCTION_LEAVE);
+        else {
+            meet(&k, what & VT_CODE_MASK);
+            enter(&k, what);
+        }
+        k.found |= VT_CLASS_FUNCTION;
+        i++;
+        records++;
     }
     l->depth = k.depth;
     l->nopen = k.depth < VT_OPEN_MAX ? k.depth : VT_OPEN_MAX;
     c->records = records;
-    c->classes = k.found;
+    c->classes = k.found & ~STACK;
     VT_SET(l->records, l->records + records);
 }
 

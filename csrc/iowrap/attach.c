@@ -22,13 +22,11 @@ static long missing(void)
     return -1;
 }
 
-/* The definition behind a function. dlsym keeps neither errno nor, where the name is unknown, malloc out. */
-void *vt_io_behind(struct vt_io_function *f)
+/* dlsym keeps neither errno nor, where the name is unknown, malloc out. */
+__attribute__((noinline, cold)) void *vt_io_find(struct vt_io_function *f)
 {
-    void *next = __atomic_load_n(&f->next, __ATOMIC_RELAXED);
-    if (next) return next;
     const int saved = errno;
-    next = dlsym(RTLD_NEXT, f->symbol);
+    void *next = dlsym(RTLD_NEXT, f->symbol);
     if (!next) next = (void *)missing;
     errno = saved;
     __atomic_store_n(&f->next, next, __ATOMIC_RELEASE);
@@ -207,16 +205,23 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
 
 /* The kernel reads the 8 bytes, a signal set, before it refuses what to do with them. Pages of this thread's own stack, above
    the frame that asks, are asked about once: they do not go away below its callers.                                      */
-bool vt_io_readable(const void *word)
+static VT_TLS uintptr_t stack_pages[2];
+
+static inline bool is_known_stack(uintptr_t word)
 {
-    static VT_TLS uintptr_t stack[2];
-    const uintptr_t at = (uintptr_t)word, page = at / 4096, here = (uintptr_t)__builtin_frame_address(0);
-    const bool own = at - here < 65536 && at % 4096 <= 4088;
-    if (own && stack[page % 2] == page) return true;
+    const uintptr_t page = word / 4096, here = (uintptr_t)__builtin_frame_address(0);
+    return word - here < 65536 && word % 4096 <= 4088 && stack_pages[page % 2] == page;
+}
+
+static __attribute__((noinline)) bool ask_kernel(uintptr_t word)
+{
+    const uintptr_t page = word / 4096, here = (uintptr_t)__builtin_frame_address(0);
     if (VT_SYS4(rt_sigprocmask, -1, word, NULL, 8) == -EFAULT) return false;
-    if (own) stack[page % 2] = page;
+    if (word - here < 65536 && word % 4096 <= 4088) stack_pages[page % 2] = page;
     return true;
 }
+
+bool vt_io_readable(const void *word) { return is_known_stack((uintptr_t)word) || ask_kernel((uintptr_t)word); }
 
 uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
 {
@@ -224,7 +229,7 @@ uint64_t vt_io_bytes_of(const struct iovec *iov, int n)
     if (n < 0 || n > 1024) return VT_IO_UNKNOWN;
     for (int i = 0; i < n; i++) {
         const uintptr_t word = (uintptr_t)&iov[i].iov_len;
-        if ((!i || word % 4096 < sizeof *iov) && !vt_io_readable((const void *)word)) return VT_IO_UNKNOWN;
+        if ((!i || word % 4096 < sizeof *iov) && !is_known_stack(word) && !ask_kernel(word)) return VT_IO_UNKNOWN;
         bytes += iov[i].iov_len;
     }
     return bytes;

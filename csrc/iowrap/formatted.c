@@ -8,7 +8,7 @@
    many scanf reads; it ends with EOF at the end of the file too.                                                         */
 enum formatted { PRINTF, WPRINTF, SCANF };
 
-static void formatted(const struct vt_io_transfer *t, enum formatted kind, int r)
+static VT_INLINE void formatted(const struct vt_io_transfer *t, enum formatted kind, int r)
 {
     const uint64_t done = kind == PRINTF ? (uint64_t)r : VT_IO_UNKNOWN;
     vt_io_transferred(t, r < 0 ? 0 : done, r < 0 && kind != SCANF);

@@ -16,10 +16,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/uio.h>
-#include "core/core.h"
+#include "core/write.h"
 
-#define VT_LIKELY(x) __builtin_expect(!!(x), 1)
-#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define VT_INLINE inline __attribute__((always_inline))
 #define VT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 #pragma GCC visibility push(hidden)
@@ -39,7 +38,14 @@ struct vt_io_function {
 
 extern _Atomic(int) vt_io_off; /* 1: nothing is recorded, for good */
 uint32_t vt_io_first_call(struct vt_io_function *f);
-void *vt_io_behind(struct vt_io_function *f);
+void *vt_io_find(struct vt_io_function *f);
+
+/* The definition behind a function. */
+static inline void *vt_io_behind(struct vt_io_function *f)
+{
+    void *next = VT_READ(f->next);
+    return VT_LIKELY(next) ? next : vt_io_find(f);
+}
 
 static inline bool vt_io_is_off(void) { return VT_LIKELY(atomic_load_explicit(&vt_io_off, memory_order_acquire)); }
 
@@ -204,33 +210,33 @@ static inline uint64_t vt_io_match(void)
 }
 
 /* The one operation of a call. bytes: asked for, or VT_IO_UNKNOWN */
-static inline struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode,
-                                                   uint64_t bytes)
+static VT_INLINE struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t handle, enum vt_io_mode mode,
+                                                      uint64_t bytes)
 {
     const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region);
-    if (VT_LIKELY(handle)) vt_write_3(enter, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes);
+    if (VT_LIKELY(handle)) vt_write_few(enter, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes, 0, 0, 3);
     else vt_write_1(enter);
     return (struct vt_io_transfer){region, handle};
 }
 
 /* The same at a position that the call names. */
-static inline struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32_t handle, enum vt_io_mode mode,
-                                                      uint64_t bytes, int64_t offset)
+static VT_INLINE struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32_t handle, enum vt_io_mode mode,
+                                                         uint64_t bytes, int64_t offset)
 {
     const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region), at = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_offset);
-    if (VT_LIKELY(handle)) vt_write_5(enter, at, (uint64_t)offset, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes);
+    if (VT_LIKELY(handle)) vt_write_few(enter, at, (uint64_t)offset, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes, 5);
     else vt_write_1(enter);
     return (struct vt_io_transfer){region, handle};
 }
 
 /* done: bytes; failed: errno says why, some bytes may be done nevertheless */
-static inline void vt_io_transferred(const struct vt_io_transfer *t, uint64_t done, bool failed)
+static VT_INLINE void vt_io_transferred(const struct vt_io_transfer *t, uint64_t done, bool failed)
 {
     if (VT_UNLIKELY(failed || !t->handle)) {
         vt_io_transfer_failed(*t, done, failed ? errno : 0);
         return;
     }
-    vt_write_3(VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, VT_HEAD(VT_K_LEAVE, 0, t->region));
+    vt_write_few(VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, VT_HEAD(VT_K_LEAVE, 0, t->region), 0, 0, 3);
 }
 
 /* What a list of buffers holds (attach.c). VT_IO_UNKNOWN where the kernel will refuse it: too long, or no memory. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The path of a record, to be inlined: no lock, no allocation, no call. For the runtime itself and for shims that are
+   installed with it; what stands in a user's executable, perhaps of another version, calls vt_write_N of core.h.
+   A call would cost a record as much as its words do, and more behind a system call.                               */
+#ifndef VT_WRITE_H
+#define VT_WRITE_H
+
+#include <stdatomic.h>
+#include "core.h"
+
+#define VT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* What another thread may look at or set at the same moment: one load or store, no more order than that. */
+#define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+
+/* What each record reads and writes of its location. */
+struct vt_pen {
+    uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
+    uint64_t *cursor; /* where the next record goes */
+    uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
+    uint64_t last; /* ticks of the newest record */
+};
+
+#pragma GCC visibility push(default)
+
+/* The calling thread's; NULL: it has no location yet, or the clock is no counter. */
+extern _Thread_local struct vt_pen *vt_pen __attribute__((tls_model("initial-exec")));
+
+void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
+
+#pragma GCC visibility pop
+
+/* Only where the clock is a counter. */
+static inline uint64_t vt_counter(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return 0;
+#endif
+}
+
+static inline uintptr_t vt_stack_pointer(void)
+{
+#if defined(__x86_64__)
+    uintptr_t sp;
+    __asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+    return sp;
+#elif defined(__aarch64__)
+    uintptr_t sp;
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+    return sp;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
+/* Between begin and end a signal handler of this thread records nothing. */
+static inline void vt_pen_begin(struct vt_pen *p)
+{
+    VT_SET(p->busy, vt_stack_pointer());
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void vt_pen_end(struct vt_pen *p)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    VT_SET(p->busy, 0);
+}
+
+/* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie
+   at multiples of their size, so the cursor's low half is the offset.                                            */
+static inline void vt_pen_publish(struct vt_pen *p, uint64_t *cursor)
+{
+    struct vt_chunk *c = (struct vt_chunk *)((uintptr_t)(cursor - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
+    p->cursor = cursor;
+    __atomic_store_n(&c->head, (uint16_t)(uintptr_t)cursor, __ATOMIC_RELEASE);
+}
+
+/* Writes one or more whole records of n <= 5 words at one moment, now. The words stay in registers: nothing is called on
+   the way that would push them out.                                                                                    */
+static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                               uint64_t e, unsigned n)
+{
+    struct vt_pen *p = vt_pen;
+    if (VT_UNLIKELY(!p || VT_READ(p->busy))) {
+        vt_write_slow(a, b, c, d, e, n);
+        return;
+    }
+    vt_pen_begin(p);
+    uint64_t now = vt_counter(), dt = now - p->last, *at = p->cursor;
+    if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) {
+        vt_pen_end(p);
+        vt_write_slow(a, b, c, d, e, n);
+        return;
+    }
+    at[0] = dt << 32 | (uint32_t)a;
+    if (n > 1) VT_SET(at[1], b);
+    if (n > 2) VT_SET(at[2], c);
+    if (n > 3) VT_SET(at[3], d);
+    if (n > 4) VT_SET(at[4], e);
+    VT_SET(p->last, now);
+    vt_pen_publish(p, at + n);
+    vt_pen_end(p);
+}
+
+#endif
