@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -19,7 +20,10 @@ QUIET, NORMAL, VERBOSE, DEBUG = 0, 1, 2, 3
 """Levels of talk, numbered as VT_VERBOSE: errors only; warnings and results; what is done; each file too."""
 
 CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_LINE_SECONDS = 10.0
+_LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
+"""Between two lines of progress, asked for and not."""
+_PATIENCE = 2.0
+"""Seconds after which a terminal shows a bar that nobody has asked for."""
 
 
 def plain(text: str) -> str:
@@ -58,42 +62,81 @@ class Console:
             click.echo(f"{self.name}: {plain(text)}", err=True)
 
     @contextmanager
-    def steps(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Yields a function that takes the amount of work just done; together total. Shows a bar on a terminal,
-        a line every ten seconds elsewhere, nothing without progress."""
-        if not self.progress or self.level < NORMAL:
+    def steps(self, label: str, total: int, unit: str = "steps") -> Iterator[Callable[[int], None]]:
+        """Yields a function that takes the amount of work just done; together total. What takes long shows a bar on a
+        terminal, a line from time to time elsewhere; with progress both at once and from the start."""
+        if self.level < NORMAL:
             yield lambda amount: None
         elif sys.stderr.isatty():
-            with _bar(label, total) as advance:
-                yield advance
+            with _Bar(label, total, unit, 0 if self.progress else _PATIENCE) as bar:
+                yield bar.advance
         else:
-            yield _lines(self, label, max(total, 1))
+            yield _lines(self, label, max(total, 1), unit)
 
 
-@contextmanager
-def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console as Terminal
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+class _Bar:
+    """A bar with rate and remaining time, which goes when the work is done; from patience seconds on."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
-        task = progress.add_task(label, total=total or 1)
-        yield lambda amount: progress.advance(task, amount)
+    def __init__(self, label: str, total: int, unit: str, patience: float) -> None:
+        self._label, self._total, self._unit = label, max(total, 1), unit
+        self._begin = time.monotonic()
+        self._due = self._begin + patience
+        self._done = 0
+        self._progress: Any = None
+
+    def __enter__(self) -> _Bar:
+        self.advance(0)
+        return self
+
+    def advance(self, amount: int) -> None:
+        """So much more is done."""
+        self._done += amount
+        if self._progress is None and time.monotonic() >= self._due:
+            self._start()
+        if self._progress is not None:
+            speed = _rate(self._done, time.monotonic() - self._begin, self._unit)
+            self._progress.update(self._task, completed=self._done, speed=speed)
+
+    def _start(self) -> None:
+        from rich.console import Console as Terminal
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        words, speed = TextColumn("{task.description}"), TextColumn("{task.fields[speed]}")
+        columns = (words, BarColumn(), TaskProgressColumn(), speed, TimeRemainingColumn())
+        self._progress = Progress(*columns, console=Terminal(stderr=True), transient=True)
+        self._task = self._progress.add_task(self._label, total=self._total, speed="")
+        self._progress.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
 
 
-def _lines(console: Console, label: str, total: int) -> Callable[[int], None]:
+def _lines(console: Console, label: str, total: int, unit: str) -> Callable[[int], None]:
     lock = threading.Lock()
-    done, due = 0, time.monotonic() + _LINE_SECONDS
+    seconds = _LINE_SECONDS if console.progress else _BATCH_SECONDS
+    begin = time.monotonic()
+    done, due = 0, begin + seconds
 
     def advance(amount: int) -> None:
         nonlocal done, due
         with lock:
             done += amount
-            if time.monotonic() >= due or done >= total:
-                due = time.monotonic() + _LINE_SECONDS
-                console.note(f"{label}: {100 * done // total} %")
+            now = time.monotonic()
+            last = console.progress and amount > 0 and done >= total
+            if now < due and not last:
+                return
+            due = now + seconds
+            text = f"{label}: {100 * done // total} %, {_rate(done, now - begin, unit)}"
+            left = (now - begin) * (total - done) / done if done else 0
+            console.note(text if last or not done else f"{text}, {left:.0f} s left")
 
     return advance
+
+
+def _rate(done: int, seconds: float, unit: str) -> str:
+    rate = done / max(seconds, 1e-9)
+    return f"{rate / 1e6:.1f} MB/s" if unit == "bytes" else f"{rate:.0f} {unit}/s"
 
 
 def environment_level(name: str) -> int:
@@ -107,8 +150,11 @@ def environment_level(name: str) -> int:
     return min(int(text), DEBUG)
 
 
-def run(command: click.Command, name: str) -> int:
-    """Runs a click command on sys.argv and returns its exit code. The only place that catches VtraceError."""
+def run(command: click.Command, name: str, speaks: bool = True) -> int:
+    """Runs a click command on sys.argv and returns its exit code. The only place that catches VtraceError.
+
+    speaks: whether to tell of errors, which another process does where several meet the same.
+    """
     try:
         code = command.main(prog_name=name, standalone_mode=False)
         sys.stdout.flush()
@@ -121,23 +167,24 @@ def run(command: click.Command, name: str) -> int:
         error.show()
         return error.exit_code
     except click.NoSuchOption as error:
-        return _failed(name, f"invalid option -- {error.option_name}", _help_hint(error, name), 2)
+        return _failed(name if speaks else None, f"invalid option -- {error.option_name}", _help_hint(error, name), 2)
     except click.UsageError as error:
-        return _failed(name, error.format_message().rstrip("."), _help_hint(error, name), 2)
+        return _failed(name if speaks else None, error.format_message().rstrip("."), _help_hint(error, name), 2)
     except click.ClickException as error:
-        return _failed(name, error.format_message(), None, error.exit_code)
+        return _failed(name if speaks else None, error.format_message(), None, error.exit_code)
     except VtraceError as error:
         message = error.args[0] if error.args else str(error)
-        return _failed(name, str(message), error.hint, error.exit_code)
+        return _failed(name if speaks else None, str(message), error.hint, error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _failed(name, f"{place}{error.strerror or error}", None, 1)
+        return _failed(name if speaks else None, f"{place}{error.strerror or error}", None, 1)
     return code if isinstance(code, int) else 0
 
 
-def _failed(name: str, message: str, hint: str | None, code: int) -> int:
+def _failed(name: str | None, message: str, hint: str | None, code: int) -> int:
     text = message if not hint else f"{message} ({hint})"
-    click.echo(f"{name}: error: {plain(' '.join(text.split()))}", err=True)
+    if name is not None:
+        click.echo(f"{name}: error: {plain(' '.join(text.split()))}", err=True)
     return code
 
 

@@ -140,9 +140,18 @@ def test_versions(tmp_path: Path, option: str) -> None:
     assert vtrace_in(tmp_path, option).stdout == f"vtrace {__version__}\n"
 
 
-def test_parallel_unifier_points_to_the_serial_one(tmp_path: Path) -> None:
-    done = call([*command("vtunify-mpi"), "heat"], tmp_path, check=False)
+def test_parallel_unifier_alone(heat: Path) -> None:
+    """Without mpiexec it is one rank."""
+    done = call([*command("vtunify-mpi"), "heat"], heat, check=False)
+    assert done.returncode == 0, str(done)
+    assert done.stdout.startswith("heat.trace: 1 process, 1 location, 4 events, ")
+
+
+def test_parallel_unifier_without_mpi4py(heat: Path) -> None:
+    (heat / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
+    done = call([*command("vtunify-mpi"), "heat"], heat, {"PYTHONPATH": str(heat)}, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "pip install mpi4py" in done.stderr
     assert "vtunify PREFIX" in done.stderr
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from vtrace.errors import FormatError
 from vtrace.io.records import COMM_KINDS
-from vtrace.unify.communicators import UNDEFINED, Communicators, merge
+from vtrace.unify import communicators
+from vtrace.unify.communicators import UNDEFINED, Communicators
 from vtrace.unify.definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.ranks import ALONE
 
 WORLD = 7
 
@@ -21,6 +23,7 @@ class Process:
     rank: int | None
     index: int | None
     world: int = WORLD
+    number: int = 0
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
 
     def comm(self, number: int, kind: str, parent: int | None, size: int, rank: int, **more: int) -> None:
@@ -32,6 +35,13 @@ class Process:
     def members(self, number: int, side: int, ranks: list[int], first: int = 0) -> None:
         piece = Members(first, self.world, np.array([rank % 2**32 for rank in ranks], "<u4").tobytes())
         self.definitions.members.setdefault((number, side), []).append(piece)
+
+
+def merge(processes: list[Process], masters: list[int]) -> Communicators:
+    for number, process in enumerate(processes):
+        process.number = number
+    indices = {(p.world, p.rank): p.index for p in processes if p.index is not None}
+    return communicators.merge(processes, masters, indices, ALONE)
 
 
 def world(size: int) -> list[Process]:

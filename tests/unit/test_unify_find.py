@@ -14,7 +14,8 @@ from support.localfiles import write_buffer, write_defs, write_events
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import read_head
 from vtrace.unify.alive import alive
-from vtrace.unify.find import find_run, ranges, resolve_prefix
+from vtrace.unify.find import find_run, ranges
+from vtrace.unify.look import resolve_prefix
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16
 NS = 1_700_000_000_000_000_000

@@ -22,8 +22,9 @@ from vtrace.io.kernel import Kernel
 from vtrace.io.local import LocalFile, open_local, read_head, read_uctl
 from vtrace.io.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
 from vtrace.unify.definitions import ProcessDefinitions, inherit
-from vtrace.unify.find import Run, find_run, resolve_prefix, several
+from vtrace.unify.find import Run, find_run, several
 from vtrace.unify.labels import Labels
+from vtrace.unify.look import resolve_prefix
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
 

@@ -50,7 +50,7 @@ def command(target: str, as_json: bool) -> None:
 
 def _tell_of_newer(target: Path, anchor: Path) -> None:
     """A program that ran again has left files that are not in the archive yet."""
-    from vtrace.unify.find import prefixes
+    from vtrace.unify.look import prefixes
 
     if anchor.parent.name == f"{target.name}.trace" and target.name in prefixes(target.parent):
         hint = f"vtunify --force {shlex.quote(str(target))}"
@@ -159,7 +159,8 @@ def _table(locations: list[LocationLine]) -> list[str]:
 
 def _local(prefix: Path) -> dict[str, Any]:
     """What lies there of a run that is not unified yet."""
-    from vtrace.unify.find import find_run, ranges, resolve_prefix
+    from vtrace.unify.find import find_run, ranges
+    from vtrace.unify.look import resolve_prefix
 
     prefix = resolve_prefix(str(prefix))
     notes: list[str] = []

@@ -79,7 +79,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
 def _open(target: str) -> Trace:
     """The archive, or one made in passing of local files."""
     import vtrace
-    from vtrace.unify.find import resolve_prefix
+    from vtrace.unify.look import resolve_prefix
     from vtrace.unify.run import Request, unify
 
     try:

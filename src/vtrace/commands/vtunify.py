@@ -51,7 +51,7 @@ def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
     partial: bool, salvage: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
-    from vtrace.unify.find import resolve_prefix
+    from vtrace.unify.look import resolve_prefix
     from vtrace.unify.run import Request, unify
 
     console = Console("vtunify", level(levels, talk.environment_level("vtunify")), progress)
@@ -60,8 +60,12 @@ def command(
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
     written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial), console)
+    conclude(written, console, written.archive if name or keep else path, report)
+
+
+def conclude(written: Written, console: Console, target: Path, report: bool) -> None:
+    """Says what came of it and what to do next, or writes the report; target: what names the archive."""
     console.result(summary(written))
-    target = written.archive if name or keep else path
     word = shlex.quote(str(target))
     if report:
         from vtrace.commands.report import write

@@ -1,12 +1,134 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify-mpi: the parallel unifier's place."""
+"""vtunify-mpi: vtunify on the ranks of an MPI program."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace import __version__
+from vtrace import console as talk
+from vtrace.commands import vtunify
+from vtrace.commands.completion import complete_prefix
+from vtrace.console import CLICK_SETTINGS, QUIET, Console
+from vtrace.errors import VtraceError
+from vtrace.wrappers import launcher, mpi_library
+
+if TYPE_CHECKING:
+    from vtrace.unify.mpi import MpiRanks
+
+_NAME = "vtunify-mpi"
+_PATIENCE = 0.5
+"""Seconds that an interrupted rank waits for rank 0 to end all."""
+
+_HELP = """Unifies the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
+
+PREFIX is as for vtunify, and so is what comes of it. Each file is read by a rank that sees it: where files lie on
+disks of the nodes, start one rank or more on each of them. The archive goes to a directory that all ranks see."""
+
+_EXAMPLES = """\b
+Examples:
+  mpiexec -n 4 vtunify-mpi heat                     writes heat.trace/traces.otf2
+  mpiexec -n 2 vtunify-mpi -j 8 heat                2 ranks with 8 threads each
+  mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat
+                                                    files on 64 nodes, the archive where all see it"""
+
+
+@click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.argument("prefix", shell_complete=complete_prefix)
+@click.option("-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory.")
+@click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
+@click.option("-p", "--progress", is_flag=True, help="Show the progress.")
+@click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only.")
+@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file.")
+@click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=1, help="Threads of each rank [1].")
+@click.option("--force", is_flag=True, help="Replace an archive that exists.")
+@click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
+@click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
+@click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
+@click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
+@click.version_option(__version__, "-V", "--version", prog_name=_NAME, message="%(prog)s (vtrace) %(version)s")
+def command(
+    prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
+    partial: bool, salvage: bool, report: bool, nocompress: bool,
+) -> None:  # fmt: skip
+    from vtrace.unify.run import Request, unify
+
+    ranks = _ranks()
+    try:
+        level = vtunify.level(levels, talk.environment_level(_NAME)) if ranks.root else QUIET
+        console = Console(_NAME, level, progress)
+        path = ranks.first(lambda: _prefix(prefix, console))
+        local = Path(os.path.abspath(path)) if ranks.size > 1 else path
+        written = unify(Request(local, name, keep, force, salvage, jobs, partial), console, ranks)
+        if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
+            written = replace(written, archive=written.archive.relative_to(Path.cwd()))
+    except BaseException as error:
+        if not ranks.agreed and ranks.size > 1:
+            _abort(ranks, error)
+        raise
+    if ranks.root:
+        vtunify.conclude(written, console, path if name is None and not keep else written.archive, report)
+
+
+def _prefix(operand: str, console: Console) -> Path:
+    from vtrace.unify.look import resolve_prefix
+
+    path = resolve_prefix(operand)
+    if path != Path(operand):
+        console.note(f"the prefix of {operand} is {path}")
+    return path
+
+
+def _ranks() -> MpiRanks:
+    """All that mpiexec has started; raises VtraceError where they cannot talk to each other."""
+    from vtrace.unify.mpi import MpiRanks
+
+    mpi_library.choose(os.environ)
+    try:
+        ranks = MpiRanks()
+    except ImportError as error:
+        hint = "pip install mpi4py; or vtunify PREFIX, which unifies with threads"
+        raise VtraceError(f"mpi4py is missing or cannot be loaded: {error}", hint) from error
+    except RuntimeError as error:
+        hint = "MPI4PY_LIBMPI names the libmpi.so of your mpiexec; or pip install mpich"
+        raise VtraceError(f"mpi4py finds no MPI library: {str(error).splitlines()[0]}", hint) from error
+    started = launcher.size(os.environ)
+    if ranks.size == 1 and started > 1:
+        raise VtraceError(
+            f"{started} ranks were started, but each is alone: mpi4py has loaded another MPI than that of mpiexec",
+            "MPI4PY_LIBMPI names the libmpi.so to load",
+        )
+    return ranks
+
+
+def _abort(ranks: MpiRanks, error: BaseException) -> None:
+    """Ends all ranks for what this one alone has met; with a traceback where that is a mistake in vtrace."""
+    if isinstance(error, KeyboardInterrupt):
+        if not ranks.root:
+            time.sleep(_PATIENCE)  # mostly all are interrupted, and rank 0 ends them
+        click.echo(f"{_NAME}: interrupted", err=True)
+    elif isinstance(error, VtraceError | OSError):
+        click.echo(f"{_NAME}: error: {talk.plain(str(error))}", err=True)
+    else:
+        traceback.print_exception(error)
+    sys.stderr.flush()
+    ranks.abort(130 if isinstance(error, KeyboardInterrupt) else 1)
 
 
 def main() -> int:
-    """Entry point of vtunify-mpi."""
-    print("vtunify-mpi: error: the parallel unifier is not part of this version (use vtunify PREFIX)", file=sys.stderr)
-    return 1
+    """Entry point of vtunify-mpi. Rank 0 speaks for all."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not launcher.rank(os.environ):
+        return talk.run(command, _NAME)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return talk.run(command, _NAME, speaks=False)

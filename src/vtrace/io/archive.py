@@ -13,6 +13,7 @@ import _otf2
 
 from vtrace.errors import VtraceError
 from vtrace.io import kernel
+from vtrace.io.collectives import ALONE, Collectives, Writers
 from vtrace.io.definition_writer import write_definitions
 from vtrace.io.definitions import (
     FIRST_STRING,
@@ -46,27 +47,40 @@ EVENT_CHUNK = 1024 * 1024
 class Archive:
     """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
 
-    Several threads may write events of different locations at once.
+    Several threads may write events of different locations at once, and several processes those of theirs: all of them
+    open, finish and abort it together.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, writers: Writers = ALONE) -> None:
         """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
-        if directory.exists():
-            raise VtraceError(f"{directory} exists already")
         self.directory = directory
+        self._writers = writers
+        writers.first(self._refuse_existing)
         self.events: dict[int, int] = {}
         """Events written so far, by location id."""
         self._lock = Lock()
+        self._callbacks = Collectives(writers)
+        writers.together(self._open)
+        writers.together(self._join)
+
+    def _refuse_existing(self) -> None:
+        if self.directory.exists():
+            raise VtraceError(f"{self.directory} exists already")
+
+    def _open(self) -> None:
         with self._errors("create the archive"):
             # The size of definition chunks is set in finish(): it depends on the largest group.
             self._archive = _otf2.Archive_Open(
-                str(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+                str(self.directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
                 _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
             )  # fmt: skip
             code = kernel.prepare_archive(ctypes.cast(self._archive, ctypes.c_void_p).value or 0)
             if code:
                 raise _otf2.Error(_otf2.ErrorCode(code))
-            _otf2.Archive_SetSerialCollectiveCallbacks(self._archive)
+
+    def _join(self) -> None:
+        with self._errors("create the archive"):
+            self._callbacks.set(self._archive)
             _otf2.Archive_OpenEvtFiles(self._archive)
 
     @contextmanager
@@ -87,33 +101,41 @@ class Archive:
             self.events[location] = count
 
     def finish(self, definitions: Definitions, markers: Sequence[Marker] = ()) -> None:
-        """Writes the definitions and the markers, and closes the archive: from then on it can be read.
+        """Writes the definitions and the markers, rank 0's, and closes the archive: from then on it can be read.
 
         Raises VtraceError, for example when the disk is full; the archive is then aborted.
         """
         try:
-            self._finish(definitions, markers)
+            size = self._writers.first(lambda: self._chunk_bytes(definitions))
+            self._writers.together(lambda: self._write_local(size))
+            self._writers.first(lambda: self._write_global(definitions, markers))
+            self._writers.together(self._close)
         except BaseException:
             self.abort()
             raise
 
-    def _finish(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
+    def _chunk_bytes(self, definitions: Definitions) -> int:
         try:
-            size = chunk_bytes(definitions)
+            return chunk_bytes(definitions)
         except ValueError as error:
             raise VtraceError(f"{self.directory}: {error}") from error
-        for number, location in enumerate(definitions.locations):
-            if number not in self.events:
-                raise ValueError(f"location {number} has no events file")
-            location.events = location.events or self.events[number]
+
+    def _write_local(self, chunk: int) -> None:
         with self._errors("write the definitions"):
             _otf2.Archive_CloseEvtFiles(self._archive)
-            _otf2.Archive_SetDefChunkSize(self._archive, size)
+            _otf2.Archive_SetDefChunkSize(self._archive, chunk)
             _otf2.Archive_OpenDefFiles(self._archive)
-            for number in range(len(definitions.locations)):
+            for number in sorted(self.events):
                 writer = _otf2.Archive_GetDefWriter(self._archive, number)
                 _otf2.Archive_CloseDefWriter(self._archive, writer)
             _otf2.Archive_CloseDefFiles(self._archive)
+
+    def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
+        for number, location in enumerate(definitions.locations):
+            if self._writers.size == 1 and number not in self.events:
+                raise ValueError(f"location {number} has no events file")
+            location.events = location.events or self.events.get(number, 0)
+        with self._errors("write the definitions"):
             writer = _otf2.Archive_GetGlobalDefWriter(self._archive)
             write_definitions(writer, definitions)
             _otf2.Archive_CloseGlobalDefWriter(self._archive, writer)
@@ -126,6 +148,9 @@ class Archive:
             _otf2.Archive_SetDescription(self._archive, plain_text(definitions.description))
             for name, value in definitions.properties.items():
                 _otf2.Archive_SetProperty(self._archive, name, plain_text(value), True)
+
+    def _close(self) -> None:
+        with self._errors("write the anchor file"):
             archive, self._archive = self._archive, None
             _otf2.Archive_Close(archive)
 

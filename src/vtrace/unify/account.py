@@ -7,15 +7,18 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from vtrace import __version__
 from vtrace.io.archive import Definitions, Marker
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
-from vtrace.unify.coverage import Row, labels, shortfalls, sums
+from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
 
 _TEXT_MAX = 16_384
 """Longest property: OTF2 reads an anchor file of 256 KiB at most."""
@@ -31,29 +34,52 @@ def counts(rows: Sequence[Row]) -> Counter[str]:
     return Counter({kind: n for kind, n in sorted(total.items()) if n})
 
 
-def properties(run: Run, rows: Sequence[Row]) -> dict[str, str]:
+@dataclass(frozen=True)
+class Facts:
+    """What the first process of a run says of all."""
+
+    world: int
+    tool: str
+    clock: int
+    start: int
+    owner: str
+    properties: dict[str, Any]
+
+
+_NOTHING = Facts(0, "", 0, 0, "", {})
+
+
+def first_facts(processes: Sequence[Process], ranks: Ranks) -> Facts:
+    """At rank 0 those of the first process that left any files."""
+    found = {}
+    for process in [process for process in processes if not process.absent][:1]:
+        head, known = process.head, process.definitions.properties
+        found[process.number] = Facts(process.world, head.tool, head.clock, head.start, _owner(process), known)
+    return next(iter(ranks.gather(found).values()), _NOTHING)
+
+
+def properties(run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[Row]) -> dict[str, str]:
     """Archive properties: who, what with, when, and the sums over all locations."""
-    first = next(process for process in run.processes if not process.absent)
-    known = first.definitions.properties
+    known = first.properties
     about = {
         "command": _short(known.get("command", [])),
         "executable": known.get("executable", ""),
         "directory": known.get("directory", ""),
-        "user": _owner(first),
+        "user": first.owner,
         "run": run.id.hex(),
         "prefix": run.prefix.name,
-        "recorded_by": first.head.tool,
+        "recorded_by": first.tool,
         "unified_by": f"vtrace {__version__}",
         "unified_on": platform.node(),
-        "clock": _CLOCKS.get(first.head.clock, "unknown"),
-        "start": first.head.start,
+        "clock": _CLOCKS.get(first.clock, "unknown"),
+        "start": first.start,
         "ranks": run.ranks if first.world else 0,
-        "processes": len(run.processes),
+        "processes": run.count,
         "missing_ranks": ranges(run.missing),
     }
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
     settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
-    missing = shortfalls(run, rows)
+    missing = shortfalls(run.missing, incomplete, rows)
     coverage = {"complete": not missing, "shortfalls": missing} | sums(rows)
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     if of_user := user.properties(rows):
@@ -79,42 +105,38 @@ def _short(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def markers(rows: Sequence[Row], run: Run) -> list[Marker]:
+def markers(rows: Sequence[Row]) -> list[Marker]:
     """Remarks for viewers: where recording stopped before the program did, or began after it."""
     found: list[Marker] = []
     begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
     for row in rows:
-        found += user.user_markers(row)
+        found += row.markers
         if row.result and row.result.limit_ns is not None:
-            why = f"VT_MAX_FLUSHES={_max_flushes(row.process)} reached"
+            why = f"VT_MAX_FLUSHES={row.max_flushes} reached"
             text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
         if row.result and row.result.dropped:
             since = (row.result.dropped_ns - begin) / 1e9
             text = f"vtrace: ring: {row.result.dropped} records before {since:.6f} s dropped"
             found.append(Marker(row.result.dropped_ns, "recording begins", text, row.id))
-        if row.number == 0 and row.process.died:
-            text = f"{row.process.label} ended without completing its files"
+        if row.number == 0 and row.died:
+            text = f"{row.label} ended without completing its files"
             found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
     return sorted(found, key=lambda marker: (marker.time, marker.location))
 
 
-def _max_flushes(process: Process) -> str:
-    return str(process.definitions.properties.get("setting.VT_MAX_FLUSHES", "?"))
-
-
-def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
+def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     """One line for each kind of thing that is not as it should be."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
     if limited:
         lost = sum(row.lost for row in limited)
-        limit = f"VT_MAX_FLUSHES={_max_flushes(limited[0].process)}"
+        limit = f"VT_MAX_FLUSHES={limited[0].max_flushes}"
         yield (
             f"recording stopped on {_locations(limited)} at {limit}: {lost} events are missing "
             "(VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)"
         )
-    died = [row.process for row in rows if row.number == 0 and row.process.died]
+    died = [fate for fate in incomplete if fate.died]
     if died:
         yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
     lost = sum(row.lost for row in rows if row not in limited)
@@ -133,7 +155,7 @@ def warnings(rows: Sequence[Row], run: Run) -> Iterator[str]:
 
 def _locations(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
-        return rows[0].process.label + (f" thread {rows[0].number}" if rows[0].number else "")
+        return rows[0].label + (f" thread {rows[0].number}" if rows[0].number else "")
     return f"{len(rows)} locations"
 
 

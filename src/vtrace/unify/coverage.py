@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from vtrace.io.archive import Marker
 from vtrace.io.kernel import Transcoded
+from vtrace.io.local import FileHead
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import LOST_REASONS
 from vtrace.unify.elsewhere import unseen
-from vtrace.unify.find import Run, ranges
+from vtrace.unify.find import ranges
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
+from vtrace.unify.user import user_markers
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
@@ -31,38 +35,27 @@ HEAP = -1
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one location. Seconds: from its first to its last event, and parts of these."""
+    """What became of one location, as the rank that has written it tells rank 0."""
 
     id: int
     """The OTF2 location."""
-    process: Process
     number: int
+    """That of the process."""
+    label: str
+    """What people call the process."""
+    died: bool
+    """The process ended without completing its files."""
+    lost: int
+    """Events that happened and were not recorded."""
+    lost_by: dict[str, int]
+    """Why they were not."""
+    clamped: int
+    """Times that would have gone backwards, when recording and when unifying."""
+    max_flushes: str
     result: Transcoded | None = None
-
-    @property
-    def lost(self) -> int:
-        """Events that happened and were not recorded."""
-        summary = self.process.definitions.summaries.get(self.number)
-        return max(self.result.lost if self.result else 0, summary.lost if summary else 0)
-
-    @property
-    def lost_by(self) -> dict[str, int]:
-        """Why they were not: LOST records say it, and for what came after the last one the definitions."""
-        told = self.result.lost_by if self.result else {}
-        found = Counter({LOST_REASONS.get(why, _UNTOLD): n for why, n in told.items()})
-        rest = self.lost - found.total()
-        for (location, why), n in sorted(self.process.definitions.lost.items()):
-            if location == self.number:
-                found[LOST_REASONS.get(why, _UNTOLD)] += min(n, rest)
-                rest -= min(n, rest)
-        found[_UNTOLD] += rest
-        return {why: n for why, n in sorted(found.items()) if n > 0}
-
-    @property
-    def clamped(self) -> int:
-        """Times that would have gone backwards, when recording and when unifying."""
-        summary = self.process.definitions.summaries.get(self.number)
-        return (self.result.clamped if self.result else 0) + (summary.clamped if summary else 0)
+    markers: Sequence[Marker] = ()
+    notes: Sequence[str] = ()
+    """What the process says of the run, told with its main thread."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -70,12 +63,63 @@ class Row:
         r = self.result
         if self.number == HEAP:
             return dict.fromkeys(_COVERAGE, 0)
-        died = int(self.process.died)
+        died = int(self.died)
         if r is None:
             return dict.fromkeys(_COVERAGE, 0) | {"LOST": self.lost, "DIED": died}
         stopped = int(r.limit_ns is not None)
         values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped, died, r.dropped)
         return dict(zip(_COVERAGE, values, strict=True))
+
+
+def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> Row:
+    """What is to be told of a process's location."""
+    known = process.definitions
+    summary = known.summaries.get(number)
+    lost = max(result.lost if result else 0, summary.lost if summary else 0)
+    clamped = (result.clamped if result else 0) + (summary.clamped if summary else 0)
+    return Row(
+        location, number, process.label, process.died, lost, _lost_by(process, number, lost, result), clamped,
+        str(known.properties.get("setting.VT_MAX_FLUSHES", "?")), replace(result, notes=[]) if result else None,
+        [*user_markers(location, known, result)] if result else [], known.notes if number == 0 else (),
+    )  # fmt: skip
+
+
+def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
+    """LOST records say it, and for what came after the last one the definitions."""
+    told = result.lost_by if result else {}
+    found = Counter({LOST_REASONS.get(why, _UNTOLD): n for why, n in told.items()})
+    rest = lost - found.total()
+    for (location, why), n in sorted(process.definitions.lost.items()):
+        if location == number:
+            found[LOST_REASONS.get(why, _UNTOLD)] += min(n, rest)
+            rest -= min(n, rest)
+    found[_UNTOLD] += rest
+    return {why: n for why, n in sorted(found.items()) if n > 0}
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A process of which something is missing. hidden: its buffer cannot be seen; problems: damage of its files."""
+
+    head: FileHead
+    label: str
+    world: int
+    rank: int | None
+    main: bool
+    died: bool
+    running: bool
+    hidden: bool
+    problems: Sequence[str]
+
+
+def fates(processes: Sequence[Process], ranks: Ranks) -> list[Fate]:
+    """At rank 0 those of all ranks' processes, in their order."""
+    found = {}
+    for p in processes:
+        if p.died or p.running or p.problems or unseen(p):
+            fate = Fate(p.head, p.label, p.world, p.rank, p.main, p.died, p.running, unseen(p), p.problems)
+            found[p.number] = fate
+    return [*ranks.gather(found).values()]
 
 
 def sums(rows: Sequence[Row]) -> dict[str, Any]:
@@ -86,23 +130,23 @@ def sums(rows: Sequence[Row]) -> dict[str, Any]:
     for row in rows:
         by.update(row.lost_by if row.number != HEAP else {})
     times = {word: total[word] / 1e9 for word in _WORDS[:3]}
-    died = sum(row.process.died for row in rows if row.number == 0)
+    died = sum(row.died for row in rows if row.number == 0)
     return total | times | {"died": died, "lost_by": dict(sorted(by.items()))}
 
 
-def shortfalls(run: Run, rows: Sequence[Row]) -> list[str]:
+def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[Row]) -> list[str]:
     """Why the archive does not hold all that the program did while it was recorded; nothing: it is complete."""
-    total, hidden = sums(rows), unseen(run.processes)
-    found = [f"no files of {_ranks(run.missing)}"] if run.missing else []
+    total = sums(rows)
+    found = [f"no files of {_ranks(missing)}"] if missing else []
     for one, many, wanted in (
-        ("ended early", "ended early", [p for p in run.processes if p.died and p not in hidden]),
+        ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
         (
             "has a buffer that was not read",
             "have buffers that were not read",
-            [p for p in run.processes if p in hidden],
+            [p for p in incomplete if p.hidden],
         ),
-        ("was still running", "were still running", [p for p in run.processes if p.running]),
-        ("has damaged files", "have damaged files", [p for p in run.processes if p.problems]),
+        ("was still running", "were still running", [p for p in incomplete if p.running]),
+        ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
@@ -117,7 +161,7 @@ def _ranks(numbers: Sequence[int]) -> str:
     return f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}"
 
 
-def labels(processes: Sequence[Process]) -> str:
+def labels(processes: Sequence[Fate]) -> str:
     """Ranks together, and a few of the others by name."""
     ranked = [p.rank for p in processes if p.main and p.world and p.rank is not None]
     others = [p.label for p in processes if not (p.main and p.world)]

@@ -3,41 +3,55 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from vtrace.errors import VtraceError
+from vtrace.io.local import FileHead
 from vtrace.unify.process import Process
 
 _SHOWN = 20
 
 
-def unseen(processes: Sequence[Process]) -> list[Process]:
-    """Processes that did not complete their files and whose buffer cannot be seen; their definitions must be loaded."""
-    return [p for p in processes if not (p.absent or p.buffer or p.complete) and p.head.buffer]
+def unseen(process: Process) -> bool:
+    """Whether it did not complete its files and its buffer cannot be seen; its definitions must be loaded."""
+    return bool(process.head.buffer) and not (process.absent or process.buffer or process.complete)
 
 
-def tell(processes: Sequence[Process], say: Callable[[str], None]) -> None:
-    """Says which buffers lie where, a line each, hosts together."""
+class Hidden(Protocol):
+    """What is needed of such a process."""
+
+    @property
+    def head(self) -> FileHead: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def world(self) -> int: ...
+
+
+def tell(processes: Sequence[Hidden], hosts: Collection[str], say: Callable[[str], None]) -> None:
+    """Says which buffers lie where, a line each, hosts together; hosts: those on which this program looks."""
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
         head = process.head
-        where = "is gone" if head.host == platform.node() else f"lies on {head.host}"
+        where = "is gone" if head.host in hosts else f"lies on {head.host}"
         say(f"the buffer of {process.label} {where}: {head.buffer}")
     if len(found) > _SHOWN:
-        hosts = len({process.head.host for process in found[_SHOWN:]})
-        say(f"and {len(found) - _SHOWN} more on {hosts} {'host' if hosts == 1 else 'hosts'}")
+        more = len({process.head.host for process in found[_SHOWN:]})
+        say(f"and {len(found) - _SHOWN} more on {more} {'host' if more == 1 else 'hosts'}")
 
 
-def refuse(processes: Sequence[Process], prefix: Path, ranks: int) -> None:
+def refuse(processes: Sequence[Hidden], hosts: Collection[str], prefix: Path, ranks: int) -> None:
     """Raises VtraceError when buffers lie on other hosts, with the command that reads them there."""
-    others = [process for process in processes if process.head.host != platform.node()]
+    others = [process for process in processes if process.head.host not in hosts]
     if not others:
         return
-    hosts = sorted({process.head.host for process in others})
-    where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} other hosts"
+    theirs = sorted({process.head.host for process in others})
+    where = theirs[0] if len(theirs) == 1 else f"{len(theirs)} other hosts"
     count = "a buffer" if len(others) == 1 else f"{len(others)} buffers"
     word = shlex.quote(str(prefix))
     mpi = any(process.world for process in others)

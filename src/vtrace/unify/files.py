@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from vtrace.io.archive import IoFile, IoHandle
 from vtrace.io.records import IO_PARADIGMS
 from vtrace.unify.definitions import Handle
+from vtrace.unify.firsts import Concatenated, merge_equal
 from vtrace.unify.merge import UNDEFINED, Ids, table
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
 
 _MACHINE = 0
 """System node above all hosts."""
@@ -29,26 +32,41 @@ class Files:
     handle_ids: list[Ids] = field(default_factory=list)
 
 
-def merge_files(processes: Sequence[Process], comms: Sequence[Ids]) -> Files:
+def merge_files(processes: Sequence[Process], comms: Sequence[Ids], ranks: Ranks) -> Files:
     """Equal paths on a host are one file; each process has handles of its own.
 
-    comms: the OTF2 id of each communicator, per process by its own ids.
+    comms: the OTF2 id of each communicator, per process by its own ids. Lists of all are at rank 0.
     """
     result = Files()
-    shared = _shared(processes)
-    numbers: dict[tuple[str, int], int] = {}
-    for process, comm_ids in zip(processes, comms, strict=True):
-        own = {}
-        for local, path in sorted(process.definitions.files.items()):
-            own[local] = numbers.setdefault((path, _MACHINE if path in shared else process.node), len(numbers))
-        result.file_ids.append(table(own))
-        result.handle_ids.append(_add_handles(process, own, comm_ids, result.handles))
-    result.files = [IoFile(path, node) for path, node in numbers]
+    shared = ranks.first(partial(_on_several, ranks.reduce(_opened(processes), _union)))
+
+    def own_files(process: Process) -> dict[int, tuple[str, int]]:
+        paths = process.definitions.files.items()
+        return {local: (path, _MACHINE if path in shared else process.node) for local, path in paths}
+
+    merged, numbers = merge_equal(processes, ranks, own_files)
+    result.files = [IoFile(path, node) for path, node in merged]
+    own = {}
+    locals_ = []
+    for process, files, comm_ids in zip(processes, numbers, comms, strict=True):
+        result.file_ids.append(table(files))
+        own[process.number], ids = _handles(process, files, comm_ids)
+        locals_.append(ids)
+    together = Concatenated(own, ranks)
+    for process, ids in zip(processes, locals_, strict=True):
+        first = together.first[process.number]
+        result.handle_ids.append(table({local: first + number for local, number in ids.items()}))
+    for number, handles in together.items.items():
+        first = together.first[number]
+        result.handles += [h if h.parent is None else replace(h, parent=first + h.parent) for h in handles]
     return result
 
 
-def _shared(processes: Sequence[Process]) -> set[str]:
-    """Paths that MPI has opened on more than one host: they must lie on a file system that all of these see.
+Nodes = dict[str, set[int]]
+
+
+def _opened(processes: Sequence[Process]) -> Nodes:
+    """The nodes on which MPI has opened a path.
 
     Score-P, too, puts a file on a shared file system below the machine and any other one below its host.
     """
@@ -58,11 +76,27 @@ def _shared(processes: Sequence[Process]) -> set[str]:
         for handle in known.handles.values():
             if handle.paradigm == IO_PARADIGMS["MPI"] and handle.file in known.files:
                 nodes[known.files[handle.file]].add(process.node)
-    return {path for path, hosts in nodes.items() if len(hosts) > 1}
+    return dict(nodes)
 
 
-def _add_handles(process: Process, files: dict[int, int], comms: Ids, handles: list[IoHandle]) -> Ids:
-    """A forked child has handles of its own for those of its parent that it uses: to it they were open at its begin."""
+def _union(one: Nodes, other: Nodes) -> Nodes:
+    """Two nodes of a path are enough to know."""
+    for path, nodes in other.items():
+        one[path] = {*sorted(one.get(path, set()) | nodes)[:2]}
+    return one
+
+
+def _on_several(opened: Nodes) -> set[str]:
+    """Paths that were opened on more than one host: they must lie on a file system that all of these see."""
+    return {path for path, hosts in opened.items() if len(hosts) > 1}
+
+
+def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
+    """Handles of a process, whose parents are places in this list, and their places by the process's own ids.
+
+    A forked child has handles of its own for those of its parent that it uses: to it they were open at its begin.
+    """
+    handles: list[IoHandle] = []
     numbers: dict[int, int] = {}
     wanted = _wanted(process)
     for local, handle in sorted(process.definitions.handles.items()):
@@ -80,7 +114,7 @@ def _add_handles(process: Process, files: dict[int, int], comms: Ids, handles: l
                 numbers.get(-1 if handle.parent is None else handle.parent), state,
             )
         )  # fmt: skip
-    return table(numbers)
+    return handles, numbers
 
 
 def _wanted(process: Process) -> set[int]:

@@ -11,19 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtrace.errors import FormatError, UsageError, VtraceError
-from vtrace.io.heads import FileHead, Uctl, open_file, read_head, read_uctl
-from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS, FILE_HEAD
-from vtrace.unify.alive import alive, is_process
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.local import Uctl, read_head
+from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
+from vtrace.unify.alive import is_process
+from vtrace.unify.look import BEFORE_HEAD, LOCAL, Found, Seen, candidates, look, names, prefixes
 from vtrace.unify.process import Process
 
-_ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
-_UNBORN = ".tmp"
-"""Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
-_BEFORE_HEAD = (_UNBORN, ".buffer")
-_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
-_LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
-_NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 _SHOWN = 4
 _MOST_RANKS = 1 << 20
 Warn = Callable[[str], None]
@@ -40,10 +34,14 @@ class Run:
     ranks: int
     uctl: Path | None
     others: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Files that were left out."""
+    count: int = 0
+    """Processes, those of other ranks of vtunify-mpi and missing ones included."""
 
     @property
     def running(self) -> list[Process]:
-        """Processes that still record on this machine."""
+        """Processes that still record."""
         return [process for process in self.processes if process.running]
 
     def local_files(self) -> list[Path]:
@@ -52,67 +50,50 @@ class Run:
         return paths + ([self.uctl] if self.uctl else [])
 
 
-def _counted(prefix: Path) -> set[bytes]:
-    """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
-    pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
-    paths = [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
-    return {head.run for head in _heads(paths, True, lambda text: None)}
-
-
-def _before_count(prefix: Path, run: bytes) -> list[FileHead]:
-    """Of a run that took PREFIX_COUNT at its end: the files of its other processes under PREFIX."""
-    match = re.fullmatch(r"(.+)_\d+", prefix.name)
-    if not match:
-        return []
-    paths = [path for path in _candidates(prefix.with_name(match[1])) if path.name.startswith(f"{match[1]}.x")]
-    return [head for head in _heads(paths, True, lambda text: None) if head.run == run and head.prefix == match[1]]
-
-
-def resolve_prefix(operand: str) -> Path:
-    """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
-    path = Path(operand)
-    if not path.name or operand.endswith("/.."):
-        raise UsageError(f"{operand} is not a prefix of local files", "for example: vtunify heat")
-    if _candidates(path):
-        return path
-    if path.suffix in _NOT_A_PREFIX and path.stem and _candidates(path.with_suffix("")):
-        return path.with_suffix("")
-    match = _LOCAL.fullmatch(path.name)
-    if match and os.path.exists(path):
-        return path.with_name(match["prefix"] or match["control"])
-    return path
-
-
 def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
     """Finds the local files of the newest run.
 
     Raises VtraceError when there are none, and FormatError for a file with a bad head, which salvage leaves out with
     a warning instead.
     """
-    paths = _candidates(prefix)
-    # No harm if its process was killed: the buffer has all.
-    empty = [path for path in paths if path.suffix == _UNBORN or _is_blank(path)]
-    heads = [h for h in _heads(sorted({*paths} - {*empty}), salvage, warn) if h.prefix == prefix.name]
-    counted = _counted(prefix)
-    heads = [head for head in heads if head.run not in counted]
-    if not heads:
+    run = assemble(prefix, look(prefix, names(prefix.parent), salvage))
+    for text in run.problems:
+        warn(text)
+    for process in run.processes:
+        process.find_buffer()
+    refuse_bare(run, salvage)
+    return run
+
+
+def assemble(prefix: Path, seen: Seen) -> Run:
+    """The newest run among what was seen; raises VtraceError where there is none.
+
+    Left-over buffers are still to be found, where those are that can see them.
+    """
+    files = [found for found in seen.files.values() if found.head.run not in seen.counted]
+    if not files:
         raise _nothing(prefix)
-    uctl, path = _uctl(prefix, warn)
-    newest = max(heads, key=lambda h: (h.start, uctl is not None and h.run == uctl.run)).run
-    heads += _before_count(prefix, newest)
-    own = [head for head in heads if head.run == newest]
-    uctl = uctl if uctl is not None and uctl.run == newest else None
-    processes = _processes(own)
+    files.sort(key=lambda found: found.head.path.name)
+    known = {uctl.run: uctl for uctl, _ in seen.uctls if uctl is not None}
+    newest = max((found.head for found in files), key=lambda h: (h.start, h.run in known)).run
+    before = [found for found in seen.before.values() if found.head.run == newest]
+    processes = _processes([found for found in [*files, *before] if found.head.run == newest])
+    uctl = known.get(newest)
     ranks = _world_size(processes, uctl)
     missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
-    others = [head.path for head in heads if head.run != newest] + ([path] if path and not uctl else [])
-    others += _join_empty(empty, processes)
-    for process in processes:
-        process.running = process.buffer is not None and alive(process.head)
-        bare = [path for path in process.empty if path.suffix not in _BEFORE_HEAD]
+    others = [found.head.path for found in files if found.head.run != newest]
+    others += [path for one, path in seen.uctls if one is None or one.run != newest]
+    others += _join_empty(sorted(seen.empty), processes)
+    control = next((path for one, path in seen.uctls if one is not None and one.run == newest), None)
+    return Run(prefix, newest, processes, missing, ranks, control, others, seen.problems, len(processes))
+
+
+def refuse_bare(run: Run, salvage: bool) -> None:
+    """Raises FormatError for a file without even a head of a process whose buffer is gone, unless salvage is on."""
+    for process in run.processes:
+        bare = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
         if bare and not process.buffer and not salvage:
             raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
-    return Run(prefix, newest, processes, missing, ranks, path if uctl else None, others)
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -128,14 +109,9 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def several(paths: Iterable[Path]) -> str:
     """A few names, and how many more there are."""
-    names = sorted(path.name for path in paths)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
-def prefixes(directory: Path) -> list[str]:
-    """All prefixes of local files in a directory."""
-    return sorted({m["prefix"] or m["control"] for m in map(_LOCAL.fullmatch, _names(directory)) if m})
+    known = sorted(path.name for path in paths)
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return ", ".join(known[:_SHOWN]) + more
 
 
 def kin(run: Run) -> list[str]:
@@ -143,58 +119,12 @@ def kin(run: Run) -> list[str]:
     found = []
     for name in set(prefixes(run.prefix.parent)) - {run.prefix.name}:
         try:
-            heads = map(read_head, _candidates(run.prefix.with_name(name)))
+            heads = map(read_head, candidates(run.prefix.with_name(name), names(run.prefix.parent)))
             if any(head.prefix == name and head.run == run.id for head in heads):
                 found.append(name)
         except VtraceError:
             pass  # only files that can be read are worth a hint
     return sorted(found)
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(directory))
-    except OSError as error:
-        raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
-
-
-def _candidates(prefix: Path) -> list[Path]:
-    """Files whose name may belong to the prefix; their heads tell whether they do."""
-    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.{_KIND}")
-    return [prefix.parent / name for name in _names(prefix.parent) if pattern.fullmatch(name)]
-
-
-def _is_blank(path: Path) -> bool:
-    """Whether not even a head stands in a file: a buffer grows before it gets one."""
-    try:
-        with open_file(path) as file:
-            return not file.read(FILE_HEAD).strip(b"\0")
-    except OSError as error:
-        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _heads(paths: Iterable[Path], salvage: bool, warn: Warn) -> list[FileHead]:
-    heads = []
-    for path in paths:
-        try:
-            heads.append(read_head(path))
-        except FormatError as error:
-            if not salvage:
-                hint = error.hint or "move it away, or use --salvage to go on without it"
-                raise FormatError(str(error.args[0]), hint) from error
-            warn(f"{error.args[0]}: left out")
-    return heads
-
-
-def _uctl(prefix: Path, warn: Warn) -> tuple[Uctl | None, Path | None]:
-    path = prefix.with_name(prefix.name + ".uctl")
-    if not os.path.exists(path):
-        return None, None
-    try:
-        return read_uctl(path), path
-    except FormatError as error:  # it holds nothing that the heads do not
-        warn(f"{error.args[0]}: left out")
-        return None, path
 
 
 def _nothing(prefix: Path) -> VtraceError:
@@ -211,20 +141,21 @@ def _nothing(prefix: Path) -> VtraceError:
     return VtraceError(message, hint)
 
 
-def _processes(heads: list[FileHead]) -> list[Process]:
+def _processes(files: list[Found]) -> list[Process]:
     """Joins files by the process that wrote them; the ranks of the first world come first, then others by start, those
     of a later world together.
     """
     found: dict[tuple[str, int, int], Process] = {}
     order = (DEFINITION_DATA, EVENTS, BUFFER)
-    for head in sorted(heads, key=lambda h: (order.index(h.content), h.location, h.path.name)):
-        process = found.setdefault(head.process, Process(head))
+    for file in sorted(files, key=lambda f: (order.index(f.head.content), f.head.location, f.head.path.name)):
+        head = file.head
+        process = found.setdefault(head.process, Process(head, views={*file.views}))
+        process.views &= file.views
+        process.bytes += file.bytes
         if head.content == BUFFER:
             process.buffer = head.path
         else:
             process.files.append(head)
-    for process in found.values():
-        process.buffer = process.buffer or _buffer_elsewhere(process)
     ranked = sorted((p for p in found.values() if p.head.rank is not None), key=lambda p: p.head.start)
     taken: set[tuple[int, int]] = set()
     for process in ranked:
@@ -234,8 +165,11 @@ def _processes(heads: list[FileHead]) -> list[Process]:
             process.rank, process.main = rank, world == ranked[0].head.world
     begun = {p.head.world: p.head.start for p in reversed(ranked) if p.head.world}
     mpi = bool(ranked) and bool(ranked[0].head.world)  # else processes stand behind those that started them
-    return sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start), p.rank or 0,
-                                                 p.head.start, p.head.process))  # fmt: skip
+    processes = sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start),
+                                                      p.rank or 0, p.head.start, p.head.process))  # fmt: skip
+    for number, process in enumerate(processes):
+        process.number = number
+    return processes
 
 
 def _world_size(processes: Iterable[Process], uctl: Uctl | None) -> int:
@@ -256,12 +190,12 @@ def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Pat
     owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
     others = []
     for path in paths:
-        match = _LOCAL.fullmatch(path.name)
+        match = LOCAL.fullmatch(path.name)
         name = match["id"] if match else ""
         if not name.startswith("x") and int(name or "0", 16) > 0xFFFF:
             name = f"{int(name, 16) >> 16:x}"
         owner = owners.get(name) or owners.get(name.rpartition(".")[0])
-        dead = path.suffix in _BEFORE_HEAD and _is_dead(name)
+        dead = path.suffix in BEFORE_HEAD and _is_dead(name)
         if owner or dead:
             (owner or next(iter(processes))).empty.append(path)
         else:
@@ -272,14 +206,3 @@ def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Pat
 def _is_dead(name: str) -> bool:
     match = re.fullmatch(r"x(.+)-(\d+)-[0-9a-f]+(?:\.[0-9a-f]+)?", name)
     return match is not None and match[1] == platform.node() and not is_process(int(match[2]))
-
-
-def _buffer_elsewhere(process: Process) -> Path | None:
-    """The left-over buffer that the process's head names, if it is visible here."""
-    if not process.head.buffer:
-        return None
-    path = Path(process.head.buffer)
-    try:
-        return path if read_head(path).process == process.head.process else None
-    except VtraceError:
-        return None

@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from vtrace.io.archive import Definitions, Group
+from vtrace.unify.firsts import merge_equal
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
 
 _COMPILER = 2  # OTF2_PARADIGM_COMPILER
 _ARGUMENTS = re.compile(r"\([^()]*\)(?: const)?$")
 
 
-def add_spec_groups(processes: Sequence[Process], definitions: Definitions) -> None:
+def add_spec_groups(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> None:
     """Adds the groups that have a region, in the order of the file; ranks mostly have read the same one."""
-    texts = dict.fromkeys(str(process.definitions.properties.get("groups", "")) for process in processes)
+    texts, _ = merge_equal(processes, ranks, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
+    if not ranks.root:
+        return
     members: dict[str, set[int]] = {}
     names = [(region.name, _ARGUMENTS.sub("", region.name)) for region in definitions.regions]
     for name, pattern in _rules(texts):

@@ -14,7 +14,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.heads import FileHead, read_head
 from vtrace.io.records import BUFFER, FILE_HEAD
 from vtrace.unify.alive import alive, is_process
-from vtrace.unify.find import resolve_prefix
+from vtrace.unify.look import resolve_prefix
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
 _BUFFER = re.compile(rf"(?P<prefix>.+)\.x{_PROCESS}\.buffer")

@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from uuid import uuid4
 
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Archive
+from vtrace.unify.ranks import Ranks
 
 
 def archive_path(prefix: Path, name: str | None, keep: bool) -> Path:
@@ -39,29 +42,72 @@ def _empty(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
 
 
+def sees_token(directory: Path, ranks: Ranks) -> bool:
+    """Whether this rank sees the directory that rank 0 sees: by a file that rank 0 makes there for a moment."""
+    if ranks.size == 1:
+        return True
+    name = ranks.first(lambda: f".vtunify-{uuid4().hex}")
+    token = directory / name
+    if ranks.root:
+        with suppress(OSError):
+            token.touch(exist_ok=False)
+    ranks.total([])
+    seen = token.exists()
+    ranks.total([])
+    if ranks.root:
+        with suppress(OSError):
+            token.unlink()
+    return seen
+
+
+def check_seen(output: Path, ranks: Ranks) -> None:
+    """Raises VtraceError unless all ranks see the directory that the archive goes to."""
+    seen = sees_token(output.parent, ranks)
+    blind = ranks.gather({} if seen else {ranks.rank: platform.node()})
+
+    def tell() -> None:
+        if blind:
+            rank, host = next(iter(blind.items()))
+            raise VtraceError(
+                f"rank {rank} of vtunify-mpi on {host} does not see {output.parent}",
+                "-o DIR/NAME takes a directory that all ranks see",
+            )
+
+    ranks.first(tell)
+
+
 class Output:
     """An archive in the making, as a context: leaving it without publish() leaves nothing behind."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, ranks: Ranks) -> None:
         self.path = output
-        self._mark = f"{platform.node()}-{os.getpid()}"
+        self._ranks = ranks
+        self._mark = ranks.first(lambda: f"{platform.node()}-{os.getpid()}")
         self._temporary = output.with_name(f".{output.name}.tmp-{self._mark}")
 
     def __enter__(self) -> Output:
+        check_seen(self.path, self._ranks)
+        self._ranks.first(self._make_room)
+        self.archive = Archive(self._temporary, self._ranks)
+        return self
+
+    def _make_room(self) -> None:
         _remove_stale(self.path)
         shutil.rmtree(self._temporary, ignore_errors=True)
-        self.archive = Archive(self._temporary)
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if kind is not None and issubclass(kind, Exception):  # at an interrupt the kernel may still be writing
             self.archive.abort()
-        shutil.rmtree(self._temporary, ignore_errors=True)
+        if kind is not None or self._ranks.root:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def publish(self) -> None:
         """Puts the finished archive into its place; one that stands there goes, once this one is there."""
+        self._ranks.first(self._publish)
+
+    def _publish(self) -> None:
         old = self.path.with_name(f".{self.path.name}.old-{self._mark}")
         replaced = os.path.lexists(self.path)
         try:

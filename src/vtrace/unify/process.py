@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
-from vtrace.io.local import FileHead, Stream, allow_many_files, by_location, open_local, streams
+from vtrace.io.local import FileHead, Stream, allow_many_files, by_location, open_local, read_head, streams
 from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
+from vtrace.unify.alive import alive
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
 
@@ -38,8 +39,16 @@ class Process:
     """Of the run's first world."""
     absent: bool = False
     """A rank of which there are no files: it gets a location without events."""
+    number: int = 0
+    """Place among all processes of the run."""
+    views: set[int] = field(default_factory=set)
+    """Directories in which all of its files were seen: see look.Found."""
+    bytes: int = 0
+    """Of its files."""
+    seer: int | None = None
+    """Rank that has found its buffer, where that does not lie with the other files."""
     running: bool = False
-    """It still records, on this machine."""
+    """It still records."""
 
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
     scans: dict[int, Scan] = field(default_factory=dict)
@@ -103,6 +112,14 @@ class Process:
         """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
         incomplete = not (self.absent or self.running or self.complete)
         return incomplete and (self.buffer is not None or not self.problems)
+
+    def find_buffer(self) -> None:
+        """Looks for the left-over buffer that its head names, which may be on this machine only."""
+        if self.buffer is None and self.head.buffer:
+            path = Path(self.head.buffer)
+            with suppress(VtraceError):
+                self.buffer = path if read_head(path).process == self.head.process else None
+        self.running = self.buffer is not None and alive(self.head)
 
     def all_files(self) -> list[Path]:
         """Every file of the process, definitions last: without them the others are of no use."""

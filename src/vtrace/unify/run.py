@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from vtrace import __version__
 from vtrace.console import Console
@@ -18,16 +16,18 @@ from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
 from vtrace.unify.clocks import curves
-from vtrace.unify.coverage import HEAP, Row, location_properties
+from vtrace.unify.coverage import HEAP, Fate, Row, fates, location_properties, row_of
 from vtrace.unify.definitions import inherit
-from vtrace.unify.elsewhere import refuse, tell, unseen
-from vtrace.unify.find import Run, find_run, kin, ranges, several
-from vtrace.unify.merge import add_system
+from vtrace.unify.elsewhere import refuse, tell
+from vtrace.unify.find import Run, kin, ranges, several
 from vtrace.unify.output import Output, archive_path, check_free
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import ALONE, Ranks, work_on
+from vtrace.unify.share import Crew, find_together, share_out
+from vtrace.unify.system import System, add_system
 from vtrace.unify.tables import map_ids
 
-Item = TypeVar("Item")
+_NEVER = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,42 @@ class Written:
     seconds: float
 
 
-def unify(request: Request, console: Console) -> Written:
-    """Unifies the newest run under a prefix; on any failure nothing is changed. Raises VtraceError."""
-    run = find_run(request.prefix, request.salvage, console.warn)
-    output = archive_path(request.prefix, request.name, request.keep)
-    check_free(output, request.force)
-    keep_reasons = _check_run(run, request, console)
+def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
+    """Unifies the newest run under a prefix, with all ranks; on any failure nothing is changed. Raises VtraceError.
+
+    What is made once (definitions, warnings, what is returned) is rank 0's.
+    """
+    run, crew = find_together(request.prefix, request.salvage, ranks)
+    output = ranks.first(lambda: archive_path(request.prefix, request.name, request.keep))
+    keep_reasons = ranks.first(lambda: _check_run(run, crew, output, request, console))
+    run = share_out(run, crew, ranks)
     kernel = Kernel()
-    _first_pass(run, kernel, request, console)
-    keep_reasons += _damage(run, request, console)
+    _first_pass(run, kernel, request, ranks, console)
+    incomplete = fates(run.processes, ranks)
+    keep_reasons += ranks.first(lambda: _damage(run, crew, incomplete, request, console))
     definitions = Definitions(creator=f"vtrace {__version__}")
-    add_system(definitions, run.processes)
-    zero = _map_times(run.processes, definitions, console)
-    map_ids(run.processes, definitions, zero, console)
-    with Output(output) as out:
-        rows = _second_pass(out, run, kernel, len(definitions.metric_classes) - 1, request, console)
-        _complete(definitions, run, rows)
-        out.archive.finish(definitions, account.markers(rows, run))
+    system = add_system(definitions, run.processes, ranks)
+    zero = _map_times(run.processes, definitions, ranks, console)
+    map_ids(run.processes, system, definitions, zero, ranks, console)
+    first = account.first_facts(run.processes, ranks)
+    with Output(output, ranks) as out:
+        rows = _second_pass(out, run, kernel, len(definitions.metric_classes) - 1, request, ranks, console)
+        if ranks.root:
+            _complete(definitions, rows)
+            definitions.properties = account.properties(run, first, incomplete, rows)
+        out.archive.finish(definitions, account.markers(rows))
         out.publish()
-    for text in account.warnings(rows, run):
+    for text in account.warnings(rows, incomplete):
         console.warn(text)
-    _clean_up(run, request.keep, keep_reasons, console)
-    return _written(output, run, definitions, rows)
+    _clean_up(run, request.keep, keep_reasons, ranks, console)
+    return _written(output, run, system, definitions, rows)
 
 
-def _check_run(run: Run, request: Request, console: Console) -> list[str]:
+def _check_run(run: Run, crew: Crew, output: Path, request: Request, console: Console) -> list[str]:
     """Refuses an incomplete run unless salvage is asked for; returns why local files must stay."""
+    for text in run.problems:
+        console.warn(text)
+    check_free(output, request.force)
     if run.others:
         console.note(f"files of other runs are left alone: {several(run.others)}")
     reasons = []
@@ -104,11 +114,7 @@ def _check_run(run: Run, request: Request, console: Console) -> list[str]:
     if run.missing:
         what = f"{'rank' if len(run.missing) == 1 else 'ranks'} {ranges(run.missing)} of {run.ranks}"
         if not request.incomplete:
-            place = run.prefix.parent.resolve()
-            hint = "copy them there, or use --partial to go on without them"
-            if others := kin(run):
-                hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
-            raise VtraceError(f"the local files of {what} are missing in {place}", hint)
+            raise _missing(run, crew, what)
         reasons.append(f"nothing of {what}")
         console.warn(f"there is nothing of {what}")
         known = run.processes[0].head
@@ -116,14 +122,29 @@ def _check_run(run: Run, request: Request, console: Console) -> list[str]:
             head = replace(known, rank=rank, host="missing", pid=0, start=0, buffer="", parent=None, forked=False)
             run.processes.append(Process(head, rank=rank, main=True, absent=True))
         run.processes.sort(key=lambda p: (not p.main, (p.main and p.rank) or 0))
+        run.count = len(run.processes)
+        for number, process in enumerate(run.processes):
+            process.number = number
     return reasons
 
 
-def _first_pass(run: Run, kernel: Kernel, request: Request, console: Console) -> None:
+def _missing(run: Run, crew: Crew, what: str) -> VtraceError:
+    where = str(run.prefix.parent.resolve())
+    hint = "copy them there, or use --partial to go on without them"
+    places = len(set(crew.views))
+    if places > 1:
+        where = f"all {places} directories that the ranks see"
+        hint = "start a rank on each node of the run, or use --partial to go on without them"
+    elif others := kin(run):
+        hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
+    return VtraceError(f"the local files of {what} are missing in {where}", hint)
+
+
+def _first_pass(run: Run, kernel: Kernel, request: Request, ranks: Ranks, console: Console) -> None:
     """Pass 1: all definitions, and of the events what crosses locations."""
-    console.detail(f"reading the definitions of {len(run.processes)} processes")
-    with console.steps("definitions", len(run.processes)) as advance:
-        _in_threads(request.threads, run.processes, lambda p: p.load(kernel, request.salvage), lambda p: advance(1))
+    console.detail(f"reading the definitions of {run.count} processes")
+    with console.steps("definitions", run.count, "processes") as advance:
+        work_on(ranks, request.threads, run.processes, lambda p: p.load(kernel, request.salvage), lambda p: 1, advance)
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):
         parent = by_name.get((process.head.host, *process.head.parent)) if process.head.parent else None
@@ -131,86 +152,82 @@ def _first_pass(run: Run, kernel: Kernel, request: Request, console: Console) ->
             inherit(process.definitions, parent.definitions, process.head.pair[0])
 
 
-def _damage(run: Run, request: Request, console: Console) -> list[str]:
+def _damage(run: Run, crew: Crew, incomplete: Sequence[Fate], request: Request, console: Console) -> list[str]:
     """Tells what could not be read, refuses what could be on other hosts; returns why local files must stay."""
     reasons = []
-    hidden = unseen(run.processes)
+    hidden = [fate for fate in incomplete if fate.hidden]
     if hidden:
-        tell(hidden, console.warn)
+        tell(hidden, crew.hosts, console.warn)
         if not request.incomplete:
-            refuse(hidden, run.prefix, run.ranks)
+            refuse(hidden, crew.hosts, run.prefix, run.ranks)
         reasons.append("there may be more in buffers that cannot be seen here")
-    for process in run.processes:
-        for problem in process.problems:
+    for fate in incomplete:
+        for problem in fate.problems:
             console.warn(f"{problem}: what comes before it is used")
-        if process.problems:
-            reasons.append(f"damaged files of {process.label}")
+        if fate.problems:
+            reasons.append(f"damaged files of {fate.label}")
     return reasons
 
 
-def _map_times(processes: Sequence[Process], definitions: Definitions, console: Console) -> int:
+def _map_times(processes: Sequence[Process], definitions: Definitions, ranks: Ranks, console: Console) -> int:
     """Makes each process's curve from ticks to ns since the epoch; returns the archive's zero, its first event."""
-    present = [process for process in processes if not process.absent]
-    found, doubts = curves([process.source() for process in present])
-    for process, curve in zip(present, found, strict=True):
-        process.curve = curve
+    sources = ranks.gather({process.number: process.source() for process in processes if not process.absent})
+    found, doubts = ranks.first(lambda: curves([*sources.values()]))
     for doubt in doubts:
         console.warn(doubt)
-    zero = min(curve.at(process.source().first) for process, curve in zip(present, found, strict=True))
-    definitions.realtime = zero
-    return zero
+    own = ranks.first(lambda: dict(zip(sources, found, strict=True)))
+    starts = []
+    for process in processes:
+        if not process.absent:
+            process.curve = own[process.number]
+            starts.append(process.curve.at(process.source().first))
+    earliest = ranks.reduce(min(starts, default=_NEVER), min)
+    definitions.realtime = ranks.first(lambda: earliest)
+    return definitions.realtime
 
 
 def _second_pass(
-    out: Output, run: Run, kernel: Kernel, heap_class: int, request: Request, console: Console
+    out: Output, run: Run, kernel: Kernel, heap_class: int, request: Request, ranks: Ranks, console: Console
 ) -> list[Row]:
     """Pass 2: each location by itself, the largest first; heap_class: the metrics of what a process has in use."""
-    rows = [Row(process.first + i, process, n) for process in run.processes for i, n in enumerate(process.locations)]
-    rows += [Row(process.heap, process, HEAP) for process in run.processes if process.heap is not None]
-    done: list[Row] = []
+    tasks = [_Task(process.first + i, process, n) for process in run.processes for i, n in enumerate(process.locations)]
+    tasks += [_Task(process.heap, process, HEAP) for process in run.processes if process.heap is not None]
+    done: dict[int, Row] = {}
 
-    def write(row: Row) -> None:
-        maps = row.process.maps_of(row.number)
-        with out.archive.event_writer(row.id) as writer, ExitStack() as stack:
+    def write(task: _Task) -> None:
+        maps = task.process.maps_of(task.number)
+        with out.archive.event_writer(task.id) as writer, ExitStack() as stack:
             result = None
-            if row.number == HEAP and maps is not None:
-                streams = stack.enter_context(row.process.all_events())
+            if task.number == HEAP and maps is not None:
+                streams = stack.enter_context(task.process.all_events())
                 result = kernel.heap(writer, streams, maps, heap_class)
-            elif (stream := stack.enter_context(row.process.events(row.number))) is not None and maps is not None:
+            elif (stream := stack.enter_context(task.process.events(task.number))) is not None and maps is not None:
                 result = kernel.transcode(writer, stream, maps)
-            done.append(replace(row, result=result))
+        done[task.id] = row_of(task.id, task.process, task.number, result)
 
-    console.detail(f"writing the events of {len(rows)} locations with {request.threads} threads")
-    with console.steps("events", sum(map(_stored, rows))) as advance:
-        _in_threads(request.threads, sorted(rows, key=_stored, reverse=True), write, lambda row: advance(_stored(row)))
-    return sorted(done, key=lambda row: row.id)
-
-
-def _stored(row: Row) -> int:
-    stored = row.process.stored
-    return sum(stored.values()) if row.number == HEAP else stored.get(row.number, 0)
+    locations, stored = ranks.total([len(tasks), sum(task.bytes for task in tasks)])
+    console.detail(f"writing the events of {locations} locations with {ranks.size * request.threads} threads")
+    with console.steps("events", stored, "bytes") as advance:
+        work_on(ranks, request.threads, tasks, write, lambda task: task.bytes, advance)
+    return [*ranks.gather(done).values()]
 
 
-def _in_threads(
-    threads: int, items: Iterable[Item], work: Callable[[Item], None], done: Callable[[Item], None]
-) -> None:
-    """Works on all items; the first failure is raised when no thread works any more, an interrupt at once."""
-    pool = ThreadPoolExecutor(threads)
-    try:
-        futures = {pool.submit(work, item): item for item in items}
-        for future in as_completed(futures):
-            future.result()
-            done(futures[future])
-    except Exception:
-        pool.shutdown(wait=True, cancel_futures=True)
-        raise
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
+@dataclass(frozen=True)
+class _Task:
+    """One location to write: its OTF2 id, its process, its number there."""
+
+    id: int
+    process: Process
+    number: int
+
+    @property
+    def bytes(self) -> int:
+        """What is stored of it."""
+        stored = self.process.stored
+        return sum(stored.values()) if self.number == HEAP else stored.get(self.number, 0)
 
 
-def _complete(definitions: Definitions, run: Run, rows: Sequence[Row]) -> None:
+def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:
     times = [(row.result.first_ns, row.result.last_ns) for row in rows if row.result and row.result.events]
     definitions.offset = min((first for first, _ in times), default=0)
     definitions.length = max((last for _, last in times), default=0) - definitions.offset
@@ -220,10 +237,9 @@ def _complete(definitions: Definitions, run: Run, rows: Sequence[Row]) -> None:
         location = definitions.locations[row.id]
         location.events = row.result.events if row.result else 0
         location.properties = location_properties(row)
-    definitions.properties = account.properties(run, rows)
 
 
-def _clean_up(run: Run, keep: bool, reasons: Sequence[str], console: Console) -> None:
+def _clean_up(run: Run, keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:
     """The archive is complete: the local files of the run go, unless they are asked for or hold more than it."""
     if keep:
         return
@@ -237,16 +253,17 @@ def _clean_up(run: Run, keep: bool, reasons: Sequence[str], console: Console) ->
             console.detail(f"removed {path}", level=3)
         except OSError:
             left.append(path)
+    left = ranks.reduce(left, list.__add__)
     if left:
         console.warn(f"no permission to remove {several(left)}")
 
 
-def _written(output: Path, run: Run, definitions: Definitions, rows: Sequence[Row]) -> Written:
+def _written(output: Path, run: Run, system: System, definitions: Definitions, rows: Sequence[Row]) -> Written:
     counts = account.counts(rows)
     return Written(
         archive=output,
-        ranks=sum(process.index is not None for process in run.processes),
-        processes=len(run.processes),
+        ranks=len(system.masters),
+        processes=run.count,
         locations=len(rows),
         events=sum(counts.values()),
         messages=counts["MpiSend"] + counts["MpiIsend"],

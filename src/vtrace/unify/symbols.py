@@ -70,7 +70,7 @@ class Symbols:
         files: dict[File, list[int]] = {}
         for place in sorted(set(places) - self.functions.keys(), key=lambda p: p.address):
             if place.file is None:
-                self.functions[place] = _nameless("", place.address)
+                self.functions[place] = nameless(place)
             else:
                 files.setdefault(place.file, []).append(place.address)
         for file, addresses in sorted(files.items()):
@@ -94,21 +94,21 @@ class Symbols:
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         path, build_id = file
-        nameless = {a: _nameless(os.path.basename(path), a) for a in addresses}
+        unknown = {a: nameless(Place(file, a)) for a in addresses}
         if path in self.nm_files:
-            return nameless | self._listed(self.nm_files[path], addresses)
+            return unknown | self._listed(self.nm_files[path], addresses)
         try:
             with open_file(Path(path)) as stream:
                 elf = ELFFile(stream)
                 if self._changed(elf, path, build_id):
                     self.warnings.append(f"{path} has changed since the run: its functions stay without names")
-                    return nameless
-                return nameless | _functions(elf, addresses)
+                    return unknown
+                return unknown | _functions(elf, addresses)
         except OSError as error:
             self.warnings.append(f"{path}: {error.strerror}: its functions stay without names")
         except Exception as error:  # what pyelftools raises for a damaged file may be anything
             self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
-        return nameless
+        return unknown
 
     def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
         try:
@@ -162,8 +162,9 @@ def _place(module: Module | None, address: int) -> Place:
     return Place((module.path, module.build_id), address - module.bias)
 
 
-def _nameless(module: str, address: int) -> Function:
-    name = f"{module}+{address:#x}" if module else f"{address:#x}"
+def nameless(place: Place) -> Function:
+    """What stands for a function of which only the place is known."""
+    name = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
     return Function(name, name)
 
 

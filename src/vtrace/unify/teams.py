@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vtrace.io.archive import Comm, Definitions, Group
+from vtrace.unify.firsts import Concatenated
 from vtrace.unify.merge import Ids, table
 from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
 
 _OPENMP = 3  # OTF2_PARADIGM_OPENMP
 
@@ -26,33 +28,48 @@ class ProcessTeams:
     joined: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
 
-def add_teams(processes: Sequence[Process], definitions: Definitions) -> list[ProcessTeams]:
+Team = tuple[str, list[int]]
+"""Its name, and the OTF2 locations of its members in their order."""
+
+
+def add_teams(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[ProcessTeams]:
     """Adds the communicators of all teams. Ranks are in the order of the locations."""
     found = [_members(process) for process in processes]
-    locations = sorted({one for members in found for team in members.values() for one in team.values()})
+    own = {
+        process.number: [
+            (f"OpenMP team of {_creator(process, team)}", [*known.values()]) for team, known in teams.items()
+        ]
+        for process, teams in zip(processes, found, strict=True)
+    }
+    everyone = Concatenated(own, ranks)
+    base = ranks.first(lambda: _add(everyone.items, definitions))
+    result = []
+    for process, teams in zip(processes, found, strict=True):
+        first = base + everyone.first[process.number]
+        ids = table({team: first + i for i, team in enumerate(teams)})
+        order = [location for known in teams.values() for location in known]
+        joined = [
+            process.definitions.teams[team, location].joined for team, known in teams.items() for location in known
+        ]
+        sizes = np.array([len(teams.get(team, ())) for team in range(len(ids))], np.uint32)
+        begins = (np.cumsum(sizes) - sizes).astype(np.uint32)
+        result.append(ProcessTeams(ids, begins, np.array(order, np.uint32), np.array(joined, np.uint64)))
+    return result
+
+
+def _add(everyone: dict[int, list[Team]], definitions: Definitions) -> int:
+    """Adds the teams of all processes; returns the communicator of the first."""
+    base = len(definitions.comms)
+    locations = sorted({one for teams in everyone.values() for _, team in teams for one in team})
     if not locations:
-        return [ProcessTeams() for _ in processes]
+        return base
     places = {location: number for number, location in enumerate(locations)}
     definitions.comm_groups.append(Group("COMM_LOCATIONS", _OPENMP, "", np.array(locations, np.uint64)))
-    result = []
-    for process, members in zip(processes, found, strict=True):
-        numbers: dict[int, int] = {}
-        order: list[int] = []
-        joined: list[int] = []
-        for team, known in sorted(members.items()):
-            numbers[team] = len(definitions.comms)
-            ranks = np.array([places[location] for location in known.values()], np.uint64)
-            definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
-            definitions.comms.append(
-                Comm(f"OpenMP team of {_creator(process, team)}", len(definitions.comm_groups) - 1)
-            )
-            order += known
-            joined += [process.definitions.teams[team, location].joined for location in known]
-        ids = table(numbers)
-        sizes = np.array([len(members.get(team, ())) for team in range(len(ids))], np.uint32)
-        first = (np.cumsum(sizes) - sizes).astype(np.uint32)
-        result.append(ProcessTeams(ids, first, np.array(order, np.uint32), np.array(joined, np.uint64)))
-    return result
+    for name, members in (team for teams in everyone.values() for team in teams):
+        ranks = np.array([places[location] for location in members], np.uint64)
+        definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
+        definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
+    return base
 
 
 def _members(process: Process) -> dict[int, dict[int, int]]:

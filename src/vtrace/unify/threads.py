@@ -3,33 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from vtrace.io.archive import Comm, Definitions, Group
 from vtrace.io.kernel import UNMAPPED
-from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
+from vtrace.unify.system import System
 
 PTHREAD = 7  # OTF2_PARADIGM_PTHREAD
 
 
-def add_threads(processes: Sequence[Process], definitions: Definitions) -> list[int]:
-    """Adds the contingent of each process that tells of its threads; returns its communicator, UNMAPPED where there
-    is none.
+def add_threads(system: System, definitions: Definitions, ranks: Ranks) -> list[int]:
+    """Adds the contingent of each process that tells of its threads; returns, for all processes, its communicator,
+    UNMAPPED where there is none.
 
     As in Score-P: one group lists all locations, a group of indices into it the threads of a process.
     """
+    return ranks.first(lambda: _add(system, definitions))
+
+
+def _add(system: System, definitions: Definitions) -> list[int]:
     found = []
-    members = [np.arange(p.first, p.first + len(p.locations)) if p.tells_threads else np.arange(0) for p in processes]
+    members = [
+        np.arange(place.first, place.first + len(about.threads)) if about.tells_threads else np.arange(0)
+        for about, place in zip(system.about, system.places, strict=True)
+    ]
     if any(map(len, members)):
         definitions.comm_groups.append(Group("COMM_LOCATIONS", PTHREAD, "", np.concatenate(members)))
     index = 0
-    for process, locations in zip(processes, members, strict=True):
+    for about, locations in zip(system.about, members, strict=True):
         if not len(locations):
             found.append(UNMAPPED)
             continue
-        name = f"Threads of {definitions.groups[definitions.locations[process.first].group].name}"
+        name = f"Threads of {about.name}"
         definitions.comm_groups.append(Group("COMM_GROUP", PTHREAD, name, np.arange(index, index + len(locations))))
         found.append(len(definitions.comms))
         definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))

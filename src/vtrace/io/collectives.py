@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What libotf2 wants of processes that write one archive together."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import _otf2
+
+Value = TypeVar("Value")
+
+
+class Writers(Protocol):
+    """Processes that write one archive; each method is called by all of them."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def together(self, work: Callable[[], Value]) -> Value:
+        """All work; when one fails, all raise its error."""
+
+    def first(self, work: Callable[[], Value]) -> Value:
+        """Rank 0 works, and all get what comes of it."""
+
+    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
+        """Memory of root gets to all others."""
+
+
+class _Alone:
+    rank, size = 0, 1
+
+    def together(self, work: Callable[[], Value]) -> Value:
+        return work()
+
+    def first(self, work: Callable[[], Value]) -> Value:
+        return work()
+
+    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
+        pass
+
+
+ALONE: Writers = _Alone()
+
+_SIZES = (0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8)
+"""Bytes of each OTF2_Type."""
+_P = ctypes.c_void_p
+_U = ctypes.c_uint32
+_Sized = ctypes.CFUNCTYPE(ctypes.c_int, _P, _P, ctypes.POINTER(_U))
+_Barrier = ctypes.CFUNCTYPE(ctypes.c_int, _P, _P)
+_Broadcast = ctypes.CFUNCTYPE(ctypes.c_int, _P, _P, _P, _U, ctypes.c_uint8, _U)
+
+
+class _Table(ctypes.Structure):
+    """OTF2_CollectiveCallbacks."""
+
+    _fields_ = (
+        ("release", _P), ("get_size", _Sized), ("get_rank", _Sized), ("create_local_comm", _P), ("free_local_comm", _P),
+        ("barrier", _Barrier), ("bcast", _Broadcast), ("gather", _P), ("gatherv", _P), ("scatter", _P),
+        ("scatterv", _P),
+    )  # fmt: skip
+
+
+class Collectives:
+    """The functions for one archive; must live as long as it does.
+
+    With files of their own for each location libotf2 asks for the rank and broadcasts, and does not gather or scatter.
+    """
+
+    def __init__(self, writers: Writers) -> None:
+        self._writers = writers
+        self._table = _Table()
+        self._table.get_size = _Sized(self._tell(lambda: writers.size))
+        self._table.get_rank = _Sized(self._tell(lambda: writers.rank))
+        self._table.barrier = _Barrier(lambda user, comm: self._safely(lambda: writers.broadcast_bytes(0, 0, 0)))
+        self._table.bcast = _Broadcast(
+            lambda user, comm, data, count, kind, root: self._safely(
+                lambda: writers.broadcast_bytes(data, count * _SIZES[kind], root)
+            )
+        )
+        self._unused = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)
+        for name in ("gather", "gatherv", "scatter", "scatterv"):
+            setattr(self._table, name, ctypes.cast(self._unused, _P))
+
+    def _tell(self, number: Callable[[], int]) -> Callable[[Any, Any, Any], int]:
+        def call(user: Any, comm: Any, result: Any) -> int:
+            result[0] = number()
+            return 0
+
+        return call
+
+    def _safely(self, work: Callable[[], None]) -> int:
+        try:
+            work()
+        except Exception:  # into C no exception may go
+            return 1
+        return 0
+
+    def set(self, archive: Any) -> None:
+        """Gives them to an OTF2_Archive, which rank 0 then creates. Raises _otf2.Error."""
+        if self._writers.size == 1:
+            _otf2.Archive_SetSerialCollectiveCallbacks(archive)
+            return
+        call = ctypes.CDLL(_otf2.Config.lib_path()).OTF2_Archive_SetCollectiveCallbacks
+        call.argtypes = [_P, ctypes.POINTER(_Table), _P, _P, _P]
+        code = call(archive, ctypes.byref(self._table), None, ctypes.addressof(self._table), None)
+        if code:
+            raise _otf2.Error(_otf2.ErrorCode(code))

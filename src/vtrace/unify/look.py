@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What there is under a prefix: names, heads of files, the control file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vtrace.errors import FormatError, UsageError, VtraceError
+from vtrace.io.heads import FileHead, Uctl, open_file, read_head, read_uctl
+from vtrace.io.records import FILE_HEAD
+
+_ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
+_UNBORN = ".tmp"
+"""Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
+BEFORE_HEAD = (_UNBORN, ".buffer")
+"""How names end of files that may have no head yet."""
+_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
+LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
+_NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
+
+Key = tuple[object, ...]
+"""What tells local files from each other, wherever they are seen: who wrote them, what for, and their name."""
+
+
+@dataclass
+class Found:
+    """A local file. views: numbers of the directories where it was seen, of which ranks of vtunify-mpi have several."""
+
+    head: FileHead
+    bytes: int
+    views: set[int]
+
+
+@dataclass
+class Seen:
+    """All that may belong to a prefix, as one process, or several together, have found it."""
+
+    files: dict[Key, Found] = field(default_factory=dict)
+    before: dict[Key, Found] = field(default_factory=dict)
+    """Under a prefix that ends in _COUNT: files without it, of processes that ended before the run took the number."""
+    counted: set[bytes] = field(default_factory=set)
+    """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
+    empty: set[Path] = field(default_factory=set)
+    uctls: list[tuple[Uctl | None, Path]] = field(default_factory=list)
+    """Without contents: it is damaged."""
+    problems: list[str] = field(default_factory=list)
+
+    def join(self, other: Seen) -> Seen:
+        """What both have found."""
+        for mine, theirs in ((self.files, other.files), (self.before, other.before)):
+            for key, found in theirs.items():
+                mine.setdefault(key, found).views.update(found.views)
+        self.counted |= other.counted
+        self.empty |= other.empty
+        self.uctls += other.uctls
+        self.problems += other.problems
+        return self
+
+
+def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part: slice = slice(None)) -> Seen:
+    """Reads the heads of a prefix's files among the names of its directory, of which part is this process's share.
+
+    Raises FormatError for a bad head, which salvage leaves out and notes as a problem.
+    """
+    paths = [*candidates(prefix, listed)][part]
+    # No harm if its process was killed: the buffer has all.
+    empty = {path for path in paths if path.suffix == _UNBORN or _is_blank(path)}
+    seen = Seen(empty=empty)
+    mine = [path for path in paths if path not in empty]
+    seen.files = _files([head for head in _heads(mine, salvage, seen.problems) if head.prefix == prefix.name], view)
+    pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
+    counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
+    seen.counted = {head.run for head in _heads(counted, True, [])}
+    if match := re.fullmatch(r"(.+)_\d+", prefix.name):
+        paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
+        seen.before = _files([head for head in _heads(paths, True, []) if head.prefix == match[1]], view)
+    if not part.start:
+        _add_uctl(seen, prefix)
+    return seen
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether not even a head stands in a file: a buffer grows before it gets one."""
+    try:
+        with open_file(path) as file:
+            return not file.read(FILE_HEAD).strip(b"\0")
+    except OSError as error:
+        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _files(heads: Iterable[FileHead], view: int) -> dict[Key, Found]:
+    return {(h.process, h.content, h.location, h.path.name): Found(h, os.path.getsize(h.path), {view}) for h in heads}
+
+
+def _heads(paths: Iterable[Path], salvage: bool, problems: list[str]) -> list[FileHead]:
+    heads = []
+    for path in paths:
+        try:
+            heads.append(read_head(path))
+        except FormatError as error:
+            if not salvage:
+                hint = error.hint or "move it away, or use --salvage to go on without it"
+                raise FormatError(str(error.args[0]), hint) from error
+            problems.append(f"{error.args[0]}: left out")
+    return heads
+
+
+def _add_uctl(seen: Seen, prefix: Path) -> None:
+    path = prefix.with_name(prefix.name + ".uctl")
+    if not os.path.exists(path):
+        return
+    try:
+        seen.uctls.append((read_uctl(path), path))
+    except FormatError as error:  # it holds nothing that the heads do not
+        seen.problems.append(f"{error.args[0]}: left out")
+        seen.uctls.append((None, path))
+
+
+def names(directory: Path) -> list[str]:
+    """The names in a directory; raises VtraceError."""
+    try:
+        return sorted(os.listdir(directory))
+    except OSError as error:
+        raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
+
+
+def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
+    """Those of the names of its directory that may belong to the prefix; their heads tell whether they do."""
+    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.{_KIND}")
+    return (prefix.parent / name for name in listed if pattern.fullmatch(name))
+
+
+def prefixes(directory: Path) -> list[str]:
+    """All prefixes of local files in a directory."""
+    return sorted({m["prefix"] or m["control"] for m in map(LOCAL.fullmatch, names(directory)) if m})
+
+
+def resolve_prefix(operand: str) -> Path:
+    """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
+    path = Path(operand)
+    if not path.name or operand.endswith("/.."):
+        raise UsageError(f"{operand} is not a prefix of local files", "for example: vtunify heat")
+    if _any_of(path):
+        return path
+    if path.suffix in _NOT_A_PREFIX and path.stem and _any_of(path.with_suffix("")):
+        return path.with_suffix("")
+    match = LOCAL.fullmatch(path.name)
+    if match and os.path.exists(path):
+        return path.with_name(match["prefix"] or match["control"])
+    return path
+
+
+def _any_of(prefix: Path) -> bool:
+    return any(True for _ in candidates(prefix, names(prefix.parent)))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Those that share the work of unifying: one process alone, or the ranks of vtunify-mpi (mpi.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+Item = TypeVar("Item")
+
+_BEAT = 0.5
+"""Seconds between two looks at how far all ranks are."""
+
+
+class Ranks:
+    """One process alone; MpiRanks has the same methods. Each is called by all ranks, in the same order."""
+
+    rank = 0
+    size = 1
+
+    @property
+    def root(self) -> bool:
+        """Whether this rank talks to the user, and writes what is written once."""
+        return self.rank == 0
+
+    def together(self, work: Callable[[], Value]) -> Value:
+        """What work returns, once it is done on all ranks; where it fails on some all raise the first one's error."""
+        return work()
+
+    def first(self, work: Callable[[], Value]) -> Value:
+        """Rank 0 works, and all get what comes of it."""
+        return work()
+
+    def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
+        """At rank 0 the values of all, joined pair by pair in a tree (in any order); elsewhere what has no meaning."""
+        return value
+
+    def scatter(self, values: Sequence[Value]) -> Value:
+        """Of rank 0's values, one for each rank, the own one."""
+        return values[0]
+
+    def exchange(self, values: list[Value]) -> list[Value]:
+        """Sends one value to each rank; returns what each has sent to this one."""
+        return values
+
+    def total(self, numbers: Sequence[int]) -> list[int]:
+        """The sums over all ranks."""
+        return [*numbers]
+
+    def split(self, group: int) -> Ranks:
+        """Those that have named the same group."""
+        return self
+
+    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
+        """Memory of root gets to all others."""
+
+    def gather(self, value: dict[int, Value]) -> dict[int, Value]:
+        """At rank 0 the entries of all, which have keys of their own, in ascending order; elsewhere none."""
+        everyone = self.reduce(value, _update)
+        return dict(sorted(everyone.items())) if self.root else {}
+
+
+ALONE = Ranks()
+
+
+def _update(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
+    if len(one) < len(other):
+        one, other = other, one
+    one.update(other)
+    return one
+
+
+def work_on(
+    ranks: Ranks, threads: int, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int],
+    advance: Callable[[int], None],
+) -> None:  # fmt: skip
+    """Works on this rank's items in threads, the heaviest first, while all ranks do so with theirs.
+
+    weigh: what an item counts in the progress, which advance is told of for all ranks. After a failure no rank begins
+    with another item; an interrupt is raised at once.
+    """
+    pool = ThreadPoolExecutor(threads)
+    heaviest = sorted(items, key=weigh, reverse=True)
+    try:
+        todo: dict[Future[None], int] = {pool.submit(work, item): weigh(item) for item in heaviest}
+        _follow(ranks, todo, advance)
+    except BaseException as error:
+        pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _follow(ranks: Ranks, todo: dict[Future[None], int], advance: Callable[[int], None]) -> None:
+    waiting, done, shown = set(todo), 0, 0
+    while True:
+        ended, waiting = wait(waiting, _BEAT, FIRST_EXCEPTION)
+        done += sum(todo[future] for future in ended)
+        failure = next((error for future in ended if (error := future.exception())), None)
+        amount, busy, failed = ranks.total([done, bool(waiting), failure is not None])
+        advance(amount - shown)
+        shown = amount
+        if failed:
+            for future in waiting:
+                future.cancel()
+            wait(waiting)
+        if failed or not busy:
+            ranks.together(partial(_raise, failure))
+            return
+
+
+def _raise(failure: BaseException | None) -> None:
+    if failure is not None:
+        raise failure

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hosts, processes and threads of the archive: each process tells what it is, and gets its place."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtrace.io.archive import Definitions, Location, LocationGroup, SystemNode
+from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What all must know of a process: who it is, and what locations it has. parent: host, pid, start."""
+
+    id: tuple[str, int, int]
+    parent: tuple[str, int, int] | None
+    name: str
+    world: int
+    rank: int | None
+    absent: bool
+    threads: tuple[str, ...]
+    tells_heap: bool
+    tells_threads: bool
+
+    @property
+    def mpi(self) -> bool:
+        """Whether it belongs to a world."""
+        return bool(self.world) and self.rank is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a process gets: see the fields of Process."""
+
+    index: int | None
+    node: int
+    first: int
+    heap: int | None
+
+
+@dataclass
+class System:
+    """At rank 0: all processes in the order of the archive, with their places."""
+
+    about: list[About]
+    places: list[Place]
+
+    @property
+    def masters(self) -> list[int]:
+        """The location of the main thread of each MPI process, by its index."""
+        return [place.first for place in self.places if place.index is not None]
+
+    @property
+    def indices(self) -> dict[tuple[int, int | None], int]:
+        """Of MPI processes, by world and rank."""
+        pairs = zip(self.about, self.places, strict=True)
+        return {(one.world, one.rank): place.index for one, place in pairs if place.index is not None}
+
+
+def add_system(definitions: Definitions, processes: Sequence[Process], ranks: Ranks) -> System:
+    """Adds nodes, location groups and locations, and gives each process its place in them."""
+    known = ranks.gather({process.number: _about(process) for process in processes})
+    places = ranks.first(lambda: dict(zip(known, _place(definitions, [*known.values()]), strict=True)))
+    for process in processes:
+        own = places[process.number]
+        process.index, process.node, process.first, process.heap = own.index, own.node, own.first, own.heap
+    return System([*known.values()], [*places.values()] if ranks.root else [])
+
+
+def _about(process: Process) -> About:
+    head = process.head
+    parent = (head.host, *head.parent) if head.parent else None
+    return About(
+        head.process, parent, _process_name(process), process.world, process.rank, process.absent,
+        tuple(_thread_names(process)), process.tells_heap, process.tells_threads,
+    )  # fmt: skip
+
+
+def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
+    hosts = list(dict.fromkeys(process.id[0] for process in processes))
+    common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"  # noqa: RUF071 (host names)
+    definitions.machine = common
+    definitions.nodes.append(SystemNode(common, "machine", None, "MACHINE"))
+    definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
+    nodes = {host: number for number, host in enumerate(hosts, 1)}
+    numbers = {process.id: number for number, process in enumerate(processes) if not process.absent}
+    index = 0
+    places = []
+    for group, process in enumerate(processes):
+        creator = numbers.get(process.parent) if process.parent else None
+        definitions.groups.append(LocationGroup(process.name, nodes[process.id[0]], creator))
+        first = len(definitions.locations)
+        definitions.locations += [Location(name, group) for name in process.threads]
+        heap = None
+        if process.tells_heap:
+            heap = len(definitions.locations)
+            definitions.locations.append(Location("Memory", group, "METRIC"))
+        places.append(Place(index if process.mpi else None, nodes[process.id[0]], first, heap))
+        index += process.mpi
+    return places
+
+
+def _thread_names(process: Process) -> list[str]:
+    """What the program calls its threads; numbers tell those of one name apart."""
+    known = {number: process.definitions.locations.get(number) for number in process.locations}
+    often = Counter(known.values())
+    names = []
+    for number, name in known.items():
+        plain = f"Thread {number}" if number else "Master thread"
+        names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
+    return names
+
+
+def _process_name(process: Process) -> str:
+    if process.world and process.rank is not None:
+        return f"MPI Rank {process.rank}" if process.main else f"MPI Rank {process.rank} of world {process.world:x}"
+    program = os.path.basename(str(process.definitions.properties.get("executable", "")))
+    return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")

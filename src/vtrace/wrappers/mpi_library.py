@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which MPI library a process must load to talk to those that its launcher has started beside it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import MutableMapping
+
+_OPENMPI, _MPICH = ("libmpi.so.40",), ("libmpi.so.12", "libmpich.so.12")
+"""Sonames of both families; MPICH's in Debian is the last."""
+
+
+def choose(environ: MutableMapping[str, str]) -> None:
+    """Names the library for mpi4py, whose wheels work with any MPI and would take the one beside Python.
+
+    A list of files of which it takes the first that there is; what the user has set stays.
+    """
+    if "MPI4PY_LIBMPI" in environ:
+        return
+    openmpi = "OMPI_COMM_WORLD_SIZE" in environ or ("PMIX_RANK" in environ and "PMI_RANK" not in environ)
+    if not openmpi and "PMI_RANK" not in environ:
+        return  # alone, or a launcher that says nothing of its MPI
+    places = [environ.get("OMPI_LIBDIR_LOC", ""), _beside_launcher(), os.path.join(sys.prefix, "lib")]
+    names = _OPENMPI if openmpi else _MPICH
+    environ["MPI4PY_LIBMPI"] = os.pathsep.join(
+        [*(os.path.join(place, name) for place in places if place for name in names), *names]
+    )
+
+
+def _beside_launcher() -> str:
+    """lib/ of the installation whose launcher is this process's parent."""
+    try:
+        return os.path.join(os.path.dirname(os.path.dirname(os.readlink(f"/proc/{os.getppid()}/exe"))), "lib")
+    except OSError:
+        return ""
