@@ -27,7 +27,7 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
 	PATH="$(BIN):$$PATH" $(MAKE) --no-print-directory -C demo -f ../examples/heat2d/Makefile CC=$(BIN)/vtrace-cc
 	cd demo && $(BIN)/mpiexec -n 4 ./heat2d
 	cd demo && $(BIN)/vtunify heat2d
-	cd demo && $(BIN)/vtrace info heat2d
+	cd demo && $(BIN)/vtrace summary heat2d
 	@echo
 	@echo "The timeline in a browser; charts in one file; all that is known of the run:"
 	@echo "  $(VENV)/bin/vtrace view demo/heat2d.trace"

@@ -6,11 +6,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import _otf2
-from measure import ENVIRONMENT, HERE, Row, at_most, build, run
+from measure import BIN, ENVIRONMENT, HERE, Row, at_most, build, run
 from unify import HEAT_STEPS, record, vtunify
 from unify import prepare as prepare_heat
 
@@ -30,6 +29,15 @@ trace.prepare(*sys.argv[2:]) if sys.argv[2:] else trace.scan([Columns()], jobs=1
 print(time.perf_counter() - begin, time.process_time() - cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 """Prints seconds, processor seconds and MiB. Without questions the columns are only filled, by one thread."""
+
+
+COMMAND = """
+import resource, subprocess, sys, time
+begin = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+"""
+"""Prints seconds and MiB of a command."""
 
 
 def prepare(work: Path) -> None:
@@ -73,11 +81,9 @@ def measure(work: Path, repetitions: int) -> list[Row]:
 
 
 def measure_memory(work: Path) -> list[Row]:
-    """A summary of 100 M events of two threads: seconds and MiB."""
+    """vtrace summary of 100 M events of two threads: seconds and MiB."""
     record(work, LARGE, 2)
     vtunify(work, 2)
-    begin = time.perf_counter()
-    _, _, size = ask(work / "traced.trace", *SUMMARY)
-    seconds = time.perf_counter() - begin
-    what = f"summary of {LARGE // 10**6} M events, {os.cpu_count()} cores"
+    seconds, size = run(sys.executable, "-c", COMMAND, BIN / "vtrace", "summary", "traced", cwd=work)
+    what = f"vtrace summary of {LARGE // 10**6} M events, {os.cpu_count()} cores"
     return [at_most(what, "s", [seconds], 15), at_most(what, "MiB", [size], 500)]

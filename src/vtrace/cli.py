@@ -50,7 +50,7 @@ _HELP = """Records what parallel programs do over time, as OTF2 archives.
   mpiexec -n 4 ./heat               run: writes local files
                                     (without compiling: vtrace run mpiexec -n 4 ./heat)
   vtunify heat                      unify them into heat.trace
-  vtrace info heat                  see what is in it"""
+  vtrace summary heat               see where the time went"""
 
 
 @click.group(cls=_Commands, help=_HELP, context_settings=console.CLICK_SETTINGS)

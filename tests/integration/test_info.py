@@ -65,6 +65,7 @@ def test_for_people(archive: Path) -> None:
     for text in ("together 2 20", platform.node(), "VT_BUFFER_SIZE=2M", "Thread 2", "Enter", "67", str(archive.parent)):
         assert text in shown, shown
     assert "\x1b" not in shown, "no colours into a pipe"
+    assert shown.splitlines()[-1] == f"next: vtrace summary {archive}, vtrace view {archive}"
 
 
 def test_local_files(build: Builder, tmp_path: Path) -> None:

@@ -91,8 +91,13 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
 
 def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
     (block,) = (block for block in BLOCKS if block.heading == "Viewing" and block.commands)
-    view, report, export = (typed.line.partition("#")[0].strip() for typed in block.commands)
-    assert [line.split()[1] for line in (view, report, export)] == ["view", "report", "export"]
+    summary, diff, view, report, export = (typed.line.partition("#")[0].strip() for typed in block.commands)
+    found = [line.split()[1] for line in (summary, diff, view, report, export)]
+    assert found == ["summary", "diff", "view", "report", "export"]
+    assert "Time by class" in call(["sh", "-c", summary], quickstart[0]).stdout
+    for name in diff.split()[2:]:
+        (quickstart[0] / f"{name}.trace").symlink_to(quickstart[0] / "heat2d.trace")
+    assert "nothing differs" in call(["sh", "-c", diff], quickstart[0]).stdout
     call(["sh", "-c", report], quickstart[0])
     call(["sh", "-c", export], quickstart[0])
     assert "heat2d.html" in names(quickstart[0])

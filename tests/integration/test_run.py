@@ -198,7 +198,7 @@ def test_unify(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: 
     words = started(mpi, program, options=("--unify", "-o", "results/run1"))["before"]
     done = call(words, tmp_path, mpi.env)
     assert done.stdout == plain.stdout
-    assert done.stderr.splitlines()[-1] == "vtrace: next: vtrace info results/run1, vtrace view results/run1"
+    assert done.stderr.splitlines()[-1] == "vtrace: next: vtrace summary results/run1, vtrace view results/run1"
     assert names(tmp_path / "results") == {"run1.trace"}
     assert mpi_events(check(tmp_path / "results" / "run1.trace")) == linked
     again = call(words, tmp_path, mpi.env, check=False)

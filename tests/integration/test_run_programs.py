@@ -148,7 +148,7 @@ def test_interrupt_from_the_terminal(tmp_path: Path) -> None:
         os.write(terminal, b"\x03")
         time.sleep(0.1)
     os.kill(pid, signal.SIGTERM)
-    while b"next: vtrace info" not in shown:
+    while b"next: vtrace summary" not in shown:
         shown += os.read(terminal, 1000)
     assert b"0 8 1\r\n" in shown
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9

@@ -46,7 +46,7 @@ Regions by exclusive
      0.000300  15.0     0.000300    100  3 us  3 us  3 us          2  MPI    MPI_Recv
   the first 2 of 6: --top shows more, all with --json or --csv
 
-Messages: 100 with 800 bytes, 1 pairs
+Messages: 100 with 800 bytes, 1 pair
   from       to         messages  bytes  mean
   process 0  process 1       100    800     8
 

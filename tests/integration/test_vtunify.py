@@ -56,7 +56,7 @@ def test_next_command_works(local: Path) -> None:
     done = unify(local, "many")
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("next: vtrace "))
     commands = line.removeprefix("next: ").split(", ")
-    assert [command.split()[1] for command in commands] == ["info", "view"]
+    assert [command.split()[1] for command in commands] == ["summary", "view"]
     assert "many" in vtrace(local, *commands[0].split()[1:]).stdout
 
 

@@ -52,14 +52,14 @@ def test_options_before_and_behind_the_prefix(heat: Path, words: list[str]) -> N
     assert (done.returncode, done.stderr) == (0, "vtunify: warning: 7 events were not recorded on process node1:100\n")
     assert done.stdout.splitlines() == [
         "u_heat.trace: 1 process, 1 location, 4 events, 0 messages, 0 collective calls, 3e-08 s",
-        "next: vtrace info u_heat.trace, vtrace view u_heat.trace",
+        "next: vtrace summary u_heat.trace, vtrace view u_heat.trace",
     ]
     assert {path.name for path in heat.iterdir()} == {"u_heat.trace", "heat.1.def.z", "heat.1.events.z"}
 
 
 def test_directory_in_the_prefix(heat: Path) -> None:
     done = vtunify_in(heat.parent, f"{heat.name}/heat")
-    assert (done.returncode, f"next: vtrace info {heat.name}/heat" in done.stdout) == (0, True)
+    assert (done.returncode, f"next: vtrace summary {heat.name}/heat" in done.stdout) == (0, True)
     assert {path.name for path in heat.iterdir()} == {"heat.trace"}
 
 

@@ -83,9 +83,11 @@ def _about(run: Run) -> dict[str, object]:
 
 
 def _line(run: Run) -> str:
+    from vtrace.reports.gather import some
     from vtrace.reports.overview import about
     from vtrace.reports.window import Window
 
     known = dict(about(run.trace, Window()))
     command = f", {known['command']}" if "command" in known else ""
-    return f"{known['archive']}: {run.processes:,} processes, {known['locations']} locations, {known['time']}{command}"
+    counts = f"{some(run.processes, 'process', 'processes')}, {some(run.trace.locations.rows, 'location')}"
+    return f"{known['archive']}: {counts}, {known['time']}{command}"

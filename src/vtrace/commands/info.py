@@ -46,6 +46,8 @@ def command(target: str, as_json: bool) -> None:
         click.echo(json.dumps(_data(overview), indent=2))
     else:
         click.echo(_text(overview))
+        word = shlex.quote(target)
+        click.echo(f"\nnext: vtrace summary {plain(word)}, vtrace view {plain(word)}")
 
 
 def _tell_of_newer(target: Path, anchor: Path) -> None:

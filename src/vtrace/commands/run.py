@@ -119,7 +119,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     if chosen.view:
         _show(prefix)
     else:
-        console.note(f"next: vtrace info {word}, vtrace view {word}")
+        console.note(f"next: vtrace summary {word}, vtrace view {word}")
     return code
 
 

@@ -87,10 +87,14 @@ def _about(numbers: Numbers) -> dict[str, Any]:
 
 def _head(numbers: Numbers, archive: str) -> None:
     from vtrace.reports import overview, summary_sheets
+    from vtrace.reports.gather import some
 
     trace = numbers.trace
     known = dict(overview.about(trace, numbers.window))
-    size = f"{known['processes']} processes, {known['locations']} locations, {numbers.events:,} events, {known['time']}"
+    size = (
+        f"{some(trace.processes.rows, 'process', 'processes')}, {some(trace.locations.rows, 'location')}, "
+        f"{some(numbers.events, 'event')}, {known['time']}"
+    )
     pairs = [(name, known.get(name, "")) for name in ("command", "recorded", "hosts", "written by", "MPI")]
     pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", summary_sheets.missing(numbers))]
     pairs += [("time", summary_sheets.lead(numbers))]

@@ -72,7 +72,7 @@ def conclude(written: Written, console: Console, target: Path, report: bool) -> 
 
         write(str(written.archive), Path(f"{str(target).removesuffix('.trace')}.html"))
     else:
-        console.result(f"next: vtrace info {word}, vtrace view {word}")
+        console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
 def summary(written: Written) -> str:

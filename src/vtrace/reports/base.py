@@ -25,6 +25,7 @@ from vtrace.reports.table import Array, Table, texts
 _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
     "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1), "DIED": ("died", 1),
+    "DROPPED": ("dropped", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
 
@@ -125,11 +126,11 @@ class TraceBase:
 
     def coverage(self) -> Table:
         """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
-        (events), limit (whether recording ended early), died (whether its process did). NaN and -1 where it is not
-        known, as in other tools' archives."""
+        (events), limit (whether recording ended early), died (whether its process did), dropped (records that later
+        ones overwrote, VT_MODE=RING). NaN and -1 where it is not known, as in other tools' archives."""
         rows = self.locations.rows
         found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
-        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died")}
+        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped")}
         for one in self.location_properties.records():
             name, divisor = _COVERAGE.get(one["name"].removeprefix(PROPERTY), ("", 1))
             if name and one["location"] >= 0 and str(one["value"]).isdigit():

@@ -73,6 +73,11 @@ def span(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
+def some(number: int, one: str, many: str | None = None) -> str:
+    """1 process, 2 processes."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def process_names(trace: Trace) -> list[str]:
     """What to call each process: MPI Rank 0 on node1, or as the archive has it."""
     hosts = len(set(trace.processes["host"].tolist())) > 1

@@ -38,9 +38,9 @@ def _short(value: float) -> str:
 
 
 _SHOW: dict[str, Callable[[Any], str]] = {
-    "text": lambda value: plain(str(value)), "count": lambda value: f"{value:,}", "ns": _seconds, "span": span,
-    "ratio": _short, "share": lambda value: f"{value:.1f}",
-    "path": _path,
+    "text": lambda value: plain(str(value)), "path": _path, "mark": lambda value: "yes" if value else "",
+    "count": lambda value: f"{value:,}", "ns": _seconds, "span": span, "ratio": _short,
+    "share": lambda value: f"{value:.1f}",
     "count difference": _signed(lambda value: f"{value:,}"), "ns difference": _signed(_seconds),
     "percent": _signed(lambda value: f"{_short(value)} %"),
 }  # fmt: skip
@@ -48,9 +48,9 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """key: of the values in rows, for programs. head: for people, empty: they do not see it. kind: text, path
-    (names from the outermost on), count, ns (shown in s), span (ns, in a unit that fits), ratio, share (percent), or a
-    difference."""
+    """key: of the values in rows, for programs. head: for people, empty: they do not see it. kind: text, path (names
+    from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, in a unit that fits), ratio, share
+    (percent), or a difference."""
 
     key: str
     head: str = ""

@@ -100,7 +100,8 @@ class Extent(Question):
         found = np.zeros((trace.locations.rows, outside + 1), np.int64)
         np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
         start, stop = window.start, window.stop
-        for location, part in self.parts.items():
+        for location in window.rows(trace):
+            part = self.parts[location]
             assert isinstance(part, _ExtentPart)
             first = part.first if start is None else max(part.first, start)
             last = part.last if stop is None else min(part.last, stop)

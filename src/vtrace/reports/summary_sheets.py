@@ -10,7 +10,7 @@ import numpy as np
 from vtrace.reports import overview
 from vtrace.reports.collectives import op_name
 from vtrace.reports.files import reduce_io
-from vtrace.reports.gather import process_names, span
+from vtrace.reports.gather import process_names, some, span
 from vtrace.reports.profile import mean_and_deviation
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers, class_names, heap_peaks, present_classes
@@ -43,7 +43,11 @@ def lead(numbers: Numbers) -> str:
     whole = int(sums.sum())
     parts = [f"{100 * sums[kind] / whole:.3g} % {names[kind]}" for kind in np.argsort(-sums).tolist() if sums[kind] > 0]
     locations = np.count_nonzero(numbers.classes.sum(axis=1))
-    return f"{span(whole)} on {locations:,} locations: {', '.join(parts)}" if whole else "no calls were recorded here"
+    return (
+        f"{span(whole)} on {some(int(locations), 'location')}: {', '.join(parts)}"
+        if whole
+        else "no calls were recorded here"
+    )
 
 
 def classes(numbers: Numbers) -> Sheet:
@@ -136,7 +140,7 @@ def messages(numbers: Numbers) -> Sheet:
         Column("bytes", "bytes"), Column("mean_bytes", "mean", "ratio"),
     ]  # fmt: skip
     count, size = int(table["count"].sum()), int(table["bytes"].sum())
-    return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {len(rows):,} pairs", columns, rows)
+    return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {some(len(rows), 'pair')}", columns, rows)
 
 
 def collectives(numbers: Numbers) -> Sheet:
@@ -160,7 +164,7 @@ def collectives(numbers: Numbers) -> Sheet:
         Column("received_bytes", "bytes received"), Column("operation", "operation", "text"),
         Column("communicator", "communicator", "text"),
     ]  # fmt: skip
-    title = f"Collective operations: {sum(row['calls'] for row in rows):,} calls"
+    title = f"Collective operations: {some(sum(row['calls'] for row in rows), 'call')}"
     return Sheet("collectives", title, columns, rows)
 
 
@@ -214,19 +218,23 @@ def coverage(numbers: Numbers, top: int) -> Sheet:
     """What was recorded of each location; people see those of which something is missing."""
     trace = numbers.trace
     found, names = trace.coverage().take(numbers.window.rows(trace)), overview.location_names(trace)
-    told = ("lost", "clamped")
+    told = ("lost", "clamped", "dropped")
     rows: list[Row] = [
         {"location": names[r["location"]],
          **{key: r[key] if np.isfinite(r[key]) else None for key in ("seconds", "off", "flushing")},
-         **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0)}
+         **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0),
+         "died": bool(r["died"] > 0)}
         for r in found.records()
     ]  # fmt: skip
     columns = [
         Column("location", "location", "text"), Column("seconds", "recorded s", "ratio"),
         Column("off", "off s", "ratio"), Column("flushing", "flushing s", "ratio"), Column("lost", "lost"),
-        Column("clamped", "times clamped"), Column("limit", "stopped", "text"),
+        Column("clamped", "times clamped"), Column("dropped", "overwritten"),
+        Column("limit", "stopped", "mark"), Column("died", "died", "mark"),
     ]  # fmt: skip
-    short = [at for at, row in enumerate(rows) if row["limit"] or row["off"] or any(row[key] for key in told)]
+    short = [
+        at for at, row in enumerate(rows) if row["limit"] or row["died"] or row["off"] or any(row[key] for key in told)
+    ]
     sheet = Sheet("coverage", "Where something was not recorded", columns, rows, shown=short[:top])
     if len(short) > top:
         sheet.notes.append(f"the first {top:,} of {len(short):,}: {ALL}")
@@ -238,8 +246,11 @@ def missing(numbers: Numbers) -> str:
     rows = coverage(numbers, 1).rows
     if all(row["lost"] is None for row in rows):
         return ""
-    lost, limit = sum(row["lost"] or 0 for row in rows), sum(row["limit"] for row in rows)
+    lost, dropped = (sum(row[key] or 0 for row in rows) for key in ("lost", "dropped"))
+    limit, died = (sum(row[key] for row in rows) for key in ("limit", "died"))
     parts = [f"{lost:,} events lost" if lost else "all events recorded"]
+    parts += [f"{died:,} locations of processes that died"] * (died > 0)
+    parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] * (dropped > 0)
     parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (
         limit > 0
     )

@@ -105,7 +105,8 @@ class Counted(Question):
     def of(self, location: int, region: int) -> dict[str, _SUM]:
         """bytes, flops: those that were counted."""
         part = self.parts.get(location)
-        return part.regions.get(region, {}) if isinstance(part, _CountedPart) else {}
+        sums = part.regions.get(region, {}) if isinstance(part, _CountedPart) else {}
+        return {what: int(value) if value == int(value) else value for what, value in sums.items()}
 
 
 def _scale(metric: dict[str, Any]) -> _SUM:
