@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import struct
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from support.build import Builder
 from support.check import check
-from support.run import names, run, unify
+from support.run import names, run, unify, vtrace
 
 HEAD_OF_BLOCK = 368  # bytes of struct vt_block
 SEQUENCE = 28  # where its sequence number stands
@@ -60,12 +61,16 @@ def test_end_is_marked(endings: Path, tmp_path: Path) -> None:
     assert len(trace.markers) == 1
     assert trace.markers[0].scope in ("LOCATION:0", "LOCATION_GROUP:0")
     assert trace.markers[0].time == trace.events[-1].time
+    assert '"died": true' in vtrace(tmp_path, "info", "--json", "endings").stdout
+    shown = vtrace(tmp_path, "info", "endings").stdout
+    assert re.search(r"^  complete +no: process \S+ ended early$", shown, re.MULTILINE)
 
 
 def test_clean_end_has_no_marker(endings: Path, tmp_path: Path) -> None:
     run(endings, tmp_path, "return", "100")
     unify(tmp_path, "endings")
     assert check(tmp_path / "endings.trace").markers == []
+    assert re.search(r"^  complete +yes$", vtrace(tmp_path, "info", "endings").stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("written", [40, HEAD_OF_BLOCK + 50])

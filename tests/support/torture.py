@@ -71,8 +71,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _unified(where: Path, published: int, removes: bool) -> Counter[str]:
-    """Calls by function, as the otf2 package reads them; otf2-print must read the archive, too. The local files stay, to
-    be looked at after a failure, unless vtunify is to show that it removes all."""
+    """Calls by function, as the otf2 package reads them; otf2-print must read the archive, too. The local files stay,
+    to be looked at after a failure, unless vtunify is to show that it removes all."""
     try:
         unify(Request(where / "torture", "torture", keep=not removes, jobs=1), Console("vtunify", QUIET))
     except VtraceError as error:

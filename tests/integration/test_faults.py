@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every way to end x serial, MPICH, Open MPI x threads: what the program counted before is in the archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import names
+from support.tools import environment
+from vtrace.console import QUIET, Console
+from vtrace.unify.alive import is_process
+from vtrace.unify.run import Request, unify
+
+HARD = ("kill", "segv", "abort", "term", "xcpu")
+SOFT = ("_exit", "quick_exit", "exec", "return")
+FLAGS = ("-O1", "-pthread")
+RANKS = 2
+full = pytest.mark.full
+
+
+class Pipe:
+    """A named pipe that the ranks write what they have done into."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path, self.text = path, ""
+        self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def read(self) -> list[tuple[int, int, int, int]]:
+        """(rank, number of its thread, calls, process)"""
+        with suppress(BlockingIOError):
+            self.text += os.read(self.descriptor, 65536).decode()
+        rows = [line.split() for line in self.text.splitlines()]
+        return [(int(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in rows]
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[Pipe]:
+    made = Pipe(tmp_path / "pipe")
+    yield made
+    os.close(made.descriptor)
+
+
+def signal_group(leader: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader, number)
+
+
+def signal_all(pipe: Pipe, number: int) -> None:
+    """As a batch system does: not the launcher alone."""
+    for process in {row[3] for row in pipe.read()}:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def end(words: Sequence[str | Path], where: Path, env: dict[str, str], pipe: Pipe, lines: int, sent: int) -> int:
+    """Runs the program until it ends or, once it has told all, the signals of a batch system come."""
+    process = subprocess.Popen(
+        [*words, pipe.path], cwd=where, env=environment(env), start_new_session=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    try:
+        while sent and len(pipe.read()) < lines and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if sent:
+            signal_all(pipe, sent)
+            signal_group(process.pid, sent)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+    while any(map(is_process, {row[3] for row in pipe.read()})) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(pipe.read()) == lines, said.decode()
+    return process.returncode
+
+
+def compare(trace: Trace, counted: list[tuple[int, int, int, int]], mpi: bool) -> None:
+    wanted = {(rank if mpi else 0, f"w{number}"): calls for rank, number, calls, _ in counted}
+    found: Counter[tuple[int, str]] = Counter()
+    for location in trace.locations.values():
+        rank = int(location.group.rpartition(" ")[2]) if mpi else 0
+        found.update({(rank, name): n for name, n in trace.calls(location.id).items() if name.startswith("w")})
+    assert found == wanted
+
+
+def unified(where: Path, pipe: Pipe, mpi: bool, died: bool) -> None:
+    """Unifies and compares; the archive says whether somebody died, and nothing is left."""
+    unify(Request(where / "faults"), Console("vtunify", QUIET))
+    trace = check(where / "faults.trace", complete=False)
+    compare(trace, pipe.read(), mpi)
+    told = [marker for marker in trace.markers if "without completing" in marker.text]
+    assert bool(told) == died
+    assert json.loads(trace.properties["VTRACE::COVERAGE"])["complete"] == (not died)
+    assert names(where) == {"faults.trace", "pipe"}
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("how", [*HARD, *SOFT, "batch", "limit"])
+def test_serial(build: Builder, tmp_path: Path, pipe: Pipe, how: str, threads: int) -> None:
+    program = build("faults.c", flags=FLAGS)
+    sent = {"batch": signal.SIGTERM, "limit": signal.SIGKILL}.get(how, 0)
+    code = end([program, "wait" if sent else how, str(threads)], tmp_path, {}, pipe, threads + 1, sent)
+    assert (code != 0) == (bool(sent) or how in HARD)
+    # A process with threads cannot complete its files before it becomes another program.
+    unified(tmp_path, pipe, False, code != 0 or how == "quick_exit" or (how == "exec" and threads > 0))
+
+
+@pytest.mark.parametrize("how", [*HARD, *SOFT, "mpi_abort", "batch", "limit"])
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [
+        ("mpich-wheel", 3), ("openmpi", 3),
+        *(pytest.param(name, threads, marks=full) for name, threads in (
+            ("mpich-wheel", 0), ("openmpi", 0), ("mpich", 0), ("mpich", 3), ("openmpi-wheel", 0), ("openmpi-wheel", 3),
+        )),
+    ],
+)  # fmt: skip
+def test_mpi(build: Builder, tmp_path: Path, pipe: Pipe, name: str, threads: int, how: str) -> None:
+    mpi = mpis.find(name, build)
+    program = mpi.build("faults.c", flags=(*FLAGS, "-DMPI"))
+    sent = {"batch": signal.SIGTERM, "limit": signal.SIGKILL}.get(how, 0)
+    words = [*mpi.launch, "-n", str(RANKS), program, "wait" if sent else how, str(threads)]
+    end(words, tmp_path, dict(mpi.env), pipe, RANKS * (threads + 1), sent)
+    unified(tmp_path, pipe, True, how not in ("_exit", "return"))
