@@ -63,6 +63,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     hidden: dict[str, list[float]] = {kind: [] for kind in SHOWN}
     off: list[float] = []
+    sites: dict[int, list[float]] = {1: [], 3: []}
     for _ in range(repetitions):
         plain = best(work, "./mpi_plain", KINDS)
         floor = best(work, "./mpi_floor", KINDS)
@@ -73,6 +74,9 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             if kind in hidden:
                 hidden[kind].append(f - p)
         off.append(without[2] - plain[2])
+        for depth, values in sites.items():
+            placed = best(work, "./mpi_traced", KINDS, VT_MPI_CALLSITES=str(depth), **ROOM)
+            values.append(placed[2] - traced[2])
     completing = statistics.median(traced for _, traced in pairs["Win_unlock"])
     return [
         *(against_floor(f"MPI_{kind} {text}", pairs[kind], 2.0, "ns a call") for kind, text in TEXTS.items()),
@@ -83,4 +87,6 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             for kind, values in hidden.items()
         ),
         at_most("MPI call while VT_MPITRACE=no", "ns a call", off, 2),
+        at_most("what VT_MPI_CALLSITES=1 adds to an MPI call", "ns a call", sites[1], 20),
+        Row("the same of VT_MPI_CALLSITES=3", "ns a call", None, statistics.median(sites[3]), None, "", True),
     ]

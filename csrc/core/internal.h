@@ -109,6 +109,7 @@ struct vt_settings {
     uint64_t max_flushes, max_threads, verbose;
     uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
+    uint64_t mpi_callsites, mpi_barrier; /* mpi_barrier: bits, 1 before, 2 after */
     uint64_t max_stack_depth, sync_flush, sync_flush_level, clock_counter;
     uint64_t mode; /* enum vt_mode */
     uint32_t speaks; /* this process says what is wrong with the settings */

@@ -11,7 +11,7 @@
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
 
-enum type { SIZE, COUNT, YESNO, PTHREAD, MODE };
+enum type { SIZE, COUNT, YESNO, PTHREAD, MODE, BARRIER };
 
 static const struct setting {
     const char *name;
@@ -33,6 +33,8 @@ static const struct setting {
     {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
     {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
     {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
+    {"VT_MPI_CALLSITES", COUNT, FIELD(mpi_callsites), 0, 0, 32},
+    {"VT_MPI_BARRIER", BARRIER, FIELD(mpi_barrier), 0, 0, 3},
     {"VT_OMPTRACE", YESNO, FIELD(omptrace), 1, 0, 1},
     {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
     {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
@@ -113,8 +115,18 @@ static int parse_mode(const char *text, uint64_t *value)
     return *value == VT_MODE_RING || !strcasecmp(text, "trace");
 }
 
+static const char *const barriers[] = {"no", "before", "after", "both"};
+
+static int parse_barrier(const char *text, uint64_t *value)
+{
+    for (uint64_t i = 0; i < 4; i++)
+        if (!strcasecmp(text, barriers[i])) return *value = i, 1;
+    return 0;
+}
+
 static int parse(const char *text, enum type type, uint64_t *value)
 {
+    if (type == BARRIER) return parse_barrier(text, value);
     if (type == YESNO) return parse_yesno(text, value);
     if (type == MODE) return parse_mode(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
@@ -124,6 +136,7 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 {
     struct vt_text t = vt_text_into(into, bytes);
     if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
+    else if (s->type == BARRIER) vt_text_add(&t, barriers[v]);
     else if (s->type == YESNO || s->type == PTHREAD)
         vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
@@ -136,7 +149,7 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
     static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no",
-                                          "yes, no or locks", "TRACE or RING"};
+                                          "yes, no or locks",           "TRACE or RING",  "before, after, both or no"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
     char used[32];

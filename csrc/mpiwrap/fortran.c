@@ -66,22 +66,23 @@ __attribute__((noinline, cold)) static uint32_t vt_fortran_first_call(unsigned f
     return vt_mpi_first_call(function, &vt_bound_regions[function], VT_BINDING);
 }
 
-/* The region of a function in this binding, 0 where its call is not recorded. */
-__attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned function, struct vt_fortran_twin *twin)
-{
-    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
-    uint32_t region = atomic_load_explicit(&vt_bound_regions[function], memory_order_relaxed);
-    if (VT_LIKELY(region + 1 > 1)) return region;
-    if (!region) region = vt_fortran_first_call(function, twin);
-    return region == VT_MPI_QUIET ? 0 : region;
-}
-
-/* The same of a function whose effects must be known when its group is off, too: then VT_MPI_QUIET. */
-__attribute__((always_inline)) static inline uint32_t vt_fortran_track(unsigned function, struct vt_fortran_twin *twin)
+/* The region of a function in this binding: as vt_mpi_region, and the same with its place, as vt_mpi_track and _begin. */
+__attribute__((always_inline)) static inline uint32_t vt_fortran_region(unsigned function, struct vt_fortran_twin *twin)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
     const uint32_t region = atomic_load_explicit(&vt_bound_regions[function], memory_order_relaxed);
     return VT_LIKELY(region) ? region : vt_fortran_first_call(function, twin);
+}
+
+__attribute__((always_inline)) static inline uint32_t vt_fortran_track(unsigned function, struct vt_fortran_twin *twin)
+{
+    return vt_mpi_placed(vt_fortran_region(function, twin));
+}
+
+__attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned function, struct vt_fortran_twin *twin)
+{
+    const uint32_t region = vt_fortran_track(function, twin);
+    return VT_LIKELY(region != VT_MPI_QUIET) ? region : 0;
 }
 
 /* ---- Arguments ---- */

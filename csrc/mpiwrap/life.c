@@ -42,6 +42,7 @@ static void vt_mpi_attach(void)
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();
+    if (record) vt_mpi_sites_begin();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
     errno = saved;
 }
@@ -128,7 +129,7 @@ void vt_mpi_control(int level, bool after)
 /* What follows level is for the tool that takes it, and the MPI library takes nothing. */
 VT_WRAPPER int MPI_Pcontrol(const int level, ...)
 {
-    if (!vt_mpi_track(VT_F_MPI_Pcontrol)) return VT_MPI_NEXT(MPI_Pcontrol)(level);
+    if (!vt_mpi_region(VT_F_MPI_Pcontrol)) return VT_MPI_NEXT(MPI_Pcontrol)(level);
     vt_mpi_control(level, false);
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Pcontrol);
     if (region) vt_enter(region);

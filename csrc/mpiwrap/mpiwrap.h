@@ -16,6 +16,8 @@
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VT_NO_ROOT 0xffffffffu
 
+#include "around.h"
+
 /* ---- life.c: attaching, regions, Init and Finalize ---- */
 
 enum vt_mpi_state { VT_MPI_NEW, VT_MPI_ATTACHING, VT_MPI_RECORD, VT_MPI_PASSIVE };
@@ -62,22 +64,25 @@ __attribute__((always_inline)) static inline bool vt_mpi_by_binding(void)
            atomic_load_explicit(&vt_mpi_binding.bytes, memory_order_relaxed);
 }
 
-/* The region of a function, 0 where its call is not recorded. */
-__attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
-{
-    if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
-    uint32_t region = atomic_load_explicit(&vt_mpi_regions[function], memory_order_relaxed);
-    if (VT_LIKELY(region + 1 > 1)) return region;
-    if (!region) region = vt_mpi_first_call(function, &vt_mpi_regions[function], NULL);
-    return region == VT_MPI_QUIET ? 0 : region;
-}
-
-/* The same of a function whose effects must be known when its group is off, too: then VT_MPI_QUIET. */
-__attribute__((always_inline)) static inline uint32_t vt_mpi_track(unsigned function)
+/* The region of a function, 0 where its call is not recorded, VT_MPI_QUIET where its group is off. */
+__attribute__((always_inline)) static inline uint32_t vt_mpi_region(unsigned function)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
     const uint32_t region = atomic_load_explicit(&vt_mpi_regions[function], memory_order_relaxed);
     return VT_LIKELY(region) ? region : vt_mpi_first_call(function, &vt_mpi_regions[function], NULL);
+}
+
+/* At the begin of a function whose effects must be known when its group is off, too. */
+__attribute__((always_inline)) static inline uint32_t vt_mpi_track(unsigned function)
+{
+    return vt_mpi_placed(vt_mpi_region(function));
+}
+
+/* The same of any other: 0 instead of VT_MPI_QUIET. */
+__attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
+{
+    const uint32_t region = vt_mpi_track(function);
+    return VT_LIKELY(region != VT_MPI_QUIET) ? region : 0;
 }
 
 /* ---- Records ---- */
@@ -253,18 +258,8 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     coll->me = c->rank;
 }
 
-/* clocks.c, by all ranks; sync.c: VT_SYNC_FLUSH */
+/* clocks.c, by all ranks */
 void vt_mpi_clocks_begin(int rank, bool records), vt_mpi_clocks_measure(void), vt_mpi_clocks_end(void);
-extern _Atomic(bool) vt_mpi_syncing;
-void vt_mpi_sync_begin(bool records);
-void vt_mpi_sync_ask(void);
-
-/* Before anything else of a blocking collective; a macro, so that Fortran's handle is converted only if need be. */
-#define vt_mpi_sync(comm)                                                                                              \
-    do {                                                                                                               \
-        if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_syncing, memory_order_relaxed))) break;                            \
-        if ((comm) == MPI_COMM_WORLD && !vt_mpi_by_binding()) vt_mpi_sync_ask();                                       \
-    } while (0)
 
 static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
 {

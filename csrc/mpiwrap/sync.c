@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_SYNC_FLUSH: inside a blocking collective on MPI_COMM_WORLD all ranks write their buffers together, when one of them has
-   filled VT_SYNC_FLUSH_LEVEL percent. A rank that stayed out would block the others: so all take part in the question or
-   none, whatever each of them records of the collective itself.                                                           */
+/* What ranks do together around a blocking collective. A rank that stayed out would block the others: so all take part or
+   none, whatever each of them records of the collective itself.
+
+   VT_SYNC_FLUSH: inside one on MPI_COMM_WORLD all write their buffers, when one of them has filled VT_SYNC_FLUSH_LEVEL
+   percent. VT_MPI_BARRIER: a barrier before or after, so that the time of the collective is its own, or that of what follows. */
 #include "mpiwrap.h"
 
-_Atomic(bool) vt_mpi_syncing;
+_Atomic(unsigned) vt_mpi_around;
 
 /* At MPI_Init, by all ranks. */
 void vt_mpi_sync_begin(bool records)
 {
-    int mine = records && vt_setting("VT_SYNC_FLUSH"), all = 0;
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    atomic_store(&vt_mpi_syncing, all != 0);
+    unsigned mine = 0, all = 0;
+    if (records) mine = (unsigned)vt_setting("VT_MPI_BARRIER") | (vt_setting("VT_SYNC_FLUSH") ? VT_AROUND_SYNC : 0);
+    PMPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
+    if (mine & ~all & (VT_AROUND_BEFORE | VT_AROUND_AFTER))
+        vt_warn("VT_MPI_BARRIER: not all ranks record MPI calls and have it: there will be no barriers");
+    atomic_store(&vt_mpi_around, all);
 }
 
 void vt_mpi_sync_ask(void)
@@ -22,3 +27,45 @@ void vt_mpi_sync_ask(void)
     vt_mpi_clocks_measure();
     vt_flush_together();
 }
+
+/* ---- Barriers: each kind is a region ---- */
+
+static _Atomic(uint32_t) vt_barrier_regions[2];
+
+static uint32_t vt_barrier_region(bool after)
+{
+    static const char *const names[] = {"BarrierBeforeColl", "BarrierAfterColl"};
+    uint32_t region = atomic_load_explicit(&vt_barrier_regions[after], memory_order_relaxed);
+    if (region) return region;
+    const bool quiet = !vt_mpi_group_is_on(vt_mpi_functions[VT_F_MPI_Barrier].group) || vt_hides(names[after], "MPI");
+    region = quiet ? VT_MPI_QUIET : vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0);
+    if (!region) return VT_MPI_QUIET;
+    uint32_t none = 0;
+    return atomic_compare_exchange_strong(&vt_barrier_regions[after], &none, region) ? region : none;
+}
+
+static void vt_barrier(MPI_Comm comm, bool after, uintptr_t caller)
+{
+    const uint32_t region = vt_barrier_region(after);
+    struct vt_mpi_coll coll;
+    if (region == VT_MPI_QUIET) {
+        PMPI_Barrier(comm);
+        return;
+    }
+    if (atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed)) vt_mpi_site(caller);
+    vt_mpi_coll_begin(&coll, region, comm);
+    coll.op = VT_OP_BARRIER;
+    vt_mpi_coll_end(&coll, region, PMPI_Barrier(comm));
+}
+
+/* Returns the communicator if there is to be one after the call, too. Of a communicator with members in other worlds nobody
+   knows whether those have barriers; a handle that is none is left to the call to complain about.                          */
+MPI_Comm vt_mpi_barrier_before(MPI_Comm comm, unsigned around, uintptr_t caller)
+{
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    if (!c || c->foreign) return MPI_COMM_NULL;
+    if (around & VT_AROUND_BEFORE) vt_barrier(comm, false, caller);
+    return around & VT_AROUND_AFTER ? comm : MPI_COMM_NULL;
+}
+
+void vt_mpi_barrier_after(const struct vt_mpi_after *after) { vt_barrier(after->comm, true, after->caller); }

@@ -44,6 +44,12 @@ MEANINGS = {
     "VT_CLEAN": Meaning("remove the buffer in VT_PFORM_LDIR at the end"),
     "VT_COMPRESSION": Meaning("compress the local files, whose names then end in .z"),
     "VT_MPITRACE": Meaning("record MPI calls (docs/mpi.md)"),
+    "VT_MPI_CALLSITES": Meaning(
+        "calls of the stack that each MPI call records, itself first; at most 32 (docs/mpip.md)"
+    ),
+    "VT_MPI_BARRIER": Meaning(
+        "before, after, both: MPI_Barrier around each blocking collective that moves data; no: none"
+    ),
     "VT_OMPTRACE": Meaning("record OpenMP constructs"),
     "VT_IOTRACE": Meaning("record calls of I/O (docs/io.md)"),
     "VT_MEMTRACE": Meaning("record malloc and its family, and the heap in use (docs/memory.md)"),

@@ -250,8 +250,8 @@ def test_the_shim_defines_what_the_library_has_and_nothing_else_that_shows(
     core = (paths.LIB / "include" / "core.h").read_text()
     for name in symbols["U"] - library:
         known = re.search(rf"\b{name}\(", core) or name in {
-            "dlsym", "dladdr", "dl_iterate_phdr", "__errno_location", "sched_yield", "memcpy", "memset", "strlen",
-            "strnlen", "strchr", "strrchr", "strcmp", "strncmp", "strspn", "strcspn", "strstr",
+            "dlopen", "dlsym", "dladdr", "dl_iterate_phdr", "__errno_location", "sched_yield", "memcpy", "memset",
+            "strlen", "strnlen", "strchr", "strrchr", "strcmp", "strncmp", "strspn", "strcspn", "strstr",
             "strncat", "strtoull", "snprintf", "getenv",
             "environ", "__environ", "getcwd", "getppid", "access", "clock_gettime", "syscall", "__tls_get_addr",
             "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,9 +38,8 @@ def _of_unit(info: Any, unit: Any, wanted: list[int]) -> dict[int, Position]:
         if state is None:
             continue
         if row is not None:
-            for address in wanted:  # a construct's places: few
-                if row[0] <= address < state.address:
-                    found[address] = Position(file_of(program.header, row[1], directory), row[2], fortran)
+            for address in wanted[bisect_left(wanted, row[0]) : bisect_left(wanted, state.address)]:
+                found[address] = Position(file_of(program.header, row[1], directory), row[2], fortran)
         if state.end_sequence:
             row = None
         elif state.line or row is None:  # code of no line belongs to what stands before it

@@ -9,6 +9,7 @@ from vtrace.console import Console
 from vtrace.io.archive import Definitions, MetricClass
 from vtrace.io.kernel import UNMAPPED, Maps
 from vtrace.unify import communicators
+from vtrace.unify.callsites import name_call_sites
 from vtrace.unify.files import merge_files
 from vtrace.unify.groups import add_spec_groups
 from vtrace.unify.heap import add_heap
@@ -36,6 +37,7 @@ def map_ids(
     newest = ranks.reduce(max((process.head.start for process in processes), default=0), lambda a, b: max(a, b))
     symbols = Symbols(ranks.first(lambda: newest), nm_files(processes))
     definitions.regions, regions, unknown = merge_regions(processes, symbols, ranks)
+    name_call_sites([process.definitions for process in processes], symbols)
     for text in dict.fromkeys(ranks.reduce(symbols.warnings, lambda one, other: [*one, *other])):
         console.warn(text)
     comms = communicators.merge(processes, system.masters, system.indices, ranks)

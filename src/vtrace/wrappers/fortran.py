@@ -3,8 +3,9 @@
 
 A wrapper has the binding's arguments, all pointers, and calls the profiling twin with them. For what a template asks
 for it has local variables of C's types and names; what comes back is converted as part of the call. Templates that are
-for Fortran only (templates/fortran) may use more: $LOCALS these variables, $REGION and $TRACKED what $BEGIN and $TRACK
-get, $AT_name and $LENGTH_name the binding's own argument and its length if it is a CHARACTER.
+for Fortran only (templates/fortran) may use more: $LOCALS these variables, $REGION what $BEGIN
+gets, $KNOWN that without a call site, $AT_name and $LENGTH_name the binding's own argument and its length if it is a
+CHARACTER.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
         "FUNCTION": f"VT_WRAPPER {result} {entry.symbol}({types})",
         "REGION": f"vt_fortran_begin{about}",
         "TRACKED": f"vt_fortran_track{about}",
+        "KNOWN": f"vt_fortran_region{about}",
         "LOCALS": "\n    ".join(before),
         "RESULT": result,
         "CALL": call if is_function else "\n        ".join(["({", f"{call};", *after]) + ";\n    })",

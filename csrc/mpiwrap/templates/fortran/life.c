@@ -29,7 +29,7 @@ $FUNCTION
 $FUNCTION
 {
     $LOCALS
-    const bool vt_ours = $TRACKED != 0;
+    const bool vt_ours = $KNOWN != 0;
     if (vt_ours) vt_mpi_control($level, false);
     const uint32_t vt_region = $REGION;
     if (vt_region) vt_enter(vt_region);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_MPI_CALLSITES: from where calls are made. A stack is defined once, as a text, and each call names it by an attribute. */
+#include "mpiwrap.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#define VT_SITES 16384u /* a power of 2; at most three quarters of the places are taken */
+
+static struct vt_mpi_place {
+    _Atomic(uint64_t) key; /* hash of the stack */
+    _Atomic(uint32_t) id; /* 0: being defined, or there are no more ids */
+} vt_places[VT_SITES];
+static _Atomic(uint32_t) vt_nplaces;
+static uint32_t vt_site_attribute;
+
+_Atomic(uint32_t) vt_mpi_site_depth;
+
+/* ---- The stack. Frame pointers are seldom there: libgcc_s knows how to go without. ---- */
+
+#define VT_END_OF_STACK 5 /* _URC_END_OF_STACK */
+
+struct vt_mpi_stack {
+    uint32_t n, depth;
+    uintptr_t caller;
+    uintptr_t at[VT_SITE_DEPTH]; /* return addresses less 1, which lie in the calls; innermost first */
+};
+
+static int (*vt_backtrace)(int (*frame)(void *context, void *stack), void *stack);
+static uintptr_t (*vt_instruction)(void *context);
+
+/* The frames of the shim come first, and are left out. */
+static int vt_frame(void *context, void *into)
+{
+    struct vt_mpi_stack *stack = into;
+    const uintptr_t back = vt_instruction(context);
+    if (stack->n || back == stack->caller) stack->at[stack->n++] = back - 1;
+    return stack->n < stack->depth ? 0 : VT_END_OF_STACK;
+}
+
+/* Where there is no libgcc_s, or it does not know the caller, that one is all. */
+static void vt_walk(struct vt_mpi_stack *stack)
+{
+    if (stack->depth > 1) vt_backtrace(vt_frame, stack);
+    if (!stack->n) stack->at[stack->n++] = stack->caller - 1;
+}
+
+/* ---- Definitions ---- */
+
+static uint32_t vt_define_attribute(void)
+{
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
+    uint8_t bytes[160];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_ATTRIBUTE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, "call site");
+    vt_mp_str(&m, "where the MPI function is called, function@file:line, and what calls that");
+    vt_mp_uint(&m, 11 /* OTF2_TYPE_STRING */);
+    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+}
+
+static uint32_t vt_define_site(const struct vt_mpi_stack *stack)
+{
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
+    uint8_t bytes[32 + sizeof stack->at];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    for (uint32_t i = 0; i < stack->n; i++) vt_note_code(stack->at[i]);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_CALL_SITE);
+    vt_mp_uint(&m, id);
+    vt_mp_bin(&m, stack->at, stack->n * (uint32_t)sizeof *stack->at);
+    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+}
+
+/* The place of a stack in the table; NULL when that is full. Two threads that come at once with a new stack define it twice:
+   vtunify takes equal texts for one.                                                                                       */
+static struct vt_mpi_place *vt_find(uint64_t key)
+{
+    for (uint64_t at = key * 0x9e3779b97f4a7c15u >> 40;; at++) {
+        struct vt_mpi_place *place = &vt_places[at % VT_SITES];
+        uint64_t there = atomic_load_explicit(&place->key, memory_order_relaxed);
+        if (there == key) return place;
+        if (there) continue;
+        if (atomic_load_explicit(&vt_nplaces, memory_order_relaxed) >= VT_SITES / 4 * 3) return NULL;
+        if (!atomic_compare_exchange_strong(&place->key, &there, key) && there != key) continue;
+        if (!there) atomic_fetch_add(&vt_nplaces, 1);
+        return place;
+    }
+}
+
+/* Writes the attribute of the enter that follows. */
+void vt_mpi_site(uintptr_t caller)
+{
+    struct vt_mpi_stack stack;
+    stack.n = 0;
+    stack.depth = atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed);
+    stack.caller = caller;
+    vt_walk(&stack);
+    uint64_t key = stack.at[0];
+    for (uint32_t i = 1; i < stack.n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + stack.at[i];
+    struct vt_mpi_place *place = vt_find(key ? key : 1);
+    if (!place) {
+        vt_warn("VT_MPI_CALLSITES: more than %u call sites: those of others are not told", VT_SITES / 4 * 3);
+        return;
+    }
+    uint32_t id = atomic_load_explicit(&place->id, memory_order_relaxed);
+    if (!id) atomic_store_explicit(&place->id, id = vt_define_site(&stack), memory_order_relaxed);
+    if (id) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_site_attribute), id);
+}
+
+/* ---- Beginning, with the first call of an MPI function: there libgcc_s may be loaded, and allocate ---- */
+
+static bool vt_can_walk(void)
+{
+    struct vt_mpi_stack stack = {.depth = 1};
+    void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) return false;
+    *(void **)&vt_backtrace = dlsym(library, "_Unwind_Backtrace");
+    *(void **)&vt_instruction = dlsym(library, "_Unwind_GetIP");
+    if (!vt_backtrace || !vt_instruction) return false;
+    vt_backtrace(vt_frame, &stack); /* its first walk prepares what later ones use */
+    return true;
+}
+
+void vt_mpi_sites_begin(void)
+{
+    const int saved = errno;
+    uint32_t depth = (uint32_t)vt_setting("VT_MPI_CALLSITES");
+    if (depth > VT_SITE_DEPTH) depth = VT_SITE_DEPTH;
+    if (depth > 1 && !vt_can_walk()) {
+        vt_warn("VT_MPI_CALLSITES=%u: there is no libgcc_s.so.1 to follow the stack with: 1 is used", depth);
+        depth = 1;
+    }
+    if (depth && (vt_site_attribute = vt_define_attribute())) atomic_store(&vt_mpi_site_depth, depth);
+    errno = saved;
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_MPI_BARRIER: barriers around collectives, for all ranks of a communicator or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import run, unify
+from support.tools import need
+
+BEFORE, AFTER = "BarrierBeforeColl", "BarrierAfterColl"
+GET_THEM = {
+    f"MPI_{name}"
+    for name in """Allgather Allgatherv Allreduce Alltoall Alltoallv Bcast Gather Gatherv Reduce Reduce_scatter Scatter
+    Scatterv""".split()
+}
+
+
+def calls(trace: Trace, rank: int) -> list[str]:
+    """The MPI functions that a rank calls and the barriers, in order."""
+    chosen = (e for e in trace.of(rank) if e.kind == "Enter" and trace.region_of(e).paradigm == "MPI")
+    return [trace.region_of(event).name for event in chosen]
+
+
+def recorded(mpi: Mpi, program: str, where: Path, ranks: int, **env: str) -> tuple[str, Trace]:
+    where.mkdir()
+    done = mpi.run(mpi.build(program), where, ranks=ranks, env=env)
+    unify(where, program.removesuffix(".c"))
+    return done.stdout, check(where / f"{program.removesuffix('.c')}.trace")
+
+
+def test_both(mpi: Mpi, tmp_path: Path) -> None:
+    """Each collective that the table of mpiP's guide names, and no other, has one before and one after it."""
+    said, plain = recorded(mpi, "mpi_collectives.c", tmp_path / "plain", 3)
+    again, trace = recorded(mpi, "mpi_collectives.c", tmp_path / "both", 3, VT_MPI_BARRIER="both")
+    assert said == again
+    assert trace.region(BEFORE).role == trace.region(AFTER).role == "BARRIER"
+    for rank in range(3):
+        found, expected = calls(trace, rank), []
+        for name in calls(plain, rank):
+            expected += [BEFORE, name, AFTER] if name in GET_THEM else [name]
+        assert found == expected
+        assert len(GET_THEM & set(found)) == 12
+        ends = Counter(e.attrs["collective_op"] for e in trace.of(rank) if e.kind == "MpiCollectiveEnd")
+        before = Counter(e.attrs["collective_op"] for e in plain.of(rank) if e.kind == "MpiCollectiveEnd")
+        added = sum(name in (BEFORE, AFTER) for name in found)
+        assert ends - before == Counter(BARRIER=added)
+        assert added == 2 * sum(name in GET_THEM for name in found)
+    assert not any(name in (BEFORE, AFTER) for name in calls(plain, 0))
+
+
+def test_between_groups_and_worlds(mpi: Mpi, tmp_path: Path) -> None:
+    """An inter-communicator has barriers, too, but not where others' settings are unknown."""
+    _, trace = recorded(mpi, "mpi_comms.c", tmp_path / "comms", 4, VT_MPI_BARRIER="before")
+    found = calls(trace, 0)
+    assert all(found[i - 1] == BEFORE for i, name in enumerate(found) if name in GET_THEM)
+    assert AFTER not in found
+    mpi.run(mpi.build("mpi_spawn.c"), tmp_path, ranks=2, env={"VT_MPI_BARRIER": "both"})
+
+
+def test_all_or_none(build: Builder, tmp_path: Path) -> None:
+    """A rank without the setting, and one that records no collectives."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = str(mpi.build("mpi_collectives.c"))
+    for name, other, count in (("other", ["VT_MPI_BARRIER=no"], 0), ("quiet", ["VT_MPI_GROUPS=p2p"], 3)):
+        where = tmp_path / name
+        where.mkdir()
+        words = ["-n", "2", "env", "VT_MPI_BARRIER=after", program, ":", "-n", "1", "env", "VT_MPI_BARRIER=after"]
+        done = run(Path(mpi.launch[0]), where, *words, *other, program)
+        assert ("not all ranks" in done.stderr) == (count == 0)
+        unify(where, "mpi_collectives")
+        trace = check(where / "mpi_collectives.trace", complete=False)
+        found = [Counter(calls(trace, rank))[AFTER] for rank in range(3)]
+        assert (found[0] > 0, found[1] > 0, found[2]) == (count > 0, count > 0, 0)
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_fortran(build: Builder, tmp_path: Path, name: str) -> None:
+    mpi = mpis.find(name, build)
+    words = ("-O1", "-w", "-fallow-argument-mismatch", "-DF08")
+    program = mpi.builder("mpi_fortran.F90", compiler=need(f"mpifort.{name}"), flags=words)
+    env = {**mpi.env, "VT_MPI_BARRIER": "both"}
+    done = run(program, tmp_path, launch=[*mpi.launch, "-n", "3"], env=env)
+    assert "good" in done.stdout
+    unify(tmp_path, "mpi_fortran")
+    trace = check(tmp_path / "mpi_fortran.trace")
+    for rank in range(3):
+        found = calls(trace, rank)
+        at = [i for i, name in enumerate(found) if name in GET_THEM]
+        assert len(at) == 8
+        assert all((found[i - 1], found[i + 1]) == (BEFORE, AFTER) for i in at)
