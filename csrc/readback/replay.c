@@ -170,12 +170,35 @@ static int grow_stack(struct replay *r)
     return 1;
 }
 
-static inline int enter(struct replay *r, int64_t t, uint32_t region)
+/* The path of a call with its site; 0 of what is none. */
+static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+{
+    struct vt_replay *o = &r->out;
+    uint8_t kind = o->site_of[region];
+    if (kind == VT_SITE_END && o->ended == INT64_MAX) o->ended = t;
+    if (kind != VT_SITE_CALL || o->ended != INT64_MAX) return 0;
+    if (site == VT_NONE && r->depth) site = r->frames[r->depth - 1].region;
+    uint32_t around = path(r, 0, site);
+    return around == VT_NONE ? VT_NONE : path(r, around, region);
+}
+
+/* Calls so far do not count: they are earlier than the first VT_SITE_BEGIN. */
+static void begin_sites(struct vt_replay *o, int64_t t)
+{
+    o->begun = t;
+    for (uint64_t i = 0; i < o->ntouched_paths; i++)
+        memset(&o->path_stats[o->touched_paths[i]], 0, sizeof *o->path_stats);
+    o->ntouched_paths = 0;
+}
+
+static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site)
 {
     if (region >= r->out.nregions) region = (uint32_t)r->out.nregions - 1;
     uint32_t around = r->depth ? r->frames[r->depth - 1].node : 0, node = 0;
     if (r->depth == r->frames_max && !grow_stack(r)) return 0;
-    if (r->out.want_paths && (node = path(r, around, region)) == VT_NONE) return 0;
+    if (r->out.site_of) node = site_path(r, t, region, site);
+    else if (r->out.want_paths) node = path(r, around, region);
+    if (node == VT_NONE) return 0;
     r->frames[r->depth++] = (struct frame){t, 0, region, node};
     if (r->depth > r->out.deepest) r->out.deepest = r->depth;
     r->open[region]++;
@@ -193,7 +216,8 @@ static inline int pop(struct replay *r, int64_t t)
     if (r->depth) f[-1].inside += time;
     if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
     count(&o->regions[f->region], time, time - f->inside, outermost);
-    if (o->want_paths) {
+    if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
+    if (o->site_of ? f->node : o->want_paths) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path stands for the calls from it too: only the outermost adds its time. */
         int same = r->depth && f[-1].node == f->node;
@@ -251,6 +275,16 @@ static inline int has_rest(const struct rest *rest, uint64_t row)
            (rest->attribute < rest->attributes_end && rest->attribute->row == row);
 }
 
+/* Which site an Enter names; VT_NONE: none. */
+static uint32_t named_site(const struct replay *r, const struct rest *rest, uint64_t row)
+{
+    const struct vt_read_attribute *a = rest->attribute;
+    if (!r->out.site_of) return VT_NONE;
+    for (; a < rest->attributes_end && a->row == row; a++)
+        if (a->attribute == r->out.site_attribute) return (uint32_t)a->value | VT_SITE_NAMED;
+    return VT_NONE;
+}
+
 /* ---- What Python calls ---- */
 
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
@@ -264,7 +298,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
         int fine = 1, more = has_rest(&rest, i);
         if (b->kind[i] == VT_READ_Enter) {
             pass(r, t);
-            fine = enter(r, t, b->ref[i]);
+            fine = enter(r, t, b->ref[i], more ? named_site(r, &rest, i) : VT_NONE);
             if (more) place(r, &rest, i);
         } else {
             if (more) place(r, &rest, i);
@@ -302,6 +336,8 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     out->ntouched = out->ntouched_paths = out->nslices = 0;
     out->stray = out->closed = out->events = out->deepest = 0;
     out->first = out->last = r->now = 0;
+    out->begun = INT64_MIN;
+    out->ended = INT64_MAX;
 }
 
 VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths)

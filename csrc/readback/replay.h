@@ -21,6 +21,11 @@ struct vt_path {
     uint32_t parent, region;
 };
 
+/* What a region is to a report of call sites. Only calls between the end of the first VT_SITE_BEGIN and the begin of the
+   first VT_SITE_END count; without these, from and to the ends of the location.                                         */
+enum vt_site_kind { VT_SITE_NONE, VT_SITE_CALL, VT_SITE_BEGIN, VT_SITE_END };
+#define VT_SITE_NAMED 0x80000000u /* region of a path whose other bits are the value of the attribute */
+
 /* A call that has ended. */
 struct vt_slice {
     int64_t begin, end;
@@ -34,6 +39,9 @@ struct vt_replay {
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
+    const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
+    uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
+    int64_t begun, ended; /* between which calls count; INT64_MIN, INT64_MAX: the whole location */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
     const uint8_t *class_of; /* of each region */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */

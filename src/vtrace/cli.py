@@ -18,6 +18,7 @@ _COMMANDS = {
     "export": ("vtrace.commands.export", "command"),
     "filter": ("vtrace.commands.filter", "command"),
     "info": ("vtrace.commands.info", "command"),
+    "mpip": ("vtrace.commands.mpip", "command"),
     "report": ("vtrace.commands.report", "command"),
     "run": ("vtrace.commands.run", "command"),
     "score": ("vtrace.commands.score", "command"),

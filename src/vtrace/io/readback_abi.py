@@ -35,6 +35,12 @@ SLICE = np.dtype([("begin", np.int64), ("end", np.int64), ("region", np.uint32),
 """struct vt_slice"""
 
 
+SITE_CALL, SITE_BEGIN, SITE_END = 1, 2, 3
+"""enum vt_site_kind"""
+SITE_NAMED = 0x80000000
+"""VT_SITE_NAMED"""
+
+
 class BatchFields(ctypes.Structure):
     """struct vt_batch"""
 
@@ -58,7 +64,8 @@ class ReplayFields(ctypes.Structure):
 
     _fields_ = [
         ("from_", _i64), ("to", _i64), ("nregions", _u64), ("want_paths", _u64), ("paths_max", _u64),
-        ("want_slices", _u64), ("shortest", _i64), ("bins", _u64), ("classes", _u64), ("class_of", _pointer),
+        ("want_slices", _u64), ("shortest", _i64), ("site_of", _pointer), ("site_attribute", _u64),
+        ("begun", _i64), ("ended", _i64), ("bins", _u64), ("classes", _u64), ("class_of", _pointer),
         ("line", _pointer), ("regions", _pointer), ("path_stats", _pointer), ("paths", _pointer), ("touched", _pointer),
         ("touched_paths", _pointer), ("slices", _pointer), ("ntouched", _u64), ("ntouched_paths", _u64),
         ("npaths", _u64), ("nslices", _u64), ("stray", _u64), ("closed", _u64), ("first", _i64), ("last", _i64),

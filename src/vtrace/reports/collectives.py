@@ -26,7 +26,7 @@ def op_name(op: int) -> str:
     return str(_otf2.CollectiveOp._names.get(int(op), op))
 
 
-class _Begins:
+class Begins:
     """When the blocking operations of a location began: they nest."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _Ends(Part):
     """All collective operations that a location took part in, in the order in which it began them."""
 
     def __init__(self, trace: TraceBase, location: int) -> None:
-        self.trace, self.location, self.begins = trace, location, _Begins()
+        self.trace, self.location, self.begins = trace, location, Begins()
         self.started: dict[int, int] = {}
 
     def ends(self, batch: Rows) -> list[dict[str, Array]]:

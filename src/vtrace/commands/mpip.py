@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace mpip: the report of mpiP, from a trace."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace import __version__
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import operand, title
+from vtrace.console import Console, environment_level
+from vtrace.errors import UsageError, VtraceError
+
+if TYPE_CHECKING:
+    from vtrace.reports.mpip import Frame, Profile, Resolve
+    from vtrace.reports.trace import Trace
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@click.option(
+    "-f", "directory", metavar="DIR", type=click.Path(path_type=Path), help="Write to DIR/PROGRAM.RANKS.PID.N.mpiP."
+)
+@click.option("-c", "concise", is_flag=True, help="Concise: no lines for single ranks.")
+@click.option("-v", "both", is_flag=True, help="The verbose report, then the concise one.")
+@click.option("-d", "brief", is_flag=True, help="Without call sites and their statistics.")
+@click.option("-e", "floating", is_flag=True, help="Plain decimals, not three digits.")
+@click.option(
+    "-k", "depth", metavar="N", type=click.IntRange(0),
+    help="Calls of a stack that tell sites apart, 0: none. [default: as many as were recorded]",
+)  # fmt: skip
+@click.option("-n", "full", is_flag=True, help="Whole paths of source files.")
+@click.option("-p", "pt2pt", is_flag=True, help="Sent bytes by sizes of messages and communicators.")
+@click.option("-y", "collective", is_flag=True, help="Time of collectives by these sizes.")
+@click.option("-s", "hash_size", metavar="N", type=int, help="Ignored: there is no hash table to size.")
+@click.option(
+    "-t", "threshold", metavar="X", type=click.FloatRange(0, 100), default=0.0, help="Leave out ranks' MPI% below X."
+)
+@click.option(
+    "-x", "executable", metavar="EXE", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The program with debug information, for lines that vtunify did not find.",
+)  # fmt: skip
+@click.option("-z", "silent", is_flag=True, help="Write no report, say only whether there could be one.")
+@click.pass_context
+def command(
+    context: click.Context, archive: str, output: Path | None, directory: Path | None, concise: bool, both: bool,
+    brief: bool, floating: bool, depth: int | None, full: bool, pt2pt: bool, collective: bool, hash_size: int | None,
+    threshold: float, executable: Path | None, silent: bool,
+) -> None:  # fmt: skip
+    """Report the time and bytes of MPI calls by call site, as mpiP does.
+
+    The layout is that of mpiP 3.4.1, and so are the options. Run the program with VT_MPI_CALLSITES=1 (or more, for that
+    many callers) to have the line of each call; else the functions around the calls stand in. ARCHIVE is a prefix, the
+    directory of an OTF2 archive or its .otf2 file, of any tool.
+
+    \b
+    Examples:
+      VT_MPI_CALLSITES=1 mpiexec -n 4 ./heat && vtunify heat && vtrace mpip heat
+      vtrace mpip heat -c -p -y
+      vtrace mpip heat -v -f reports
+    """
+    import vtrace
+    from vtrace.reports import mpip
+    from vtrace.reports.mpip_text import Style, header, verbose
+    from vtrace.reports.mpip_text import concise as written_concise
+
+    if output and directory:
+        raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
+    console = Console("vtrace", environment_level("vtrace"))
+    if hash_size is not None:
+        console.note("-s is ignored: a trace is read without a hash table")
+    trace = vtrace.open(archive)
+    profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
+    if profile is None:
+        raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
+    for problem in profile.problems:
+        console.warn(problem)
+    _remark(console, profile, depth)
+    if silent:
+        console.note(f"-z: no report of {len(profile.sites)} call sites is written")
+        return
+    style = Style(not brief, floating, pt2pt, collective, threshold)
+    kinds = [verbose, written_concise] if both else [written_concise] if concise else [verbose]
+    place = str(directory or (output.parent if output else "."))
+    about = header(_facts(trace, profile, _options(context), place), _command(trace))
+    texts = ["\n".join([*about, *kind(profile, style)]) + "\n" for kind in kinds]
+    if directory:
+        for text, path in zip(texts, _paths(directory, trace, len(profile.tasks)), strict=False):
+            _write(path, text)
+    elif output:
+        _write(output, "\n".join(texts))
+    else:
+        click.echo("\n".join(texts), nl=False)
+
+
+def _remark(console: Console, profile: Profile, depth: int | None) -> None:
+    if not profile.depth:
+        console.note("call sites were not recorded: the functions around MPI calls stand in (VT_MPI_CALLSITES=1)")
+    elif depth and depth > profile.depth:
+        console.note(f"-k {depth}: the deepest stack that was recorded has {profile.depth} (VT_MPI_CALLSITES={depth})")
+
+
+def _options(context: click.Context) -> str:
+    """What was given, as mpiP's variable would have it."""
+    words = []
+    for parameter in context.command.params:
+        option, value = parameter.opts[0], context.params.get(parameter.name or "")
+        if len(option) == 2 and option != "-o" and value not in (None, False, 0.0):
+            words.append(option if value is True else f"{option} {value}")
+    return " ".join(words) or "[null]"
+
+
+def _command(trace: Trace) -> str:
+    words = trace.vtrace.get("ABOUT", {}).get("command") or [title(trace)]
+    return " ".join(map(str, words))
+
+
+def _facts(trace: Trace, profile: Profile, options: str, directory: str) -> Iterator[tuple[str, str]]:
+    begin = trace.start or 0
+    yield "Version", f"3.4.1 (layout; written by vtrace {__version__})"
+    yield "MPIP Build date", f"none: from a trace by {trace.creator or 'an unknown tool'}"
+    for name, ns in (("Start time", begin), ("Stop time", begin + trace.duration)):
+        yield name, time.strftime("%Y %m %d %H:%M:%S", time.localtime(ns / 1e9)) if begin else "unknown"
+    yield "Timer Used", "that of the trace"
+    yield "MPIP env var", options
+    yield "Collector Rank", "0"
+    yield "Collector PID", str(os.getpid())
+    yield "Final Output Dir", directory
+    yield "Report generation", "Single collector task"
+    yield "Callsite source", "return addresses" if profile.depth else "functions around the calls (no VT_MPI_CALLSITES)"
+
+
+def _paths(directory: Path, trace: Trace, ranks: int) -> Iterator[Path]:
+    """Names as mpiP's that are not taken."""
+    program = Path(str(trace.vtrace.get("ABOUT", {}).get("executable") or title(trace))).name
+    number = 0
+    while number := number + 1:
+        path = directory / f"{program}.{ranks}.{os.getpid()}.{number}.mpiP"
+        if not path.exists():
+            yield path
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise VtraceError(f"cannot write {path}: {error.strerror}") from None
+    click.echo(f"{path}: {text.count(chr(10)):,} lines")
+
+
+def _resolver(trace: Trace, executable: Path) -> Resolve:
+    """Looks up addresses in the program: those in a file of its name, or of that of the program that ran."""
+    from vtrace.unify.callsites import call_at
+    from vtrace.unify.symbols import Place, Symbols
+
+    ran = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", ""))).name
+
+    def resolve(frames: list[Frame]) -> dict[Frame, Frame]:
+        found = {f: Place((str(executable), b""), f.address) for f in frames if f.module in (executable.name, ran)}
+        symbols = Symbols(2**63)
+        symbols.resolve(found.values())
+        symbols.find_statements(found.values())
+        lines = {frame: call_at(place, symbols) for frame, place in found.items()}
+        return {
+            frame: frame._replace(function=name, file=file, line=line)
+            for frame, (name, file, line) in lines.items()
+            if file
+        }
+
+    return resolve

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace mpip: what follows from the program exactly, times by adding up the events once more."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.mpipfile import Report, lines_of, parse
+from support.mpis import Mpi
+from support.readback import Trace, read
+from support.run import record, unify, vtrace
+from support.tools import PROGRAMS, call, command, need
+
+AT = lines_of("mpi_report.c")
+RANKS = 3
+SENT = {  # by site: bytes of each call; ranks that make it, None: all
+    "send": ("Send", [100, 200, 300, 400], None),
+    "sendrecv": ("Sendrecv", [40], None),
+    "ssend": ("Ssend", [5000], [0]),
+    "bcast": ("Bcast", [16, 32, 64], None),
+    "gather": ("Gather", [12], None),
+    "scatter": ("Scatter", [7], None),
+    "allgather": ("Allgather", [12], None),
+    "allgatherv": ("Allgatherv", [8], None),
+    "alltoall": ("Alltoall", [20], None),
+    "reduce": ("Reduce", [24], None),
+    "allreduce": ("Allreduce", [72], None),
+    "alone": ("Allreduce", [4], None),
+    "scan": ("Scan", [8], None),
+}
+OTHERS = {
+    "irecv": "Irecv", "wait": "Wait", "recv": "Recv", "barrier": "Barrier", "alltoallv": "Alltoallv",
+    "rank": "Comm_rank", "size": "Comm_size", "open": "File_open", "write": "File_write_at", "read": "File_read_at",
+    "close": "File_close", "win": "Win_create", "fence": "Win_fence", "put": "Put", "get": "Get",
+    "accumulate": "Accumulate", "last": "Win_fence", "free": "Win_free",
+}  # fmt: skip
+NAMES = {site: sent[0] for site, sent in SENT.items()} | OTHERS
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
+    """A directory with mpi_report.trace."""
+    return recorded(mpis.find("mpich-wheel", build), tmp_path_factory.mktemp("report"), {"VT_MPI_CALLSITES": "2"})
+
+
+def recorded(mpi: Mpi, where: Path, env: dict[str, str]) -> Path:
+    program = mpi.build("mpi_report.c", flags=("-g", "-O1"))
+    env = {**env, "OMPI_MCA_osc": "^rdma,ucx" if mpi.name == "openmpi" else "^ucx"}
+    mpi.run(program, where, str(where / "data"), ranks=RANKS, env=env)
+    unify(where, "mpi_report")
+    return where
+
+
+def report(where: Path, *options: str) -> Report:
+    return parse(vtrace(where, "mpip", "mpi_report", *options).stdout)
+
+
+def numbers(found: Report) -> dict[str, str]:
+    """Call sites by their number: the name of the line."""
+    names = {str(line): name for name, line in AT.items()}
+    return {row[0]: names[row[3]] for row in found.sections["Callsites"].rows if row[1] == "0"}
+
+
+def test_header(where: Path) -> None:
+    found = report(where, "-p", "-t", "10.5", "-s", "512")
+    assert found.head["Command"].endswith(f"mpi_report {where}/data")
+    assert found.head["Version"].startswith("3.4.1")
+    assert found.head["MPIP env var"] == "-p -s 512 -t 10.5"
+    for name in ("Start time", "Stop time"):
+        assert re.fullmatch(r"\d{4} \d\d \d\d \d\d:\d\d:\d\d", found.head[name])
+    assert list(found.tasks) == [0, 1, 2]
+    assert found.head["Callsite source"] == "return addresses"
+
+
+def test_call_sites(where: Path) -> None:
+    found = report(where)
+    section = found.sections["Callsites"]
+    assert section.columns == ["ID", "Lev", "File/Address", "Line", "Parent_Funct", "MPI_Call"]
+    assert section.number == len(NAMES) == len(numbers(found))
+    innermost = [row for row in section.rows if row[1] == "0"]
+    assert {(row[2], row[3], row[5]) for row in innermost} == {
+        ("mpi_report.c", str(AT[site]), name) for site, name in NAMES.items()
+    }
+    assert [int(row[3]) for row in innermost] == sorted(AT.values())  # numbered in the order of the source
+    outer = [row for row in section.rows if row[1] == "1"]
+    assert {tuple(row[4:]) for row in outer} == {("main",)}
+    assert len(outer) == len(NAMES) - 2
+    assert {row[4] for row in innermost} == {"messages", "collectives", "files", "windows", "main"}
+
+
+SENT_COLUMNS = ["Name", "Site", "Rank", "Count", "Max", "Mean", "Min", "Sum"]
+
+
+def sizes(rows: list[list[str]], names: dict[str, str]) -> dict[tuple[str, str], list[float]]:
+    return {(names[row[1]], row[2]): [float(word) for word in row[3:]] for row in rows}
+
+
+def of_sizes(bytes_: list[int], ranks: int = 1) -> list[float]:
+    values = [max(bytes_), sum(bytes_) / len(bytes_), min(bytes_), ranks * sum(bytes_)]
+    return [ranks * len(bytes_), *(float(f"{value:.4f}") for value in values)]
+
+
+def test_sent_bytes(where: Path) -> None:
+    found = report(where, "-e")
+    names = numbers(found)
+    section = found.sections["Callsite Message Sent statistics (all, sent bytes)"]
+    assert section.columns == SENT_COLUMNS
+    expected = {}
+    for site, (_, bytes_, ranks) in SENT.items():
+        ranks = list(range(RANKS)) if ranks is None else ranks
+        expected |= {(site, str(rank)): of_sizes(bytes_) for rank in ranks}
+        expected[site, "*"] = of_sizes(bytes_, len(ranks))
+    assert sizes(section.rows, names) == expected
+    top = found.sections["Aggregate Sent Message Size (top twenty, descending, bytes)"]
+    assert top.columns == ["Call", "Site", "Count", "Total", "Avrg", "Sent%"]
+    total = sum(e[4] for (_, rank), e in expected.items() if rank == "*")
+    assert [(names[row[1]], int(row[2]), float(row[3])) for row in top.rows][:2] == [
+        ("ssend", 1, 5000.0),
+        ("send", 12, 3000.0),
+    ]
+    assert {row[0] for row in top.rows} == {call for call, _, _ in SENT.values()}
+    for row in top.rows:
+        assert float(row[5]) == float(f"{100 * expected[names[row[1]], '*'][4] / total:.2f}")
+    assert sum(float(row[5]) for row in top.rows) == pytest.approx(100, abs=0.1)
+
+
+def test_files_and_windows(where: Path) -> None:
+    found = report(where, "-e")
+    names = numbers(found)
+    io = sizes(found.sections["Callsite I/O statistics (all, I/O bytes)"].rows, names)
+    assert io == {
+        **{("write", str(rank)): of_sizes([200, 200]) for rank in range(RANKS)},
+        **{("read", str(rank)): of_sizes([100 + rank]) for rank in range(RANKS)},
+        ("write", "*"): of_sizes([200, 200], RANKS),
+        ("read", "*"): of_sizes([100, 101, 102]),
+    }
+    rma = sizes(found.sections["Callsite RMA statistics (all, origin bytes)"].rows, names)
+    expected = {"put": 48, "get": 32, "accumulate": 8}
+    assert rma == {(site, rank): of_sizes([size]) for site, size in expected.items() for rank in "012"} | {
+        (site, "*"): of_sizes([size], RANKS) for site, size in expected.items()
+    }
+    assert [row[5] for row in found.sections["Aggregate RMA Origin Size (top twenty, descending, bytes)"].rows] == [
+        "54.55", "36.36", "9.09"
+    ]  # fmt: skip
+
+
+def test_histograms(where: Path) -> None:
+    found = report(where, "-p", "-y", "-e")
+    section = found.sections["Aggregate Point-To-Point Sent (top twenty, descending)"]
+    total = sum(sum(b) * len(range(RANKS) if r is None else r) for _, b, r in SENT.values())
+    assert section.lines[0].split("  ")[0] == "Call"
+    rows = [(row[0], float(row[1]), row[2:5], row[5:]) for row in section.rows]
+    small = ["0", "-", "7"]
+    expected = [
+        ("Ssend", 5000, ["4096", "-", "8191"]), ("Send", 2100, ["256", "-", "511"]), ("Send", 600, ["128", "-", "255"]),
+        ("Send", 300, ["64", "-", "127"]), ("Sendrecv", 120, ["32", "-", "63"]),
+    ]  # fmt: skip
+    assert rows == [(name, float(f"{100 * n / total:.3f}"), small, data) for name, n, data in expected]
+    section = found.sections["Aggregate Collective Time (top twenty, descending)"]
+    kinds = {(row[0], row[5]) for row in section.rows}
+    assert kinds == {
+        ("Barrier", "0"), ("Alltoallv", "0"), ("Bcast", "16"), ("Bcast", "32"), ("Bcast", "64"), ("Gather", "8"),
+        ("Scatter", "0"), ("Allgather", "8"), ("Allgatherv", "8"), ("Alltoall", "16"), ("Reduce", "16"),
+        ("Allreduce", "64"), ("Allreduce", "0"), ("Scan", "8"),
+    }  # fmt: skip
+    times = found.sections["Callsite Time statistics (all, milliseconds)"].rows
+    mpi = float(found.sections["MPI Time (seconds)"].rows[-1][2])
+    bcast = sum(float(row[3]) * float(row[5]) for row in times if row[0] == "Bcast" and row[2] == "*")
+    shown = sum(float(row[1]) for row in section.rows if row[0] == "Bcast")
+    assert shown == pytest.approx(bcast / mpi / 10, rel=0.1, abs=0.01)
+
+
+class Recomputed:
+    """What the events say, read by the otf2 package."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.app: dict[int, int] = {}
+        self.calls: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+        opened: dict[int, tuple[int, str]] = {}
+        begun: dict[int, int] = {}
+        for event in trace.events:
+            if event.kind not in ("Enter", "Leave") or trace.region_of(event).paradigm != "MPI":
+                continue
+            rank, name = event.location, trace.region_of(event).name.removeprefix("MPI_")
+            if event.kind == "Enter":
+                opened[rank] = event.time, str(event.more.get("call site", ""))
+                if name == "Finalize":
+                    self.app[rank] = event.time - begun[rank]
+            elif name == "Init":
+                begun[rank] = event.time
+            elif name != "Finalize":
+                enter, site = opened[rank]
+                self.calls[rank, name, site.split(" <- ")[0].rpartition(":")[2]].append(event.time - enter)
+
+    def mpi(self, rank: int) -> int:
+        return sum(sum(times) for (of, *_), times in self.calls.items() if of == rank)
+
+
+def test_times(where: Path) -> None:
+    """Every number as the same number of the same nanoseconds."""
+    again = Recomputed(read(where / "mpi_report.trace"))
+    found = report(where)
+    section = found.sections["MPI Time (seconds)"]
+    assert section.columns == ["Task", "AppTime", "MPITime", "MPI%"]
+    app, mpi = sum(again.app.values()), sum(map(again.mpi, range(RANKS)))
+    rows = [(str(rank), again.app[rank], again.mpi(rank)) for rank in range(RANKS)]
+    assert section.rows == [
+        [name, f"{a / 1e9:.3g}", f"{m / 1e9:.3g}", f"{100 * m / a:.2f}"] for name, a, m in [*rows, ("*", app, mpi)]
+    ]
+    names = numbers(found)
+    section = found.sections["Callsite Time statistics (all, milliseconds)"]
+    assert section.columns == ["Name", "Site", "Rank", "Count", "Max", "Mean", "Min", "App%", "MPI%"]
+    assert section.number == len(again.calls)
+    expected = []
+    for (rank, name, line), times in again.calls.items():
+        spans = [f"{value / 1e6:.3g}" for value in (max(times), sum(times) / len(times), min(times))]
+        shares = [f"{100 * sum(times) / whole:.2f}" for whole in (again.app[rank], again.mpi(rank))]
+        expected.append([name, line, str(rank), str(len(times)), *spans, *shares])
+    lines = {number: str(AT[site]) for number, site in names.items()}
+    assert sorted([r[0], lines[r[1]], *r[2:]] for r in section.rows if r[2] != "*") == sorted(expected)
+    assert [(row[0], int(row[1])) for row in section.rows] == sorted((row[0], int(row[1])) for row in section.rows)
+    total = [row for row in section.rows if row[2] == "*"]
+    assert sum(int(row[3]) for row in total) == sum(len(times) for times in again.calls.values())
+    assert sum(float(row[8]) for row in total) == pytest.approx(100, abs=0.005 * len(total))
+
+
+def test_aggregate_time(where: Path) -> None:
+    again = Recomputed(read(where / "mpi_report.trace"))
+    found = report(where)
+    section = found.sections["Aggregate Time (top twenty, descending, milliseconds)"]
+    assert section.columns == ["Call", "Site", "Time", "App%", "MPI%", "COV"]
+    by_line: dict[str, dict[int, int]] = defaultdict(dict)
+    for (rank, _, line), times in again.calls.items():
+        by_line[line][rank] = sum(times)
+    app, mpi = sum(again.app.values()), sum(map(again.mpi, range(RANKS)))
+    order = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:20]
+    expected = []
+    for line in order:
+        values = list(by_line[line].values())
+        whole, mean = sum(values), sum(values) / len(values)
+        spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5 / mean if len(values) > 1 else 0
+        expected.append(
+            [line, f"{whole / 1e6:.3g}", f"{100 * whole / app:.2f}", f"{100 * whole / mpi:.2f}", f"{spread:.2f}"]
+        )
+    names = numbers(found)
+    assert [[str(AT[names[row[1]]]), *row[2:]] for row in section.rows] == expected
+
+
+def test_concise(where: Path) -> None:
+    again = Recomputed(read(where / "mpi_report.trace"))
+    found = report(where, "-c")
+    assert list(found.sections) == [
+        "Task Time Statistics (seconds)",
+        "Aggregate Time (top twenty, descending, milliseconds)",
+        "Aggregate Sent Message Size (top twenty, descending, bytes)",
+        "Aggregate I/O Size (top twenty, descending, bytes)",
+        "Aggregate RMA Origin Size (top twenty, descending, bytes)",
+        "Callsites",
+        "Callsite Time statistics (all callsites, milliseconds)",
+        "Callsite Message Sent statistics (all callsites, sent bytes)",
+        "Callsite I/O statistics (all callsites, I/O bytes)",
+        "Callsite RMA statistics (all callsites, origin bytes)",
+        "End of Report",
+    ]
+    rows = {row[0]: row[1:] for row in found.sections["Task Time Statistics (seconds)"].rows}
+    app = {rank: ns / 1e9 for rank, ns in again.app.items()}
+    assert rows["Max"][0] == f"{max(app.values()):.6f}"
+    assert rows["Max"][2] == str(max(app, key=lambda rank: app[rank]))
+    assert rows["Min"][0] == f"{min(app.values()):.6f}"
+    assert rows["Aggregate"][0] == f"{sum(app.values()):.6f}"
+    section = found.sections["Callsite Message Sent statistics (all callsites, sent bytes)"]
+    assert section.number == len(SENT)
+    names = numbers(found)
+    sent = {names[row[1]]: row[2:6] for row in section.rows}
+    assert sent["send"] == ["3", "1000", "1000", "1000"]
+    assert sent["ssend"] == ["1", "5000", "5000", "5000"]
+    both = vtrace(where, "mpip", "mpi_report", "-v").stdout
+    assert both.count("@ mpiP\n") == 2
+    assert both.index("MPI Time (seconds)") < both.index("Task Time Statistics (seconds)")
+
+
+def test_options(where: Path, tmp_path: Path) -> None:
+    assert [title for title in report(where, "-d").sections if title.startswith("Callsite")] == []
+    assert {row[1] for row in report(where, "-k", "1").sections["Callsites"].rows} == {"0"}
+    whole = report(where, "-n").sections["Callsites"].rows
+    assert {row[2] for row in whole} == {str(PROGRAMS / "mpi_report.c")}
+    none = report(where, "-k", "0", "-d")
+    assert "Callsites" not in none.sections
+    names = [row[0] for row in none.sections["Aggregate Time (top twenty, descending, milliseconds)"].rows]
+    assert len(names) == len(set(names))
+    few = report(where, "-t", "20").sections["Callsite Time statistics (all, milliseconds)"].rows
+    assert all(float(row[8]) >= 20 for row in few if row[2] != "*")
+    assert len([row for row in few if row[2] == "*"]) == len(NAMES)
+    done = vtrace(where, "mpip", "mpi_report", "-s", "7", "-z")
+    assert (done.stdout, "-s is ignored" in done.stderr, "-z: no report" in done.stderr) == ("", True, True)
+    done = vtrace(where, "mpip", "mpi_report", "-k", "5", "-o", str(tmp_path / "a.mpiP"))
+    assert "the deepest stack that was recorded has 2" in done.stderr
+    parse((tmp_path / "a.mpiP").read_text())
+    done = vtrace(where, "mpip", "mpi_report", "-f", str(tmp_path), "-v")
+    paths = sorted(tmp_path.glob("mpi_report.3.*.mpiP"))
+    assert [path.name.split(".")[3] for path in paths] == ["1", "2"]
+    assert all(parse(path.read_text()).sections for path in paths)
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == list(map(str, paths))
+
+
+def test_without_call_sites(mpi: Mpi, tmp_path: Path) -> None:
+    """The functions around the calls stand in, and the report says so. The sums are the same."""
+    recorded(mpi, tmp_path, {})
+    done = vtrace(tmp_path, "mpip", "mpi_report", "-e")
+    assert "VT_MPI_CALLSITES=1" in done.stderr
+    found = parse(done.stdout)
+    assert "functions around the calls" in found.head["Callsite source"]
+    rows = found.sections["Callsites"].rows
+    assert {(row[4], row[5]) for row in rows} == {
+        *(("messages", name) for name in ("Irecv", "Send", "Wait", "Sendrecv", "Ssend", "Recv")),
+        *(("collectives", NAMES[site]) for site in (*list(SENT)[3:], "barrier", "alltoallv")),
+        *(("files", NAMES[site]) for site in ("open", "write", "read", "close")),
+        *(("windows", NAMES[site]) for site in ("win", "fence", "put", "get", "accumulate", "free")),
+        *(("main", name) for name in ("Comm_rank", "Comm_size")),
+    }
+    assert {row[2] for row in rows} == {"mpi_report.c"}
+    sent = found.sections["Callsite Message Sent statistics (all, sent bytes)"].rows
+    total = {row[0]: row[3:] for row in sent if row[2] == "*"}
+    assert total["Allreduce"] == ["6", "72.0000", "38.0000", "4.0000", "228.0000"]
+    assert total["Send"] == ["12", "400.0000", "250.0000", "100.0000", "3000.0000"]
+
+
+def test_lines_from_another_executable(build: Builder, tmp_path: Path) -> None:
+    """-x: the program that ran was stripped; one with debug information tells the lines."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("mpi_report.c", flags=("-g", "-O1"))
+    stripped = tmp_path / "mpi_report"
+    call([need("strip"), "-o", stripped, program], tmp_path)
+    mpi.run(stripped, tmp_path, ranks=RANKS, env={"VT_MPI_CALLSITES": "1"})
+    unify(tmp_path, "mpi_report")
+    rows = report(tmp_path).sections["Callsites"].rows
+    assert all(row[2].startswith("0x") for row in rows)
+    found = report(tmp_path, "-x", str(program))
+    assert {row[3] for row in found.sections["Callsites"].rows} <= {str(line) for line in AT.values()}
+    assert len(found.sections["Callsites"].rows) == len(rows)
+
+
+def test_foreign_archive(build: Builder, tmp_path: Path) -> None:
+    """One that EZTrace made: its functions and bytes; one region is around all calls."""
+    mpi = mpis.find("openmpi", build)
+    program = mpi.build("foreign_mpi.c", plain=True)
+    call([*mpi.launch, "-n", "2", need("eztrace"), "-t", "openmpi", program], tmp_path, env=mpi.env)
+    found = parse(vtrace(tmp_path, "mpip", "foreign_mpi_trace").stdout)
+    sites = {row[-1]: row for row in found.sections["Callsites"].rows}
+    assert sites["Send"][-2] == "Working"
+    top = found.sections["Aggregate Sent Message Size (top twenty, descending, bytes)"].rows
+    assert [row[0:1] + row[2:5] for row in top if row[0] == "Send"] == [["Send", "10", "40", "4"]]
+    assert len(found.tasks) == 2
+
+
+def test_no_mpi(build: Builder, tmp_path: Path) -> None:
+    record(build("nested.c"), tmp_path)
+    done = call([*command("vtrace"), "mpip", "nested"], tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no MPI calls are in this trace" in done.stderr
+    done = call([*command("vtrace"), "mpip", "x", "-o", "a", "-f", "b"], tmp_path, check=False)
+    assert done.returncode == 2
