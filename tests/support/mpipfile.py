@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads reports of mpiP as programs that work with them do: by titles of sections and columns."""
+"""Reads reports of mpiP as programs that work with them do, by titles of sections and columns; and runs mpi_report.c,
+whose every call and byte is known."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from support.mpis import Mpi
+from support.run import unify, vtrace
 from support.tools import PROGRAMS
 
 
@@ -68,3 +72,47 @@ def lines_of(source: str) -> dict[str, int]:
     """The lines of a program in tests/programs that have a comment site: NAME."""
     text = (PROGRAMS / source).read_text().splitlines()
     return {m[1]: number for number, line in enumerate(text, 1) if (m := re.search(r"site: ([a-z_]+)", line))}
+
+
+AT = lines_of("mpi_report.c")
+RANKS = 3
+SENT: dict[str, tuple[str, list[int], list[int] | None]] = {
+    "send": ("Send", [100, 200, 300, 400], None),
+    "sendrecv": ("Sendrecv", [40], None),
+    "ssend": ("Ssend", [5000], [0]),
+    "bcast": ("Bcast", [16, 32, 64], None),
+    "gather": ("Gather", [12], None),
+    "scatter": ("Scatter", [7], None),
+    "allgather": ("Allgather", [12], None),
+    "allgatherv": ("Allgatherv", [8], None),
+    "alltoall": ("Alltoall", [20], None),
+    "reduce": ("Reduce", [24], None),
+    "allreduce": ("Allreduce", [72], None),
+    "alone": ("Allreduce", [4], None),
+    "scan": ("Scan", [8], None),
+}
+OTHERS = {
+    "irecv": "Irecv", "wait": "Wait", "recv": "Recv", "barrier": "Barrier", "alltoallv": "Alltoallv",
+    "rank": "Comm_rank", "size": "Comm_size", "open": "File_open", "write": "File_write_at", "read": "File_read_at",
+    "close": "File_close", "win": "Win_create", "fence": "Win_fence", "put": "Put", "get": "Get",
+    "accumulate": "Accumulate", "last": "Win_fence", "free": "Win_free",
+}  # fmt: skip
+NAMES = {site: sent[0] for site, sent in SENT.items()} | OTHERS
+
+
+def recorded(mpi: Mpi, where: Path, env: dict[str, str]) -> Path:
+    program = mpi.build("mpi_report.c", flags=("-g", "-O1"))
+    env = {**env, "OMPI_MCA_osc": "^rdma,ucx" if mpi.name == "openmpi" else "^ucx"}
+    mpi.run(program, where, str(where / "data"), ranks=RANKS, env=env)
+    unify(where, "mpi_report")
+    return where
+
+
+def report(where: Path, *options: str) -> Report:
+    return parse(vtrace(where, "mpip", "mpi_report", *options).stdout)
+
+
+def numbers(found: Report) -> dict[str, str]:
+    """Call sites by their number: the name of the line."""
+    names = {str(line): name for name, line in AT.items()}
+    return {row[0]: names[row[3]] for row in found.sections["Callsites"].rows if row[1] == "0"}
