@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.unify.definitions import ProcessDefinitions
 from vtrace.unify.names import readable
-from vtrace.unify.symbols import Place, Symbols, places
+from vtrace.unify.symbols import Place, Symbols, nameless, places
 
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
@@ -36,7 +36,7 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
 def call_at(place: Place, symbols: Symbols) -> tuple[str, str | None, int]:
     """The function that a call is made from, file and line (None, 0: unknown); symbols have looked the place up."""
     function, at = symbols.functions[place], symbols.statements.get(place)
-    if function.name.endswith(f"{place.address:#x}"):  # that is no name
+    if function == nameless(place):
         name = _UNKNOWN
     else:
         name = readable(function.canonical, at.fortran) if at else function.name
