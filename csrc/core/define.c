@@ -92,6 +92,7 @@ static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt
                                  const char *name, size_t more)
 {
     struct vt_mp m = vt_define_begin(l, strlen(name) + more + 48);
+    vt_window_defined(name, id);
     vt_mp_array(&m, fields);
     vt_mp_uint(&m, kind);
     vt_mp_uint(&m, id);

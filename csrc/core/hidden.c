@@ -198,7 +198,8 @@ static void mark_all(struct reading *r, struct vt_hidden *m, uintptr_t bias)
             if (again ? m->map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small for hooks */
             if (!names_of(r, name_of(r, s), &f)) continue;
             int64_t limit = vt_filter_limit(&f);
-            mark(m, slot, function, limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
+            uint8_t bits = vt_window_bits(f.names, VT_NAMES_MOST);
+            mark(m, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
             taken[slot / 8] |= (uint8_t)(1 << slot % 8);
             if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
         }
@@ -371,14 +372,16 @@ __attribute__((constructor)) static void prepare(void)
 {
     const char *spec = getenv("VT_FILTER_SPEC"), *groups = getenv("VT_GROUPS_SPEC"),
                *depth = getenv("VT_MAX_STACK_DEPTH");
-    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth)) return;
+    const char *from = getenv("VT_START_AFTER"), *to = getenv("VT_STOP_AFTER");
+    int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
+    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !windows) return;
     vt_process.pid = (uint32_t)VT_SYS0(getpid); /* of locks; the constructor that notes it may come later */
     vt_deaf = 1;
     vt_text_start();
     vt_settings_read(&vt_process.set);
     vt_groups_load();
     if (vt_process.set.max_stack_depth) vt_careful |= VT_CAREFUL_DEPTH;
-    if (vt_filter_load()) {
+    if (vt_filter_load() || vt_window_watches) {
         preparing = 1;
         learn_unheard(0);
         preparing = 0;

@@ -117,7 +117,7 @@ struct vt_settings {
         count; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES; what stands behind the prefix, 0 none */
     char base[256], prefix[256], gdir[512], ldir[512]; /* the prefix without and with count; directories absolute */
     char unique_text[16], nmfile[512], filter_spec[512], groups_spec[512];
-    char ring_signal[32];
+    char ring_signal[32], start_after[256], stop_after[256];
 };
 
 #define VT_UNIQUE_YES UINT32_MAX
@@ -224,10 +224,26 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
 void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
 void vt_switch_tell(void (*switched)(int on));
 int vt_is_on(void);
+void vt_switch_at(int on, uint64_t when); /* ticks, not later than now; 0: now */
+
+/* window.c: VT_START_AFTER, VT_STOP_AFTER */
+void vt_window_read(struct vt_settings *set);
+void vt_window_prepare(void);
+void vt_window_start(uint64_t mono); /* of the program's start */
+int vt_window_is_due(uint64_t now); /* 1: somebody has to look */
+void vt_window_look(void); /* not under busy */
+void vt_window_defined(const char *name, uint32_t id);
+void vt_window_enter(uint32_t what);
+void vt_window_wrote(const uint64_t *words, unsigned n);
+uint64_t vt_window_cut(void); /* ticks: what was recorded later is taken back */
+void vt_window_end(void);
+extern int vt_window_watches; /* calls of a region are counted */
+extern uint32_t vt_window_enters[2], vt_window_leave;
 
 /* rewind.c: the calling thread's records since the mark are discarded */
 void vt_set_rewind_mark(void);
 void vt_rewind(void);
+unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX]);
 
 /* ring.c: the flight recorder */
 int vt_ring_drop(struct vt_location *l); /* under the lock */

@@ -26,6 +26,7 @@ static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"
 static _Thread_local uint32_t refused
     __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
 static int has_thread_end;
+static uint64_t loaded; /* CLOCK_MONOTONIC_RAW when the program began */
 static int started; /* once at least, in this process or a parent */
 static uint8_t new_run[16]; /* from the start, so that children forked before the first event belong to the same run */
 
@@ -45,6 +46,7 @@ __attribute__((constructor)) static void note_start(void)
     if (alive) return;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_text_start();
+    loaded = vt_clock_ns(CLOCK_MONOTONIC_RAW);
     alive = vt_pages_wiped(VT_PAGE);
     if (!alive) return;
     VT_SET(*alive, vt_process.pid);
@@ -138,6 +140,7 @@ static int start(void)
         vt_filter_load();
     }
     new_head();
+    if (first) vt_window_start(loaded);
     if (first && !find_family()) return 0;
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
     if (!*vt_process.set.gdir) {
@@ -444,6 +447,7 @@ static int complete(struct vt_location *l, int last)
     if (!own && last) {
         VT_SET(l->limit, NULL);
         for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
+        if (vt_window_cut() < VT_READ(l->last) && !l->off) vt_cut(l, vt_window_cut(), l->missed);
     }
     if (own || last) {
         if (!vt_location_lock(l)) return 0;
@@ -489,6 +493,7 @@ static void flush(int all)
 {
     struct vt_location *l = vt_location_to_record(0);
     if (!l || vt_shares_memory()) return;
+    if (vt_window_is_due(vt_now())) vt_window_look();
     vt_busy_begin(l);
     vt_write_out(l, all);
     vt_busy_end(l);
@@ -584,6 +589,7 @@ __attribute__((destructor)) void vt_end(void)
     int on = VT_ON;
     if (atomic_load(&vt_process.state) != VT_ON || !VT_READ(*alive) || vt_is_other_process()) return;
     struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
+    vt_window_end();
     if (l) vt_busy_begin(l);
     if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */
         struct vt_location *first = vt_location_new(vt_process.pid);

@@ -106,7 +106,7 @@ struct vt_location *vt_location_new(uint32_t thread)
 void vt_location_here(struct vt_location *l)
 {
     vt_here = l;
-    vt_pen = l && vt_clock_is_counter ? &l->pen : NULL;
+    vt_pen = l && vt_clock_is_counter && !vt_window_watches ? &l->pen : NULL;
 }
 
 /* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
@@ -355,6 +355,11 @@ unsigned vt_buffer_level(void)
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
+    if (VT_UNLIKELY(vt_window_is_due(now)) && l == vt_here) { /* nothing has been done yet: a signal handler may come */
+        vt_busy_end(l);
+        vt_window_look();
+        vt_busy_begin(l);
+    }
     if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_here) vt_write_out(l, 0);
     int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);

@@ -31,6 +31,10 @@ void vt_write(uint64_t *words, unsigned n)
     struct vt_location *l = vt_here;
     if (VT_UNLIKELY(!l || VT_READ(l->busy)))
         if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
+    if (VT_UNLIKELY(vt_window_watches)) {
+        uint32_t what = (uint32_t)words[0];
+        if (what == VT_READ(vt_window_enters[0]) || what == VT_READ(vt_window_enters[1])) vt_window_enter(what);
+    }
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
     if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);
@@ -42,6 +46,7 @@ void vt_write(uint64_t *words, unsigned n)
         vt_publish(l, at + n);
     }
     vt_busy_end(l);
+    if (VT_UNLIKELY(VT_READ(vt_window_leave))) vt_window_wrote(words, n);
 }
 
 /* ---- The same for few words ---- */

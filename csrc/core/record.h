@@ -17,7 +17,14 @@ static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_pen_
 
 /* ---- hidden.c: what a filter says of functions ---- */
 
-enum vt_how { VT_SHOWN, VT_HIDDEN, VT_LIMITED, VT_SHARED }; /* SHARED: vt_hidden_shared tells */
+enum vt_how {
+    VT_SHOWN,
+    VT_HIDDEN,
+    VT_LIMITED,
+    VT_SHARED, /* SHARED: vt_hidden_shared tells */
+    VT_WATCHED_START = 4,
+    VT_WATCHED_STOP = 8
+}; /* bits: recorded, and counted for a window (window.c) */
 enum vt_careful { VT_CAREFUL_FILTER = 1, VT_CAREFUL_DEPTH = 2 };
 
 #define VT_HIDDEN_MODULES 256u
@@ -36,6 +43,8 @@ extern uint32_t vt_careful __attribute__((visibility("hidden"))); /* bits; 0: ev
 uint8_t vt_hidden_learn(uintptr_t function); /* of a module that is not known yet */
 uint8_t vt_hidden_shared(uintptr_t function);
 int vt_hidden_take(uintptr_t function);
+uint8_t vt_window_bits(const char *const *names, unsigned n);
+void vt_window_function(uint8_t bits, int leaves);
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
 #pragma GCC visibility pop
 

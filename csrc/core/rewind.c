@@ -162,6 +162,43 @@ static void rewind_to_mark(struct vt_location *l)
     else if (!marked && !l->stopped) vt_warn("VT_REWIND without VT_SET_REWIND_MARK before it: nothing is discarded");
 }
 
+/* Takes back what was recorded after a moment, which lies in the chunk being filled, and leaves then what has been left since;
+   returns how many regions were entered since and are open: these are in open. Not in deep stacks, of which not all is
+   known. Under busy, or when the location records no more.                                                             */
+unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX])
+{
+    struct stack then, here;
+    struct vt_chunk *c = l->chunk;
+    if (!c || !vt_location_lock(l)) return 0;
+    uint64_t *words = vt_chunk_words(c), now = c->ticks;
+    uint32_t n = vt_chunk_used(c) / 8, at = 0, least = c->depth;
+    for (uint32_t i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
+        uint32_t what = (uint32_t)words[i];
+        now += (words[i] >> 32) + (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_TIME ? words[i + 1] : 0);
+        if (now > when) break;
+        at = i + 1 + VT_WORDS(what);
+    }
+    memcpy(then.open, c->open, sizeof then.open);
+    then.depth = vt_replay_part(then.open, c->depth, words, at, &least);
+    here = then;
+    least = then.depth;
+    here.depth = vt_replay_part(here.open, here.depth, words + at, n - at, &least);
+    int known =
+        (then.depth <= VT_OPEN_MAX && here.depth <= VT_OPEN_MAX) || (then.depth == least && here.depth == least);
+    if (known) {
+        __atomic_store_n(&c->head, (uint16_t)(VT_CHUNK_DATA + 8 * at), __ATOMIC_RELEASE);
+        l->cursor = words + at;
+        VT_SET(l->limit, NULL);
+        VT_SET(l->last, vt_replay_times(c, &l->lost_told));
+        l->mark.chunk = NULL;
+    }
+    vt_location_unlock(l);
+    if (!known) return 0;
+    for (uint32_t i = then.depth; i > least; i--) put(l, then.open[i - 1], 0, when);
+    memcpy(open, here.open + least, (here.depth - least) * sizeof *open);
+    return here.depth - least;
+}
+
 void vt_rewind(void)
 {
     struct vt_location *l = vt_location_to_record(0);

@@ -57,6 +57,7 @@ static const struct text_setting {
     {"VT_PFORM_GDIR", FIELD(gdir)},         {"VT_PFORM_LDIR", FIELD(ldir)},
     {"VT_GNU_NMFILE", FIELD(nmfile)},       {"VT_FILTER_SPEC", FIELD(filter_spec)},
     {"VT_GROUPS_SPEC", FIELD(groups_spec)}, {"VT_RING_SIGNAL", FIELD(ring_signal)},
+    {"VT_START_AFTER", FIELD(start_after)}, {"VT_STOP_AFTER", FIELD(stop_after)},
 #undef FIELD
 };
 #define TEXTS (sizeof texts / sizeof *texts)
@@ -255,6 +256,8 @@ void vt_settings_read(struct vt_settings *set)
         if (strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
     vt_signal_read(set);
+    vt_window_read(set);
+    if (set == &vt_process.set) vt_window_prepare();
     if (set->mode == VT_MODE_RING && set->sync_flush) {
         if (set->speaks)
             vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");

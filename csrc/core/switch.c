@@ -16,9 +16,10 @@ static void put_word(struct vt_location *l, uint64_t word, uint64_t when) { put(
 
 static void put_off(struct vt_location *l, uint64_t when)
 {
+    uint32_t n = when == vt_window_cut() && when < l->last ? vt_cut(l, when, l->missed) : 0;
     put_word(l, VT_HEAD(VT_K_OFF, 0, 0), when);
     l->off = 1;
-    l->nmissed = 0;
+    l->nmissed = n;
 }
 
 static void put_on(struct vt_location *l, uint64_t when)
@@ -109,12 +110,12 @@ void vt_switch_tell(void (*switched)(int on)) { atomic_store(&told, switched); }
 /* On also before the first event, which starts the runtime. */
 int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic_load(&vt_process.off); }
 
-static void change(struct vt_location *own, int on)
+static void change(struct vt_location *own, int on, uint64_t when)
 {
     uint32_t n = atomic_load(&vt_process.locations);
     vt_busy_begin(own);
     uint64_t now = vt_now();
-    atomic_store(&vt_process.switched, now);
+    atomic_store(&vt_process.switched, when && when < now ? when : now);
     atomic_store(&vt_process.off, !on);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
@@ -125,7 +126,9 @@ static void change(struct vt_location *own, int on)
     vt_busy_end(own);
 }
 
-void vt_switch(int on)
+void vt_switch(int on) { vt_switch_at(on, 0); }
+
+void vt_switch_at(int on, uint64_t when)
 {
     struct vt_location *own = vt_location_to_record(0);
     uint64_t mask;
@@ -134,7 +137,7 @@ void vt_switch(int on)
     if (atomic_load(&vt_process.off) != !on) {
         void (*tell)(int) = atomic_load(&told);
         if (tell && !on) tell(0);
-        change(own, on);
+        change(own, on, when);
         if (tell && on) tell(1);
     }
     vt_unlock(&switching, &mask);

@@ -51,6 +51,10 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
 {
     struct vt_location *l = vt_here;
     if (how == VT_SHARED && (how = vt_hidden_shared(function)) == VT_HIDDEN) return 0;
+    if (how >= VT_WATCHED_START) {
+        vt_window_function(how, leaves);
+        how = VT_SHOWN;
+    }
     if (how == VT_SHOWN && !vt_process.set.max_stack_depth) return 1;
     if (!l || VT_READ(l->busy)) l = vt_location_to_record(1);
     if (!l) return 0;

@@ -73,6 +73,13 @@ MEANINGS = {
     "VT_FILTER_SPEC": Meaning("file of rules that say which functions and calls are recorded (docs/filter.md)", "none"),
     "VT_GROUPS_SPEC": Meaning("file that puts functions into groups (docs/filter.md)", "none"),
     "VT_RING_SIGNAL": Meaning("signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none"),
+    "VT_START_AFTER": Meaning(
+        "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100) (docs/recording-less.md)",
+        "the program's start",
+    ),
+    "VT_STOP_AFTER": Meaning(
+        "record up to here: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end"
+    ),
 }
 """By name, in the order of the runtime's table."""
 
