@@ -23,13 +23,6 @@ __attribute__((constructor)) static void find(void)
     *(void **)&next_writev = dlsym(RTLD_NEXT, "writev");
 }
 
-/* Not two words at a time. */
-static inline void store(uint64_t time, unsigned words)
-{
-    volatile uint64_t *record_at = record(words);
-    for (unsigned i = 0; i < words; i++) record_at[i] = time;
-}
-
 int fputc(int c, FILE *f)
 {
     store(now(), 3);

@@ -59,4 +59,11 @@ static inline uint64_t *record(unsigned words)
     return here;
 }
 
+/* A record of so many words, stored one by one. */
+static inline void store(uint64_t time, unsigned words)
+{
+    volatile uint64_t *here = record(words);
+    for (unsigned i = 0; i < words; i++) here[i] = time;
+}
+
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints what a call of malloc or free costs in ns, the best of some passes: CALLS pairs in each of THREADS threads. */
+/* memory PAIRS THREADS PASSES prints what a call of malloc or free costs in ns, the best of PASSES: PAIRS pairs in each of
+   THREADS threads.                                                                                                      */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define PASSES 12
-
-static long pairs;
+static long pairs, passes;
 static pthread_barrier_t together;
 
 static double now(void)
@@ -20,7 +19,7 @@ static double now(void)
 static void *work(void *best)
 {
     double *least = best;
-    for (int pass = 0; pass < PASSES; pass++) {
+    for (int pass = 0; pass < passes; pass++) {
         pthread_barrier_wait(&together);
         double begin = now();
         for (long i = 0; i < pairs; i++) {
@@ -40,6 +39,7 @@ int main(int argc, char **argv)
     int threads = argc > 2 ? atoi(argv[2]) : 1;
     if (argc < 2 || threads < 1 || threads > 64) return 2;
     pairs = atol(argv[1]);
+    passes = argc > 3 ? atol(argv[3]) : 12;
     pthread_barrier_init(&together, NULL, (unsigned)threads);
     for (int i = 1; i < threads; i++) pthread_create(&thread[i], NULL, work, &least[i]);
     work(&least[0]);

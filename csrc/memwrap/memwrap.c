@@ -11,12 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/core.h"
+#include "core/write.h"
 #include "sums.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* X(function, its result, parameters with types, their names): what lies behind this shim. */
 #define FUNCTIONS(X)                                                                                                   \
@@ -61,7 +59,10 @@ struct early {
     size_t bytes, unused;
 };
 
-static inline bool is_early(const void *block) { return UNLIKELY((uintptr_t)block - (uintptr_t)arena < sizeof arena); }
+static inline bool is_early(const void *block)
+{
+    return VT_UNLIKELY((uintptr_t)block - (uintptr_t)arena < sizeof arena);
+}
 
 static void *early_malloc(size_t n)
 {
@@ -149,11 +150,11 @@ static __attribute__((noinline)) bool begin_slowly(void)
     return atomic_load(&state) == RECORD;
 }
 
-static inline bool is_off(void) { return LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == OFF); }
+static inline bool is_off(void) { return VT_LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == OFF); }
 
 static inline bool records(void)
 {
-    return LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == RECORD) || begin_slowly();
+    return VT_LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == RECORD) || begin_slowly();
 }
 
 /* ---- Sums and records ---- */
@@ -185,7 +186,8 @@ static void write_sums(struct vt_sums *s)
 static void tell_sums(struct vt_sums *s)
 {
     const int64_t untold = s->bytes - s->told_bytes;
-    if (LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST && !atomic_load_explicit(&s->ended, memory_order_relaxed)))
+    if (VT_LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST &&
+                  !atomic_load_explicit(&s->ended, memory_order_relaxed)))
         return;
     if (atomic_load_explicit(&state, memory_order_relaxed) == RECORD) write_sums(s);
 }
@@ -210,7 +212,7 @@ __attribute__((destructor)) static void at_end(void)
 static inline bool enter_allocate(enum function function, size_t n)
 {
     if (!records() || n < threshold || !regions[function]) return false;
-    vt_write_2(VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n);
+    vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n, 0, 0, 0, 2);
     return true;
 }
 
@@ -218,11 +220,11 @@ static inline bool enter_allocate(enum function function, size_t n)
 static inline void *leave_allocate(enum function function, bool recorded, void *made)
 {
     struct vt_sums *s = vt_sums_here();
-    if (LIKELY(made && !is_early(made))) add(s, usable(made), 1);
-    if (LIKELY(recorded)) {
+    if (VT_LIKELY(made && !is_early(made))) add(s, usable(made), 1);
+    if (VT_LIKELY(recorded)) {
         told(s);
-        vt_write_4(VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
-                   (uint64_t)s->blocks);
+        vt_write_few(VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
+                     (uint64_t)s->blocks, 0, 4);
     } else tell_sums(s);
     return made;
 }
@@ -235,8 +237,8 @@ static inline bool enter_free(void *block)
     add(s, -bytes, -1);
     if (!records() || (uint64_t)bytes < threshold || !regions[F_free]) return false;
     told(s);
-    vt_write_5(VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes, (uint64_t)s->bytes,
-               (uint64_t)s->blocks);
+    vt_write_few(VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes, (uint64_t)s->bytes,
+                 (uint64_t)s->blocks, 5);
     return true;
 }
 
@@ -246,7 +248,7 @@ EXPORT void *malloc(size_t n)
 {
     if (is_off()) return next.malloc(n);
     bool recorded = enter_allocate(F_malloc, n);
-    return leave_allocate(F_malloc, recorded, LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
+    return leave_allocate(F_malloc, recorded, VT_LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
 }
 
 EXPORT void *calloc(size_t n, size_t size)
@@ -255,7 +257,8 @@ EXPORT void *calloc(size_t n, size_t size)
     if (is_off()) return next.calloc(n, size);
     if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX;
     bool recorded = enter_allocate(F_calloc, bytes);
-    return leave_allocate(F_calloc, recorded, LIKELY(next.calloc != NULL) ? next.calloc(n, size) : early_malloc(bytes));
+    return leave_allocate(F_calloc, recorded,
+                          VT_LIKELY(next.calloc != NULL) ? next.calloc(n, size) : early_malloc(bytes));
 }
 
 /* A block from before the functions behind were known moves to the heap. */
@@ -276,8 +279,8 @@ static bool enter_reallocate(enum function function, void *old, int64_t was, siz
 
 static void *reallocate(enum function function, void *old, size_t n)
 {
-    if (UNLIKELY(!next.realloc)) begin_slowly();
-    if (UNLIKELY(!next.realloc)) return old ? from_early(old, n) : early_malloc(n);
+    if (VT_UNLIKELY(!next.realloc)) begin_slowly();
+    if (VT_UNLIKELY(!next.realloc)) return old ? from_early(old, n) : early_malloc(n);
     if (is_early(old)) return from_early(old, n);
     int64_t was = old ? usable(old) : 0;
     bool recorded = enter_reallocate(function, old, was, n);
@@ -305,10 +308,10 @@ EXPORT void free(void *block)
     if (is_early(block)) return;
     if (is_off()) return next.free(block);
     if (!block) return;
-    if (UNLIKELY(!next.free)) begin_slowly();
+    if (VT_UNLIKELY(!next.free)) begin_slowly();
     bool recorded = enter_free(block);
     next.free(block);
-    if (LIKELY(recorded)) vt_leave(regions[F_free]);
+    if (VT_LIKELY(recorded)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, regions[F_free]), 0, 0, 0, 0, 1);
     else tell_sums(vt_sums_here());
 }
 
