@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import vtrace
 from support import mpis
 from support.build import Builder
+from support.run import vtrace as vtrace_command
 from support.tools import call, need
 from vtrace.reports.collectives import op_name
 from vtrace.reports.profile import add_names, reduce
@@ -37,6 +39,13 @@ def test_threads_and_files(build: Builder, tmp_path: Path) -> None:
     assert trace.io_handles["name"][file["handle"]] == "file"
     assert (file["opens"], file["writes"], file["bytes_written"], file["closes"]) == (1, 5, 500, 1)
     assert trace.timeline(10).shape == (3, 9, 10)
+    told = json.loads(vtrace_command(tmp_path, "summary", "foreign_trace", "--json").stdout)
+    assert {row["region"]: row["calls"] for row in told["regions"]}["write"] == 5
+    assert [(row["writes"], row["bytes_written"]) for row in told["files"]] == [(5, 500)]
+    assert len(told["classes"]) == 3
+    shown = vtrace_command(tmp_path, "summary", "foreign_trace").stdout
+    assert "I/O s" in shown
+    assert "coverage" not in shown
     assert not trace.problems
 
 
@@ -57,4 +66,10 @@ def test_messages_and_collectives(build: Builder, tmp_path: Path) -> None:
     instances, parts = trace.collectives()
     assert (instances.rows, parts.rows, set(instances["locations"].tolist())) == (5, 10, {2})
     assert {op_name(op) for op in instances["op"]} == {"ALLREDUCE"}
+    shown = vtrace_command(tmp_path, "summary", "foreign_mpi_trace").stdout
+    assert "Messages: 10 with 40 bytes, 2 pairs" in shown
+    assert "Collective operations: 10 calls" in shown
+    timers = json.loads(vtrace_command(tmp_path, "timers", "foreign_mpi_trace", "--all").stdout)["timers"]
+    assert {row["calls"] for row in timers if row["label"] == "MPI_Send"} == {5}
+    assert "nothing differs" in vtrace_command(tmp_path, "diff", "foreign_mpi_trace", "foreign_mpi_trace").stdout
     assert not trace.problems

@@ -10,6 +10,7 @@
   const outside = () => (dark() ? '#3a3f47' : '#dfe2e6');
   const dark = () => !printing && matchMedia('(prefers-color-scheme: dark)').matches;
   let printing = false;
+  const PAPER = 680; // pixels between the margins of A4 and of Letter
   const classes = [...data.classes, 'outside of calls'];
   const colour = (i) => (i < COLOURS.length ? COLOURS[i] : outside());
 
@@ -32,7 +33,7 @@
     const ink = dark() ? '#e6e6e6' : '#1a1a1a', line = dark() ? '#454b54' : '#c8ccd2';
     const axis = {gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true};
     return {
-      height, margin: {l: 60, r: 10, t: 32, b: 45}, modebar: {bgcolor: 'rgba(0,0,0,0)'}, font: {color: ink, family: 'system-ui, sans-serif'},
+      height, width: printing ? PAPER : undefined, margin: {l: 60, r: 10, t: 32, b: 45}, modebar: {bgcolor: 'rgba(0,0,0,0)'}, font: {color: ink, family: 'system-ui, sans-serif'},
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', hovermode: 'closest', ...more,
       hoverlabel: {align: 'left', namelength: 0, bgcolor: dark() ? '#22262c' : '#fff', font: {color: ink}},
       xaxis: {...axis, ...more.xaxis}, yaxis: {...axis, ...more.yaxis},

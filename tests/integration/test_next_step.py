@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Commands that do the next step at once: from the program to the timeline, from local files to the report."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from support.build import Builder
+from support.run import names, run, unify, vtrace
+from support.tools import command, environment
+
+
+@pytest.fixture(scope="module")
+def program(build: Builder) -> Path:
+    return build("nested.c", flags=("-O1",))
+
+
+def test_run_unify_view(program: Path, tmp_path: Path) -> None:
+    """The browser gets the address; standard output and exit code are the program's."""
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\necho "$1" > opened\n')
+    browser.chmod(0o755)
+    words = [*command("vtrace"), "run", "--unify", "--view", "sh", "-c", f"'{program}'; exit 3"]
+    env = environment({"BROWSER": str(browser)})
+    env.pop("SSH_CONNECTION", None)
+    plain = run(program, tmp_path).stdout
+    for path in tmp_path.glob("nested.*"):
+        path.unlink()
+    process = subprocess.Popen(
+        [*words[:-3], "-o", "nested", *words[-3:]], cwd=tmp_path, env=env, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stderr
+        told = []
+        while not (told and told[-1].startswith("http://127.0.0.1:")):
+            told.append(process.stderr.readline())
+            assert told[-1], told
+        address = told[-1].strip()
+        with urlopen(address) as page:
+            assert b"nested" in page.read()
+        assert any(line.startswith("vtrace: nested.trace: ") for line in told)
+        assert not any("next:" in line and "vtunify" not in line for line in told)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (3, plain)
+    assert (tmp_path / "opened").read_text().strip() == address
+    assert {"nested.trace", "opened"} <= names(tmp_path)
+
+
+def test_unify_report(program: Path, tmp_path: Path) -> None:
+    run(program, tmp_path)
+    done = unify(tmp_path, "--report", "nested")
+    assert names(tmp_path) == {"nested.trace", "nested.html"}
+    assert "nested.html: " in done.stdout
+    assert "next: vtrace view nested.trace" in done.stderr
+    assert "fib" in (tmp_path / "nested.html").read_text()
+    assert "Time by class" in vtrace(tmp_path, "summary", "nested").stdout
+    run(program, tmp_path)
+    done = unify(tmp_path, "--report", "-o", "other", "nested", "-q")
+    assert names(tmp_path) == {"nested.trace", "nested.html", "other.trace", "other.html"}
