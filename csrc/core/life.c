@@ -403,8 +403,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_end(l, &m);
 }
 
-/* At the end of a thread whose location no other takes over: its memory serves others, and at the end of the program nothing
-   is left to do.                                                                                                          */
+/* At the end of a thread whose location no other takes over: then nothing is left to do at the end of the program. */
 void vt_location_complete(struct vt_location *l)
 {
     vt_busy_begin(l);

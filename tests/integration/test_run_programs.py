@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from support import mpis
 from support.build import Builder
 from support.check import check
 from support.realprograms import PYTHON, SCRIPTS
@@ -247,3 +249,28 @@ def test_hooks_of_a_plug_in(build: Builder, tmp_path: Path) -> None:
     vtrace(tmp_path, "run", build("loader.c", flags=("-O1", "-ldl"), plain=True), plug_in)
     unify(tmp_path, "loader")
     assert check(tmp_path / "loader.trace").calls() == {"entry": 3, "inner": 6}
+
+
+def test_a_recorded_script_before_the_program(build: Builder, tmp_path: Path) -> None:
+    """Shells and what they start are of the ranks' run; a rank's shell, which stands behind it, is its creator."""
+    mpi = mpis.find("mpich-wheel", build)
+    script = tmp_path / "bind.sh"
+    script.write_text('#!/bin/sh\n/bin/true\nexec "$@"\n')
+    script.chmod(0o755)
+    words = [*mpi.launch, "-n", "3", *command("vtrace"), "run", "--io", "-o", "bound", "./bind.sh"]
+    call([*words, mpi.build("mpi_messages.c", plain=True)], tmp_path, mpi.env)
+    assert "left alone" not in unify(tmp_path, "bound").stderr
+    assert names(tmp_path) == {"bind.sh", "bound.trace"}
+    trace = check(tmp_path / "bound.trace", complete=False)
+    assert trace.calls()["MPI_Init"] == 3
+    groups = {x.process: x.group for x in trace.locations.values()}
+    shells = {name for name in groups.values() if name.endswith(f"({Path('/bin/sh').resolve().name})")}
+    assert sorted(name.rpartition("(")[2] for name in groups.values() if name not in shells) == [
+        "MPI Rank 0", "MPI Rank 1", "MPI Rank 2", "true)", "true)", "true)"
+    ]  # fmt: skip
+    text = call([need("otf2-print"), "-G", "bound.trace/traces.otf2"], tmp_path).stdout
+    found = re.findall(r'LOCATION_GROUP_PROPERTY .*"(MPI Rank \d)" .*VTRACE::CREATOR.* Value: "(.*)" <', text)
+    assert [rank for rank, _ in found] == ["MPI Rank 0", "MPI Rank 1", "MPI Rank 2"]
+    creators = {creator for _, creator in found}
+    assert len(creators) == 3
+    assert creators <= shells

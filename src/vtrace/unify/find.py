@@ -9,10 +9,11 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.local import Uctl, read_head
+from vtrace.io.local import FileHead, Uctl, read_head
 from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.alive import is_process
 from vtrace.unify.look import BEFORE_HEAD, LOCAL, Found, Seen, candidates, look, names, prefixes
@@ -75,17 +76,28 @@ def assemble(prefix: Path, seen: Seen) -> Run:
         raise _nothing(prefix)
     files.sort(key=lambda found: found.head.path.name)
     known = {uctl.run: uctl for uctl, _ in seen.uctls if uctl is not None}
+    taken = _taken([found.head for found in files])
     newest = max((found.head for found in files), key=lambda h: (h.start, h.run in known)).run
-    before = [found for found in seen.before.values() if found.head.run == newest]
-    processes = _processes([found for found in [*files, *before] if found.head.run == newest])
+    newest = taken.get(newest, newest)
+    own = [taken.get(found.head.run, found.head.run) == newest for found in files]
+    processes = _processes(
+        [*compress(files, own), *(found for found in seen.before.values() if found.head.run == newest)]
+    )
     uctl = known.get(newest)
     ranks = _world_size(processes, uctl)
     missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
-    others = [found.head.path for found in files if found.head.run != newest]
+    others = [found.head.path for found, is_own in zip(files, own, strict=True) if not is_own]
     others += [path for one, path in seen.uctls if one is None or one.run != newest]
     others += _join_empty(sorted(seen.empty), processes)
     control = next((path for one, path in seen.uctls if one is not None and one.run == newest), None)
     return Run(prefix, newest, processes, missing, ranks, control, others, seen.problems, len(processes))
+
+
+def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
+    """Runs that are a part of another: of the shells before ranks, which take the run of rank 0 at MPI_Init only."""
+    runs = {head.process: head.run for head in heads}
+    parents = ((head.run, runs.get((head.host, *head.parent))) for head in heads if head.parent)
+    return {before: run for run, before in parents if before and before != run}
 
 
 def refuse_bare(run: Run, salvage: bool) -> None:
