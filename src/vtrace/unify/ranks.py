@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -84,29 +85,39 @@ def work_on(
     """
     pool = ThreadPoolExecutor(threads)
     heaviest = sorted(items, key=weigh, reverse=True)
+    failed = Event()
+
+    def one(item: Item) -> None:
+        if failed.is_set():
+            return
+        try:
+            work(item)
+        except BaseException:
+            failed.set()
+            raise
+
     try:
-        todo: dict[Future[None], int] = {pool.submit(work, item): weigh(item) for item in heaviest}
-        _follow(ranks, todo, advance)
+        todo: dict[Future[None], int] = {pool.submit(one, item): weigh(item) for item in heaviest}
+        _follow(ranks, todo, failed, advance)
     except BaseException as error:
         pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
         raise
     pool.shutdown()
 
 
-def _follow(ranks: Ranks, todo: dict[Future[None], int], advance: Callable[[int], None]) -> None:
+def _follow(ranks: Ranks, todo: dict[Future[None], int], stop: Event, advance: Callable[[int], None]) -> None:
     waiting, done, shown = set(todo), 0, 0
     while True:
         ended, waiting = wait(waiting, _BEAT, FIRST_EXCEPTION)
         done += sum(todo[future] for future in ended)
         failure = next((error for future in ended if (error := future.exception())), None)
-        amount, busy, failed = ranks.total([done, bool(waiting), failure is not None])
+        amount, busy, failures = ranks.total([done, bool(waiting), failure is not None])
         advance(amount - shown)
         shown = amount
-        if failed:
-            for future in waiting:
-                future.cancel()
+        if failures:
+            stop.set()
             wait(waiting)
-        if failed or not busy:
+        if failures or not busy:
             ranks.together(partial(_raise, failure))
             return
 

@@ -137,7 +137,9 @@ def _missing(run: Run, crew: Crew, what: str) -> VtraceError:
         hint = "start a rank on each node of the run, or use --partial to go on without them"
     elif others := kin(run):
         hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
-    return VtraceError(f"the local files of {what} are missing in {where}", hint)
+    files = [f"{run.prefix.name}.{rank + 1 if rank < 0xFFFF else (rank + 1) << 16:x}.*" for rank in run.missing]
+    more = f" and {len(files) - 8} more" if len(files) > 8 else ""
+    return VtraceError(f"the local files of {what} ({', '.join(files[:8])}{more}) are missing in {where}", hint)
 
 
 def _first_pass(run: Run, kernel: Kernel, request: Request, ranks: Ranks, console: Console) -> None:

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtunify-mpi writes what vtunify writes, on any number of ranks, wherever the files lie, and ends as one."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.mpis import NAMES, Mpi, find
+from support.parallel import assert_same, unify_mpi
+from support.run import names, prefix_of, run, unify
+from support.tools import ROOT, call, command, environment
+
+RANKS, JOBS = (1, 2, 3, 5, 8), (1, 2)
+HEAT = ROOT / "examples" / "heat2d"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of tests/programs and how to run it."""
+
+    source: str
+    args: tuple[str, ...] = ()
+    ranks: int | None = None
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    code: int | None = 0
+
+    def __str__(self) -> str:
+        return " ".join([self.source, *self.args])
+
+
+PTHREAD, OPENMP = ("-pthread",), ("-fopenmp",)
+CASES = [
+    Case("mpi_comms.c", ranks=4),
+    Case("omp_mpi.c", ranks=2, flags=OPENMP),
+    Case("mpi_rma.c", ranks=3),
+    Case("mpi_io.c", ranks=2, env={"VT_IOTRACE": "yes"}),
+    Case("mpi_spawn.c", ranks=2),
+    Case("user_pairs.c", flags=("-DVTRACE", "-O0")),
+    Case("user_threads.c", flags=("-DVTRACE", *PTHREAD)),
+    Case("heap_threads.c", flags=PTHREAD, env={"VT_MEMTRACE": "yes"}),
+    Case("forks.c", ("grandchild",)),
+    Case("begets.c", ("fork", "3", "0", "0"), flags=PTHREAD),
+    Case("dies.c", ranks=2, code=None),
+    Case("ranks_threads.c", ("10",), ranks=2, flags=PTHREAD),
+]
+MORE = [
+    Case("mpi_collectives.c", ranks=3),
+    Case("mpi_connect.c", ranks=4),
+    Case("mpi_errors.c", ranks=2),
+    Case("mpi_large.c", ranks=2),
+    Case("mpi_large_io.c", ranks=2),
+    Case("mpi_loops.c", ("50",), ranks=4),
+    Case("mpi_makers.c", ranks=2),
+    Case("mpi_messages.c", ranks=2),
+    Case("mpi_pcontrol_io.c", ranks=2),
+    Case("mpi_refused.c", ranks=2),
+    Case("mpi_requests.c", ranks=3),
+    Case("mpi_rma_threads.c", ranks=2, flags=PTHREAD),
+    Case("mpi_sessions.c", ranks=2),
+    Case("mpi_threads.c", ranks=2, flags=PTHREAD),
+    Case("altstack.c", ("50",), code=7),
+    Case("closes.c", ("50",)),
+    Case("endings.c", ("_exit", "50"), flags=PTHREAD),
+    Case("forks.c", ("return",)),
+    Case("handler.c", ("20000", "500"), flags=PTHREAD),
+    Case("heap_phases.cc", env={"VT_MEMTRACE": "yes"}),
+    Case("io_threads.c", flags=PTHREAD, env={"VT_IOTRACE": "yes"}),
+    Case("jump.c"),
+    Case("locking.c", flags=PTHREAD),
+    Case("many.c", ("50",)),
+    Case("naps.c", ("2", "5"), flags=PTHREAD),
+    Case("nested.c"),
+    Case("omp.c", flags=OPENMP),
+    Case("quiet.c", flags=PTHREAD),
+    Case("shapes.cc"),
+    Case("threads.c", ("together", "3", "50"), flags=PTHREAD),
+    Case("user.c", flags=("-DVTRACE", "-O0")),
+    Case("user_rewind.c", flags=("-DVTRACE",)),
+]
+
+
+def differential() -> list[object]:
+    """All pairs of ranks and threads for each program; of CASES one each, not marked full."""
+    pairs = list(product(RANKS[1:], JOBS))
+    sample = [
+        pytest.param(case, *pairs[i % len(pairs)], id=f"{case}: {pairs[i % len(pairs)]}")
+        for i, case in enumerate(CASES)
+    ]
+    rest = product(CASES + MORE, product(RANKS, JOBS))
+    return sample + [
+        pytest.param(case, *pair, id=f"{case}: {pair}, full", marks=pytest.mark.full) for case, pair in rest
+    ]
+
+
+@pytest.fixture(scope="module")
+def mpich(build: Builder) -> Mpi:
+    return find("mpich-wheel", build)
+
+
+@pytest.fixture(scope="module")
+def recorded(build: Builder, mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+    return {}
+
+
+def local_files(
+    case: Case, build: Builder, mpich: Mpi, recorded: dict[str, tuple[Path, str]], factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    """A directory with the files of a program's run and what vtunify makes of them, and their prefix."""
+    key = f"{case} {case.flags}"
+    if key not in recorded:
+        where = factory.mktemp("run")
+        compiler = str(mpich.mpicc) if case.ranks else "g++" if case.source.endswith("cc") else "gcc"
+        program = build(case.source, compiler=compiler, flags=("-O1", *case.flags))
+        run(program, where, *case.args, launch=launched(mpich, case), env=case.env, code=case.code)
+        unify(where, "-k", "-j", "1", prefix_of(program))
+        recorded[key] = where, prefix_of(program)
+    return recorded[key]
+
+
+def launched(mpi: Mpi, case: Case) -> list[str]:
+    return [*mpi.launch, "-n", str(case.ranks)] if case.ranks else []
+
+
+@pytest.mark.parametrize(("case", "ranks", "jobs"), differential())
+def test_same_as_vtunify(
+    case: Case, ranks: int, jobs: int, build: Builder, mpich: Mpi, recorded: dict[str, tuple[Path, str]],
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path,
+) -> None:  # fmt: skip
+    where, prefix = local_files(case, build, mpich, recorded, tmp_path_factory)
+    unify_mpi(mpich, where, "-k", "-j", str(jobs), "-o", tmp_path / "all", prefix, ranks=ranks)
+    assert_same(where / f"u_{prefix}.trace", tmp_path / "all.trace")
+
+
+@pytest.fixture(scope="module")
+def heat(mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The local files of examples/heat2d on 4 ranks, and u_heat2d.trace."""
+    where = tmp_path_factory.mktemp("heat")
+    sources = [HEAT / name for name in ("heat.c", "halo.c")]
+    words = [*command("vtrace-cc"), "-vt:cc", str(mpich.mpicc), "-O1", *sources, "-o", "heat2d", "-lm"]
+    call(words, where, timeout=300)
+    mpich.run(where / "heat2d", where, "64", "20", ranks=4)
+    unify(where, "-k", "heat2d")
+    return where
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_heat2d(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
+    done = unify_mpi(mpich, heat, "-k", "-j", str(1 + ranks % 2), "-o", tmp_path / "all", "heat2d", ranks=ranks)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 2, "one rank speaks for all"
+    assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_each_mpi(name: str, build: Builder, heat: Path, tmp_path: Path) -> None:
+    """mpi4py's wheel finds the library of the mpiexec that has started it."""
+    unify_mpi(find(name, build), heat, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
+    assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
+
+
+def copied(heat: Path, where: Path, *pieces: str) -> list[Path]:
+    """Directories, each with the files of heat2d of some ranks (their numbers in names)."""
+    places = []
+    for number, ids in enumerate(pieces):
+        places.append(where / f"node{number}")
+        places[-1].mkdir()
+        for id_ in ids:
+            for path in heat.glob(f"heat2d.{id_}.*"):
+                shutil.copy(path, places[-1])
+    shutil.copy(heat / "heat2d.uctl", places[0])
+    return places
+
+
+def on_nodes(mpi: Mpi, places: list[Path], *args: str | Path, check: bool = True) -> tuple[int, str, str]:
+    """vtunify-mpi with a rank in each directory: a file system of its own, as far as the ranks know."""
+    words: list[str | Path] = [mpi.launch[0]]
+    for number, place in enumerate(places):
+        words += [":"] if number else []
+        words += ["-n", "1", "-wdir", place, *command("vtunify-mpi"), *args, "heat2d"]
+    done = call(words, places[0], mpi.env, check=check)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("pieces", [("12", "34"), ("4", "1", "23"), ("", "1234"), ("123", "234", "14")], ids=str)
+def test_files_on_disks_of_nodes(heat: Path, mpich: Mpi, pieces: tuple[str, ...], tmp_path: Path) -> None:
+    """Each file is read where it is, copies of one once; all go when the archive stands."""
+    places = copied(heat, tmp_path, *pieces)
+    on_nodes(mpich, places)
+    assert_same(heat / "u_heat2d.trace", places[0] / "heat2d.trace")
+    assert names(places[0]) == {"heat2d.trace"}
+    left = {name for place in places[1:] for name in names(place)}
+    assert (left == set()) == (pieces != ("123", "234", "14")), "a copy that was not read stays"
+
+
+def test_files_that_nobody_sees(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    places = copied(heat, tmp_path, "1", "4")
+    code, said, error = on_nodes(mpich, places, check=False)
+    assert (code, said, error.count("\n")) == (1, "", 1)
+    assert "ranks 1-2 of 4 (heat2d.2.*, heat2d.3.*) are missing in all 2 directories" in error
+    assert [sorted(names(place)) for place in places] == [
+        ["heat2d.1.def.z", "heat2d.1.events.z", "heat2d.uctl"], ["heat2d.4.def.z", "heat2d.4.events.z"],
+    ]  # fmt: skip
+
+
+def test_same_names_on_two_nodes(heat: Path, mpich: Mpi, build: Builder, tmp_path: Path) -> None:
+    """Of an older run under the same names nothing is taken, and nothing removed."""
+    places = copied(heat, tmp_path, "", "1234")
+    old = build("nested.c", output="old")
+    run(old, places[0], env={"VT_FILE_PREFIX": "heat2d"})
+    files = names(places[0])
+    mpich.run(heat / "heat2d", places[1], "64", "20", ranks=4)
+    on_nodes(mpich, places)
+    assert check(places[0] / "heat2d.trace").calls()["main"] == 4
+    assert names(places[0]) == files - {"heat2d.uctl"} | {"heat2d.trace"} | ({"heat2d.uctl"} & files)
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_bad_file(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
+    """One message, no archive, nothing removed."""
+    (place,) = copied(heat, tmp_path, "1234")
+    path = place / "heat2d.3.events.z"
+    data = bytearray(path.read_bytes())
+    data[-10] ^= 0xFF
+    path.write_bytes(data)
+    files = names(place)
+    done = unify_mpi(mpich, place, "heat2d", ranks=ranks, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+    assert str(path) in done.stderr
+    assert names(place) == files
+
+
+BEFORE_EVENTS = """
+import os, resource, time
+from vtrace.io.archive import Archive
+quick = Archive.event_writer
+def event_writer(archive, location):
+    {}
+    return quick(archive, location)
+Archive.event_writer = event_writer
+"""
+
+
+def changed(where: Path, code: str) -> dict[str, str]:
+    """The environment of a vtunify-mpi that does something else before it writes a location's events."""
+    where.mkdir()
+    (where / "sitecustomize.py").write_text(BEFORE_EVENTS.format(code))
+    return {"PYTHONPATH": str(where)}
+
+
+def test_full_disk(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """A rank that cannot write ends all of them; here by a limit on the size of its files."""
+    (place,) = copied(heat, tmp_path, "1234")
+    files = names(place)
+    full = changed(tmp_path / "full", "os.environ['PMI_RANK'] == '1' and resource.setrlimit(1, (4096, -1))")
+    done = unify_mpi(mpich, place, "heat2d", ranks=3, check=False, **full)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+    assert "size limit" in done.stderr
+    assert names(place) == files
+
+
+def test_a_mistake_in_one_rank(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """What nobody has thought of ends all ranks, too, with its traceback."""
+    (place,) = copied(heat, tmp_path, "1234")
+    files = names(place)
+    wrong = changed(tmp_path / "wrong", "os.environ['PMI_RANK'] == '2' and [][1]")
+    done = unify_mpi(mpich, place, "heat2d", ranks=3, check=False, **wrong)
+    assert done.returncode not in (0, 2)
+    assert done.stderr.count("IndexError: list index out of range") == 1
+    assert {name for name in names(place) if not name.startswith(".")} == files
+
+
+def test_no_directory_that_all_see(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """A relative -o with a directory is rank 0's; one that is not there is told."""
+    places = copied(heat, tmp_path, "12", "34")
+    code, said, error = on_nodes(mpich, places, "-o", "none/x", check=False)
+    assert (code, said, error.count("\n")) == (1, "", 1)
+    assert "none is not a directory" in error
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted(heat: Path, mpich: Mpi, number: signal.Signals, tmp_path: Path) -> None:
+    """Local files stay as they are, and another run removes what was begun and writes the same."""
+    (place,) = copied(heat, tmp_path, "1234")
+    files = names(place)
+    slow = {**changed(tmp_path / "slow", "time.sleep(2)"), **mpich.env}
+    words = [*mpich.launch, "-n", "2", *command("vtunify-mpi"), "heat2d"]
+    process = subprocess.Popen(words, cwd=place, env=environment(slow), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(place.glob(".heat2d.trace.tmp-*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    while any(b"vtunify-mpi" in path.read_bytes() for path in _commands(place)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert {name for name in names(place) if not name.startswith(".")} == files
+    unify_mpi(mpich, place, "heat2d", ranks=2)
+    assert names(place) == {"heat2d.trace"}
+    assert_same(heat / "u_heat2d.trace", place / "heat2d.trace")
+
+
+def _commands(place: Path) -> list[Path]:
+    """Command lines of processes that work in a directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").resolve() == place:
+                found.append(process / "cmdline")
+        except OSError:
+            continue
+    return found
+
+
+def test_communicators_in_loops(mpich: Mpi, build: Builder, tmp_path: Path) -> None:
+    """What is one object on several ranks is one definition with its members, in whatever order ranks have made it."""
+    rounds = 120
+    trace = mpich.record(build("mpi_loops.c", compiler=str(mpich.mpicc)), tmp_path, str(rounds), ranks=4)
+    sizes = Counter(len(comm.members) for comm in trace.comms.values() if comm.name.startswith("MPI_Comm_"))
+    assert sizes == {2: 4 * rounds + 2 * 2 * rounds}
+    assert trace.kinds()["CommCreate"] == 4 * rounds * 4

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Definitions that many processes share are merged to the same, however processes are shared among ranks."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from support.parallel import in_threads
+from vtrace.errors import VtraceError
+from vtrace.io.archive import Definitions
+from vtrace.io.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
+from vtrace.io.records import COMM_KINDS
+from vtrace.unify import communicators
+from vtrace.unify.definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.firsts import Concatenated, Firsts, Named
+from vtrace.unify.ranks import ALONE, Ranks, work_on
+
+WORLD = 77
+SIZES = (1, 2, 3, 5, 8)
+
+
+@dataclass
+class Process:
+    number: int
+    rank: int
+    world: int = WORLD
+    definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
+
+    @property
+    def index(self) -> int:
+        return self.rank
+
+    def comm(self, local: int, kind: str, tag: int, hash_: int, size: int, rank: int) -> None:
+        self.definitions.comms[local] = Comm(COMM_KINDS[kind], 1, tag, hash_, 0, size, rank, 0)
+
+
+def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[int, list[int]]]:
+    """Each rank makes its communicators in an order of its own; some have their members written, some do not."""
+    draw = random.Random(seed)
+    processes = [Process(rank, rank) for rank in range(ranks)]
+    for process in processes:
+        process.definitions.comms[1] = Comm(COMM_KINDS["WORLD"], None, 0, 9, 0, ranks, process.rank, 0)
+    members = {tag: draw.sample(range(ranks), draw.randint(1, 6)) for tag in range(comms)}
+    for process in processes:
+        own = [tag for tag, group in members.items() if process.rank in group]
+        draw.shuffle(own)
+        for local, tag in enumerate(own, 2):
+            group = members[tag]
+            process.comm(
+                local, "CREATE_GROUP", tag, hash(tuple(group)) & (1 << 63) - 1, len(group), group.index(process.rank)
+            )
+            if group[0] == process.rank and tag % 3:
+                piece = Members(0, WORLD, np.array(group, "<u4").tobytes())
+                process.definitions.members[local, 0] = [piece]
+            if draw.random() < 0.1:
+                process.definitions.comm_names[local] = f"{tag} as {process.rank} says"
+    return processes, members
+
+
+def merged(processes: list[Process], ranks: Ranks) -> communicators.Communicators:
+    own = [process for process in processes if process.number * 7 % 11 % ranks.size == ranks.rank]
+    indices = {(p.world, p.rank): p.index for p in processes}
+    found = communicators.merge(own, [*range(len(processes))] if ranks.root else [], indices, ranks)
+    found.ids = [{p.number: ids.tolist() for p, ids in zip(own, found.ids, strict=True)}]  # type: ignore[list-item]
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_thousands_of_communicators(size: int) -> None:
+    """Each is one, with its members and the name that the first process gave it, for any number of ranks."""
+    processes, members = overlapping(40, 3000, size)
+    (alone,) = in_threads(1, lambda ranks: merged(processes, ranks))
+    assert len(alone.comms) == 1 + len(members)
+    first, *_ = found = in_threads(size, lambda ranks: merged(processes, ranks))
+    assert [comm.name for comm in first.comms] == [comm.name for comm in alone.comms]
+    assert [comm.group for comm in first.comms] == [comm.group for comm in alone.comms]
+    assert [g.members.tolist() for g in first.groups] == [g.members.tolist() for g in alone.groups]  # type: ignore[union-attr]
+    ids = {number: table for each in found for number, table in each.ids[0].items()}  # type: ignore[attr-defined]
+    assert ids == alone.ids[0]
+    for process in processes:
+        for local, comm in process.definitions.comms.items():
+            group = alone.groups[alone.comms[ids[process.number][local]].group]
+            wanted = [*range(40)] if local == 1 else members[int(comm.tag)]
+            assert [int(member) for member in group.members] == wanted
+    assert not alone.incomplete
+
+
+def test_ids_are_dense_in_the_order_of_processes() -> None:
+    processes, _ = overlapping(10, 200, 1)
+    (alone,) = in_threads(1, lambda ranks: merged(processes, ranks))
+    seen = [number for p in processes for _, number in sorted(enumerate(alone.ids[0][p.number])) if number < 2**32 - 1]  # type: ignore[call-overload]
+    assert list(dict.fromkeys(seen)) == [*range(len(alone.comms))]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_first_place_and_first_name_count(size: int) -> None:
+    def work(ranks: Ranks) -> tuple[dict[str, int], list[object], dict[int, int], dict[int, list[int]]]:
+        things: Firsts[str, None] = Firsts()
+        names: Named[str] = Named()
+        own = {}
+        for process in range(ranks.rank, 20, ranks.size):
+            things.add(f"of {process // 2}", (process, 0), None)
+            things.add("of all", (process, 1), None)
+            names.add("it", (process,), None if process < 3 else ((process,), f"by {process}"))
+            own[process] = [*range(process)]
+        joined = Concatenated(own, ranks)
+        return things.number(ranks)[0], names.number(ranks)[1], joined.first, joined.items
+
+    numbers = {"of 0": 0, "of all": 1} | {f"of {n}": n + 1 for n in range(1, 10)}
+    results = in_threads(size, work)
+    assert all(result[0] == numbers for result in results)
+    assert results[0][1] == [((3,), "by 3")]
+    assert all(result[2] == {n: n * (n - 1) // 2 for n in range(20)} for result in results)
+    assert results[0][3] == {n: [*range(n)] for n in range(20)}
+
+
+def test_a_failure_ends_all() -> None:
+    """No rank begins with another piece of work, and all raise the error of the one that failed."""
+    begun: list[list[int]] = [[], [], []]
+
+    def work(ranks: Ranks) -> str:
+        def item(number: int) -> None:
+            begun[ranks.rank].append(number)
+            if ranks.rank == 1 and number == 0:
+                raise VtraceError("the disk is full")
+
+        try:
+            work_on(ranks, 1, [*range(3)] if ranks.rank else [], item, lambda number: 3 - number, lambda amount: None)
+        except VtraceError as error:
+            return str(error)
+        return ""
+
+    assert in_threads(3, work) == ["the disk is full"] * 3
+    assert (begun[0], begun[1]) == ([], [0])
+
+
+def test_groups_of_100_000_members() -> None:
+    definitions = Definitions(comm_groups=[Group("COMM_GROUP", 4, "", np.arange(100_000))])
+    assert 100_000 * 5 < chunk_bytes(definitions) <= DEFINITION_CHUNK_MAX
+    assert ALONE.size == 1
