@@ -19,7 +19,7 @@ def place(tmp_path: Path) -> Path:
         write_events(tmp_path / f"{name}.1.events.z", [Chunk()], prefix=name)
     (tmp_path / "notes.txt").write_text("")
     (tmp_path / "bin").mkdir()
-    for tool in ("vtrace", "vtunify"):
+    for tool in ("vtrace", "vtunify", "vtunify-mpi"):
         target = tmp_path / "bin" / tool
         target.write_text(f'#!/bin/sh\nexec {shlex.join(command(tool))} "$@"\n')
         target.chmod(0o755)
@@ -43,6 +43,7 @@ CASES = [
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),
     (("vtunify", "--keeplocal", "s"), {"sim"}),
+    (("vtunify-mpi", "s"), {"sim"}),
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
         "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report",
@@ -56,7 +57,8 @@ CASES = [
 def test_what_a_shell_is_offered(place: Path, shell: str, words: tuple[str, ...], offered: set[str]) -> None:
     """In the way that the scripts ask; values are in lines of their own or before a tab."""
     at = words[-1] if shell == "fish" else str(len(words) - 1)
-    env = {f"_{words[0].upper()}_COMPLETE": f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": at}
+    variable = f"_{words[0].upper().replace('-', '_')}_COMPLETE"
+    env = {variable: f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": at}
     lines = call([place / "bin" / words[0]], place, env).stdout.strip().splitlines()
     if shell == "zsh":
         values = {value for kind, value in zip(lines[::3], lines[1::3], strict=True) if kind == "plain"}
@@ -70,15 +72,17 @@ def test_in_bash(place: Path) -> None:
     script = 'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\n'
     for words, _ in CASES:
         script += f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()\n"
-        script += f'_{words[0]}_completion {words[0]}; echo "${{COMPREPLY[@]}}"\n'
+        script += f'_{words[0].replace("-", "_")}_completion {words[0]}; echo "${{COMPREPLY[@]}}"\n'
     done = call([need("bash"), "--norc", "-c", script], place)
     assert [set(line.split()) for line in done.stdout.splitlines()] == [offered for _, offered in CASES]
 
 
-@pytest.mark.parametrize("tool", ["vtrace", "vtunify"])
-def test_bash_knows_both(place: Path, tool: str) -> None:
+@pytest.mark.parametrize("tool", ["vtrace", "vtunify", "vtunify-mpi"])
+def test_bash_knows_all(place: Path, tool: str) -> None:
     script = f'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\ncomplete -p {tool}'
-    assert f"-F _{tool}_completion {tool}" in call([need("bash"), "--norc", "-c", script], place).stdout
+    assert (
+        f"-F _{tool.replace('-', '_')}_completion {tool}" in call([need("bash"), "--norc", "-c", script], place).stdout
+    )
 
 
 def test_files_where_no_prefix_fits(place: Path) -> None:

@@ -50,7 +50,7 @@ CASES = [
     Case("mpi_spawn.c", ranks=2),
     Case("user_pairs.c", flags=("-DVTRACE", "-O0")),
     Case("user_threads.c", flags=("-DVTRACE", *PTHREAD)),
-    Case("heap_threads.c", flags=PTHREAD, env={"VT_MEMTRACE": "yes"}),
+    Case("heap_threads.c", ("2", "500", "100"), flags=PTHREAD, env={"VT_MEMTRACE": "yes"}),
     Case("forks.c", ("grandchild",)),
     Case("begets.c", ("fork", "3", "0", "0"), flags=PTHREAD),
     Case("dies.c", ranks=2, code=None),

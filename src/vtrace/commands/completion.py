@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from vtrace.errors import UsageError, VtraceError
 
-_TOOLS = ("vtrace", "vtunify")
+_TOOLS = ("vtrace", "vtunify", "vtunify-mpi")
 
 
 def complete_prefix(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -34,7 +34,7 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
 def command(shell: str | None) -> None:
-    """Print shell completion for vtrace and vtunify.
+    """Print shell completion for vtrace, vtunify and vtunify-mpi.
 
     \b
     bash:  eval "$(vtrace completion bash)"        in ~/.bashrc
@@ -47,4 +47,4 @@ def command(shell: str | None) -> None:
         raise UsageError(f"no completion for {chosen}", "there is one for bash, zsh and fish")
     for tool in _TOOLS:
         # The scripts call the commands again, each with its own variable.
-        click.echo(kind(command, {}, tool, f"_{tool.upper()}_COMPLETE").source())
+        click.echo(kind(command, {}, tool, f"_{tool.upper().replace('-', '_')}_COMPLETE").source())
