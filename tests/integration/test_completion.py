@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Path:
 
 CASES = [
     (("vtrace", ""), {
-        "clean", "completion", "diff", "doctor", "dump", "export", "filter", "info", "report", "run", "score",
+        "clean", "completion", "diff", "doctor", "dump", "export", "filter", "info", "mpip", "report", "run", "score",
         "settings", "shim", "summary", "timers", "view",
     }),
     (("vtrace", "d"), {"diff", "doctor", "dump"}),
