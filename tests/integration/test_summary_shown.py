@@ -14,6 +14,7 @@ import pytest
 
 from support import viewed
 from support.foreign import Foreign
+from support.localfiles import Chunk, write_events
 from support.run import vtrace
 from support.terminal import on_terminal
 from support.tools import command
@@ -175,3 +176,13 @@ def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
     done = vtrace(tmp_path, "summary", "cut", "--json")
     assert "cut.trace/traces/1.evt: " in done.stderr
     assert len(json.loads(done.stdout)["notes"]) == 1
+
+
+@pytest.mark.parametrize("words", ["summary", "timers", "view", "report", "diff"])
+def test_local_files_only(words: str, tmp_path: Path) -> None:
+    """Who has not unified yet is told how."""
+    write_events(tmp_path / "heat.1.events.z", [Chunk()], prefix="heat")
+    names = ["heat", "heat"] if words == "diff" else ["heat"]
+    done = vtrace(tmp_path, words, *names, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "vtrace: error: heat: there are only local files, not unified yet (vtunify heat)\n"

@@ -160,7 +160,10 @@ def test_info_of_an_archive(heat: Path) -> None:
     assert vtunify_in(heat, "-q", "heat").returncode == 0
     shown = {operand: vtrace_in(heat, "info", operand) for operand in ("heat", "heat.trace", "heat.trace/traces.otf2")}
     assert {done.returncode for done in shown.values()} == {0}
-    assert len({done.stdout for done in shown.values()}) == 1
+    assert {done.stdout.splitlines()[-1] for done in shown.values()} == {
+        f"next: vtrace summary {operand}, vtrace view {operand}" for operand in shown
+    }
+    assert len({done.stdout.rpartition("next:")[0] for done in shown.values()}) == 1
     for text in (
         "./heat 'two words'",
         "node1",

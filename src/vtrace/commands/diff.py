@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import operand, window_options
+from vtrace.commands.window import opened, operand, window_options
 from vtrace.console import Console, environment_level, plain
 
 if TYPE_CHECKING:
@@ -45,11 +45,10 @@ def command(
       vtrace diff four.trace eight.trace --per-rank
       vtrace diff before after --from 25% --to 75%      a part of each
     """
-    import vtrace
     from vtrace.reports import diff, sheet, window
 
     console = Console("vtrace", environment_level("vtrace"))
-    traces = [vtrace.open(archive) for archive in (one, other)]
+    traces = [opened(archive) for archive in (one, other)]
     paths = diff.Paths()
     runs = [diff.read(trace, window.window(trace, begin, end, ranks), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)

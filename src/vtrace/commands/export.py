@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, size, title
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 
@@ -58,12 +58,11 @@ def command(
       vtrace export heat --to perfetto
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
     """
-    import vtrace
     from vtrace.reports import exports, gather, perfetto, window
 
     kind, end = _aims(aims)
     console = Console("vtrace", environment_level("vtrace"))
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     path = output or Path(f"{title(trace)}.{_ENDINGS[kind]}")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import operand, size, title, window_options
+from vtrace.commands.window import opened, operand, size, title, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
 
@@ -36,11 +36,10 @@ def write(
     archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None, ranks: str | None = None
 ) -> Path:
     """Writes the report and says where it is."""
-    import vtrace
     from vtrace.reports import overview, report, window
 
     console = Console("vtrace", environment_level("vtrace"))
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     path = output or Path(f"{title(trace)}.html")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, operand, title
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, title
 from vtrace.console import Console, environment_level, plain
 from vtrace.errors import UsageError
 
@@ -47,13 +47,12 @@ def command(
       vtrace summary heat --rank 3 --from 25% --to 75%
       vtrace summary heat --only regions --csv > regions.csv
     """
-    import vtrace
     from vtrace.reports import sheet, summary, summary_sheets, window
 
     if as_json and as_csv:
         raise UsageError("--json and --csv", "one of them at a time")
     console = Console("vtrace", environment_level("vtrace"))
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     numbers = summary.read(trace, window.window(trace, begin, end, ranks))
     made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:

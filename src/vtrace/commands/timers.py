@@ -8,7 +8,7 @@ import json
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import window_options
+from vtrace.commands.window import opened, window_options
 from vtrace.console import Console, environment_level
 
 
@@ -29,11 +29,10 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
       vtrace timers heat | jq '.timers[] | select(.label == "solve") | .mean_ns'
       vtrace timers heat --all --ranks 0
     """
-    import vtrace
     from vtrace.reports import timers, window
 
     console = Console("vtrace", environment_level("vtrace"))
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     part = window.window(trace, begin, end, ranks)
     found, notes = timers.timers(trace, part, every)
     for note in notes:

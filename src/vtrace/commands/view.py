@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import title, window_options
+from vtrace.commands.window import opened, title, window_options
 from vtrace.console import Console, environment_level
 
 
@@ -54,14 +54,13 @@ def show(
     browser: bool = True, port: int = 0, idle: float = 15, err: bool = False,
 ) -> None:  # fmt: skip
     """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
-    import vtrace
     from vtrace.reports import gather, perfetto, window
     from vtrace.reports.serve import Server, interface
 
     console = Console("vtrace", environment_level("vtrace"))
     interface()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
         shown = gather.gather(trace, window.window(trace, begin, end, ranks), most)

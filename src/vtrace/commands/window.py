@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vtrace.errors import VtraceError
+from vtrace.io.overview import find_anchor
+
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
 
@@ -28,6 +31,21 @@ def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = option(function)
     return function
+
+
+def opened(archive: str) -> Trace:
+    """The archive. Raises VtraceError, which of local files says how they become one."""
+    import vtrace
+    from vtrace.unify.look import prefixes
+
+    try:
+        return vtrace.open(archive)
+    except VtraceError as error:
+        path = Path(archive)
+        if find_anchor(path) is None and path.parent.is_dir() and path.name in prefixes(path.parent):
+            hint = f"vtunify {shlex.quote(archive)}"
+            raise VtraceError(f"{archive}: there are only local files, not unified yet", hint) from error
+        raise
 
 
 def title(trace: Trace) -> str:

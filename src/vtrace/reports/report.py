@@ -176,8 +176,8 @@ def _collectives(numbers: Numbers) -> str:
     sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
     names = [*numbers.trace.comms["name"].tolist(), ""]
     rows = [
-        (op_name(found["op"][at]).capitalize().replace("_", " "), str(names[found["comm"][at]]), int(sums["calls"][row]),
-         Size(sums["sent"][row]), Size(sums["received"][row]), Time(sums["ns"][row]))
+        (op_name(found["op"][at]).capitalize().replace("_", " "), str(names[found["comm"][at]]),
+         int(sums["calls"][row]), Size(sums["sent"][row]), Size(sums["received"][row]), Time(sums["ns"][row]))
         for row, at in enumerate(first.tolist())
     ]  # fmt: skip
     rows.sort(key=lambda row: -row[5])

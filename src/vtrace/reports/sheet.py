@@ -21,6 +21,10 @@ _FOLDED, _BETWEEN = 24, 3
 """Least width of names in the last column, and what stands between two columns."""
 
 
+def _count(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
+
+
 def _signed(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: f"{'+' if value > 0 else ''}{show(value)}"
 
@@ -39,9 +43,9 @@ def _short(value: float) -> str:
 
 _SHOW: dict[str, Callable[[Any], str]] = {
     "text": lambda value: plain(str(value)), "path": _path, "mark": lambda value: "yes" if value else "",
-    "count": lambda value: f"{value:,}", "ns": _seconds, "span": span, "ratio": _short,
+    "count": _count, "ns": _seconds, "span": span, "ratio": _short,
     "share": lambda value: f"{value:.1f}",
-    "count difference": _signed(lambda value: f"{value:,}"), "ns difference": _signed(_seconds),
+    "count difference": _signed(_count), "ns difference": _signed(_seconds),
     "percent": _signed(lambda value: f"{_short(value)} %"),
 }  # fmt: skip
 
