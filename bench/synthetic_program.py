@@ -20,7 +20,7 @@ EPOCH = 1_700_000_000 * SECOND
 SLOT = 4096
 """Where functions begin in the code space."""
 FUNCTIONS = 16
-BARRIER, BCAST, REDUCE, ALLREDUCE = 0, 1, 5, 7  # OTF2_CollectiveOp
+BARRIER, BCAST, ALLREDUCE, REDUCE = 0, 1, 11, 12  # OTF2_CollectiveOp
 REGIONS = ("MPI_Init", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Barrier",
            "MPI_Bcast", "MPI_Reduce", "MPI_Finalize")  # fmt: skip
 OPERATIONS = ((ALLREDUCE, "MPI_Allreduce", 8, 8), (BARRIER, "MPI_Barrier", 0, 0), (BCAST, "MPI_Bcast", 64, 64),

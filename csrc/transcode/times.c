@@ -4,6 +4,9 @@
 int vt_times_begin(struct vt_times *c, const struct vt_maps *maps)
 {
     *c = (struct vt_times){.ticks = maps->knot_ticks, .ns = maps->knot_ns, .n = maps->nknots};
+    c->shift_ns = maps->shift_ns;
+    c->shifts = maps->shifts;
+    c->nshifts = maps->nshifts;
     if (c->n < 2) return 0;
     for (uint64_t i = 1; i < c->n; i++) {
         if (c->ticks[i] <= c->ticks[i - 1] || c->ns[i] < c->ns[i - 1]) return 0;
@@ -46,5 +49,22 @@ uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
         *early = 1;
         return 0;
     }
-    return ns > (__int128)VT_NS_MAX ? VT_NS_MAX : (uint64_t)ns;
+    if (ns > (__int128)VT_NS_MAX) return VT_NS_MAX;
+    return c->nshifts ? vt_times_shift(c, (uint64_t)ns) : (uint64_t)ns;
+}
+
+uint64_t vt_times_shift(struct vt_times *c, uint64_t ns)
+{
+    if (ns - c->put_begin >= c->put_reach) {
+        uint64_t low = 0, high = c->nshifts; /* shifts before low begin at or before ns */
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            if (c->shift_ns[middle] <= ns) low = middle + 1;
+            else high = middle;
+        }
+        c->put_begin = low ? c->shift_ns[low - 1] : 0;
+        c->put = low ? c->shifts[low - 1] : 0;
+        c->put_reach = (low < c->nshifts ? c->shift_ns[low] : UINT64_MAX) - c->put_begin;
+    }
+    return vt_times_put(ns, c->put_begin, c->put);
 }

@@ -14,7 +14,21 @@ struct vt_times {
     uint64_t begin, reach, base, rise, run;
     uint64_t factor; /* rise / run * 2^shift, rounded down */
     unsigned shift;
+    const uint64_t *shift_ns, *shifts; /* by which times are put forward, as vt_maps has them */
+    uint64_t nshifts, put_begin, put_reach, put; /* those in use: from put_begin on, for put_reach ns */
 };
+
+/* A clock that was put forward comes back by 1 ns in 1024: faster than clocks drift apart, and hardly to be seen. */
+#define VT_COMES_BACK 10
+
+/* What ns becomes where the clock was put forward by put at begin: never less than what an earlier ns becomes. */
+static inline uint64_t vt_times_put(uint64_t ns, uint64_t begin, uint64_t put)
+{
+    uint64_t gone = (ns - begin) >> VT_COMES_BACK;
+    return gone < put ? ns + put - gone : ns;
+}
+
+uint64_t vt_times_shift(struct vt_times *c, uint64_t ns);
 
 /* Returns 0 when the knots are not as vt_maps has them. */
 int vt_times_begin(struct vt_times *c, const struct vt_maps *maps);
@@ -28,7 +42,8 @@ static inline uint64_t vt_times_ns(struct vt_times *c, uint64_t ticks, int *earl
     /* The factor is less than 1 / 2^shift too small and d below 2^shift: the quotient is right or 1 too small. */
     uint64_t q = (uint64_t)((unsigned __int128)d * c->factor >> c->shift);
     uint64_t rest = d * c->rise - q * c->run;
-    return c->base + q + (rest >= c->run);
+    uint64_t ns = c->base + q + (rest >= c->run);
+    return __builtin_expect(c->nshifts != 0, 0) ? vt_times_shift(c, ns) : ns;
 }
 
 #endif

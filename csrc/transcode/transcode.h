@@ -16,7 +16,7 @@
 #define VT_UNMAPPED 0xffffffffu
 #define VT_TICKS_MAX (UINT64_MAX >> 1) /* no counter comes so far */
 
-enum vt_result { VT_OK, VT_BAD_LIBRARY, VT_BAD_DATA, VT_BAD_OTF2, VT_NO_MEMORY, VT_BAD_ARGUMENT };
+enum vt_result { VT_OK, VT_BAD_LIBRARY, VT_BAD_DATA, VT_BAD_OTF2, VT_NO_MEMORY, VT_BAD_ARGUMENT, VT_NO_SPACE };
 
 /* One block or chunk: a row of local.py's INDEX. */
 struct vt_row {
@@ -43,7 +43,7 @@ struct vt_scan {
     uint64_t *messages; /* not sorted: of each USER_SEND and USER_RECV ticks, communicator | receives << 32, tag */
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles, nmessages;
     uint64_t first_ticks, last_ticks;
-    uint64_t memory;  /* whether records tell of the heap */
+    uint64_t memory; /* whether records tell of the heap */
     uint64_t threads; /* whether any may tell of threads that begin and end */
 };
 
@@ -56,27 +56,28 @@ struct vt_stream {
 /* Ids and times of one location. Where there is no OTF2 id the value is VT_UNMAPPED. */
 struct vt_maps {
     const uint32_t *function_offsets, *function_regions; /* code offsets, ascending */
-    const uint64_t *addresses;                           /* ascending */
+    const uint64_t *addresses; /* ascending */
     const uint32_t *address_regions;
-    const uint32_t *regions;                    /* by local id */
-    const uint8_t *user_regions;                /* by local id: 1 for those that the program begins and ends itself */
-    const uint32_t *comms, *comm_peer_offset;   /* by local id; the offset is added to peer and root */
-    const uint32_t *metrics;                    /* by local id */
-    const uint8_t *metric_types;                /* OTF2_Type */
+    const uint32_t *regions; /* by local id */
+    const uint8_t *user_regions; /* by local id: 1 for those that the program begins and ends itself */
+    const uint32_t *comms, *comm_peer_offset; /* by local id; the offset is added to peer and root */
+    const uint32_t *metrics; /* by local id */
+    const uint8_t *metric_types; /* OTF2_Type */
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
-    const uint32_t *strings;                    /* by local id: OTF2's strings */
-    const uint32_t *teams, *team_first;         /* by local id; where its members begin */
-    const uint32_t *team_members;               /* of all teams: numbers of locations, ascending in each */
-    const uint64_t *team_joined;                /* of each member: ticks, see VT_D_TEAM */
-    const uint32_t *attributes;                 /* by local id */
-    const uint8_t *attribute_types;             /* OTF2_Type */
-    const uint32_t *user_comms;                 /* by local id */
+    const uint32_t *strings; /* by local id: OTF2's strings */
+    const uint32_t *teams, *team_first; /* by local id; where its members begin */
+    const uint32_t *team_members; /* of all teams: numbers of locations, ascending in each */
+    const uint64_t *team_joined; /* of each member: ticks, see VT_D_TEAM */
+    const uint32_t *attributes; /* by local id */
+    const uint8_t *attribute_types; /* OTF2_Type */
+    const uint32_t *user_comms; /* by local id */
     const uint32_t *user_peers; /* rank of the other end of each USER_SEND and USER_RECV, in their order */
     const uint64_t *knot_ticks, *knot_ns; /* at least two, ticks ascending, ns not descending */
+    const uint64_t *shift_ns, *shifts; /* from which ns on a clock is put forward by how much, ascending; may be none */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes;
-    uint64_t nuser_comms, nuser_peers, nknots, nteams, nteam_members;
+    uint64_t nuser_comms, nuser_peers, nknots, nteams, nteam_members, nshifts;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */

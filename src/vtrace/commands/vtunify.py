@@ -44,12 +44,13 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
 @click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
+@click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards.")
 @click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
 @click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
 @click.version_option(__version__, "-V", "--version", prog_name="vtunify", message="%(prog)s (vtrace) %(version)s")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    partial: bool, salvage: bool, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.look import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -59,7 +60,7 @@ def command(
     path = resolve_prefix(prefix)
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
-    written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial), console)
+    written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair), console)
     conclude(written, console, written.archive if name or keep else path, report)
 
 

@@ -53,12 +53,13 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
 @click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
+@click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards.")
 @click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
 @click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
 @click.version_option(__version__, "-V", "--version", prog_name=_NAME, message="%(prog)s (vtrace) %(version)s")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
-    partial: bool, salvage: bool, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.run import Request, unify
 
@@ -68,7 +69,7 @@ def command(
         console = Console(_NAME, level, progress)
         path = ranks.first(lambda: _prefix(prefix, console))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        written = unify(Request(local, name, keep, force, salvage, jobs, partial), console, ranks)
+        written = unify(Request(local, name, keep, force, salvage, jobs, partial, not no_repair), console, ranks)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = replace(written, archive=written.archive.relative_to(Path.cwd()))
     except BaseException as error:

@@ -76,9 +76,9 @@ class Kernel:
 
     def __init__(self) -> None:
         """Loads the kernel, and into it the libotf2 of the otf2 package. Raises VtraceError."""
-        self._library = _library()
+        self.library = _library()
         self._names: list[str] = []
-        while name := self._library.vt_kernel_event(len(self._names)):
+        while name := self.library.vt_kernel_event(len(self._names)):
             self._names.append(name.decode())
 
     def definitions(self, stream: Stream) -> list[list[Any]]:
@@ -99,10 +99,10 @@ class Kernel:
     def _raw(self, stream: Stream, number: int) -> bytes:
         row = np.ascontiguousarray(stream.index[number : number + 1])
         raw, error = ctypes.create_string_buffer(records.RAW_MAX), Error()
-        code = self._library.vt_kernel_decode(row.ctypes.data, raw, ctypes.byref(error))
+        code = self.library.vt_kernel_decode(row.ctypes.data, raw, ctypes.byref(error))
         if code:
             error.row = number
-            raise self._error(code, error, stream)
+            raise self.error(code, error, stream)
         return ctypes.string_at(raw, int(row[0]["raw_bytes"]))
 
     def _unpack(self, data: bytes, stream: Stream, number: int) -> list[list[Any]]:
@@ -135,10 +135,10 @@ class Kernel:
         """
         found, error = Found(), Error()
         index = np.ascontiguousarray(stream.index)
-        call = self._library.vt_kernel_scan
+        call = self.library.vt_kernel_scan
         code = call(index.ctypes.data, len(index), classes, ctypes.byref(found), ctypes.byref(error))
         if code:
-            raise self._error(code, error, stream)
+            raise self.error(code, error, stream)
         try:
             lists = [
                 np.ctypeslib.as_array(pointer, (count,)).copy() if count else empty8()
@@ -154,7 +154,7 @@ class Kernel:
             first, last = int(found.first_ticks), int(found.last_ticks)
             memory, threads = bool(found.memory), bool(found.threads)
         finally:
-            self._library.vt_kernel_scan_free(ctypes.byref(found))
+            self.library.vt_kernel_scan_free(ctypes.byref(found))
         functions, addresses, *ids, messages = lists
         regions, comms, handles = (array.astype(np.uint32) for array in ids)
         of_users = messages.reshape(-1, 3)
@@ -169,17 +169,17 @@ class Kernel:
         pointers, error, result = MapPointers(), Error(), Result()
         keep = pointers.fill(maps)
         index = np.ascontiguousarray(stream.index)
-        code = self._library.vt_kernel_transcode(
+        code = self.library.vt_kernel_transcode(
             evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers), ctypes.byref(result),
             ctypes.byref(error),
         )  # fmt: skip
         del keep
         try:
             if code:
-                raise self._error(code, error, stream)
+                raise self.error(code, error, stream)
             return self._transcoded(result)
         finally:
-            self._library.vt_kernel_notes_free(ctypes.byref(result))
+            self.library.vt_kernel_notes_free(ctypes.byref(result))
 
     def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
         """Writes the heap of a process, whose locations streams are: Metric events of bytes and blocks in use.
@@ -190,13 +190,13 @@ class Kernel:
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
         rows = (Rows * len(streams))(*(Rows(index.ctypes.data, len(index), 0) for index in indices))
         keep = [*pointers.fill(maps), *indices]
-        code = self._library.vt_kernel_heap(
+        code = self.library.vt_kernel_heap(
             evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, ctypes.byref(result),
             ctypes.byref(which), ctypes.byref(error),
         )  # fmt: skip
         del keep
         if code:
-            raise self._error(code, error, streams[which.value])
+            raise self.error(code, error, streams[which.value])
         return self._transcoded(result)
 
     def _transcoded(self, result: Result) -> Transcoded:
@@ -213,7 +213,8 @@ class Kernel:
             unmatched=result.unmatched, notes=notes.tolist(),
         )  # fmt: skip
 
-    def _error(self, code: int, error: Error, stream: Stream) -> Exception:
+    def error(self, code: int, error: Error, stream: Stream) -> Exception:
+        """The exception for what a function of the kernel returned."""
         if code == _NO_MEMORY:
             return VtraceError("not enough memory to unify")
         text = error.text.decode("utf-8", "replace")

@@ -74,11 +74,11 @@ class MapPointers(ctypes.Structure):
         ("teams", _pointer), ("team_first", _pointer), ("team_members", _pointer), ("team_joined", _pointer),
         ("attributes", _pointer),
         ("attribute_types", _pointer), ("user_comms", _pointer), ("user_peers", _pointer),
-        ("knot_ticks", _pointer), ("knot_ns", _pointer),
+        ("knot_ticks", _pointer), ("knot_ns", _pointer), ("shift_ns", _pointer), ("shifts", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
         ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nstrings", _u64),
         ("nattributes", _u64), ("nuser_comms", _u64), ("nuser_peers", _u64),
-        ("nknots", _u64), ("nteams", _u64), ("nteam_members", _u64),
+        ("nknots", _u64), ("nteams", _u64), ("nteam_members", _u64), ("nshifts", _u64),
         ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
     ]  # fmt: skip
 
@@ -97,10 +97,12 @@ class MapPointers(ctypes.Structure):
             ("teams", maps.teams, "nteams", "team_first", maps.team_first),
             ("team_members", maps.team_members, "nteam_members", "team_joined", maps.team_joined),
             ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
+            ("shift_ns", maps.shift_ns, "nshifts", "shifts", maps.shifts),
         ]
         alone = ("rank_groups", "files", "handles", "strings", "user_comms", "user_peers")
         pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
-        types: dict[str, Any] = dict.fromkeys(("addresses", "knot_ticks", "knot_ns", "team_joined"), np.uint64)
+        wide = ("addresses", "knot_ticks", "knot_ns", "shift_ns", "shifts", "team_joined")
+        types: dict[str, Any] = dict.fromkeys(wide, np.uint64)
         types |= dict.fromkeys(("metric_types", "attribute_types", "user_regions"), np.uint8)
         keep = []
         for first, values, count, second, others in pairs:
@@ -146,6 +148,12 @@ def load(otf2: str) -> ctypes.CDLL:
     library.vt_kernel_notes_free.argtypes = [_pointer]
     library.vt_kernel_notes_free.restype = None
     library.vt_kernel_heap.argtypes = [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]
+    library.vt_kernel_ends.argtypes = [_pointer, _u32, _pointer, _pointer, _pointer, _pointer, _pointer]
+    library.vt_kernel_ends_free.argtypes = [_pointer]
+    library.vt_kernel_ends_free.restype = None
+    library.vt_kernel_repair.argtypes = [_pointer, _pointer, _u64, _pointer]
+    library.vt_kernel_repair_free.argtypes = [_pointer]
+    library.vt_kernel_repair_free.restype = None
     text = ctypes.create_string_buffer(256)
     if library.vt_kernel_open(otf2.encode(), text, len(text)):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")

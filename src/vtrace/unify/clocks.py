@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vtrace.io.records import CLOCK_NANOSECONDS
+from vtrace.unify.definitions import ClockOffset
 
 Ticks = npt.NDArray[np.uint64]
 
@@ -42,6 +43,11 @@ class Source:
     pairs: Sequence[Pair]
     first: int
     last: int
+    clock: str = ""
+    """Names the clock that it reads, if the program knew of several."""
+    world: int = 0
+    rank: int | None = None
+    offsets: Sequence[ClockOffset] = ()
 
 
 @dataclass(frozen=True)
@@ -77,12 +83,12 @@ def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:
     Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
     make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
     """
-    hosts: dict[str, list[int]] = {}
+    hosts: dict[tuple[str, str], list[int]] = {}
     for i, source in enumerate(sources):
-        hosts.setdefault(source.host, []).append(i)
+        hosts.setdefault((source.host, source.clock), []).append(i)
     found: dict[int, Curve] = {}
     doubts: list[str] = []
-    for host, members in hosts.items():
+    for (host, _), members in hosts.items():
         own = [sources[i] for i in members]
         first = min((p for s in own for p in s.pairs), key=lambda p: p.mono)
         offset = first.real - first.mono

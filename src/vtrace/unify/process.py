@@ -200,7 +200,11 @@ class Process:
     def source(self) -> Source:
         """What is known of the process's clock."""
         spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
-        return Source(self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans))
+        known = self.definitions
+        return Source(
+            self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans),
+            clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
+        )  # fmt: skip
 
     def _span(self, spans: list[tuple[int, int]]) -> tuple[int, int]:
         start = self.pairs[0].ticks

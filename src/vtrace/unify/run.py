@@ -15,14 +15,15 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
-from vtrace.unify.clocks import curves
 from vtrace.unify.coverage import HEAP, Fate, Row, fates, location_properties, row_of
 from vtrace.unify.definitions import inherit
 from vtrace.unify.elsewhere import refuse, tell
 from vtrace.unify.find import Run, kin, ranges, several
+from vtrace.unify.offsets import Clock, align
 from vtrace.unify.output import Output, archive_path, check_free
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import ALONE, Ranks, work_on
+from vtrace.unify.repair import clock_lines, repair
 from vtrace.unify.share import Crew, find_together, share_out
 from vtrace.unify.system import System, add_system
 from vtrace.unify.tables import map_ids
@@ -41,6 +42,8 @@ class Request:
     salvage: bool = False
     jobs: int = 0
     partial: bool = False
+    repair: bool = True
+    """Clocks move where something would run backwards."""
 
     @property
     def incomplete(self) -> bool:
@@ -82,10 +85,12 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
     keep_reasons += ranks.first(lambda: _damage(run, crew, incomplete, request, console))
     definitions = Definitions(creator=f"vtrace {__version__}")
     system = add_system(definitions, run.processes, ranks)
-    zero = _map_times(run.processes, definitions, ranks, console)
+    zero, clocks = _map_times(run.processes, definitions, ranks, console)
     map_ids(run.processes, system, definitions, zero, ranks, console)
     first = account.first_facts(run.processes, ranks)
     with Output(output, ranks) as out:
+        if request.repair:
+            repair(run, clocks, definitions, kernel, out.archive.directory, request.threads, ranks, console)
         rows = _second_pass(out, run, kernel, len(definitions.metric_classes) - 1, request, ranks, console)
         if ranks.root:
             _complete(definitions, rows)
@@ -171,13 +176,18 @@ def _damage(run: Run, crew: Crew, incomplete: Sequence[Fate], request: Request, 
     return reasons
 
 
-def _map_times(processes: Sequence[Process], definitions: Definitions, ranks: Ranks, console: Console) -> int:
-    """Makes each process's curve from ticks to ns since the epoch; returns the archive's zero, its first event."""
+def _map_times(
+    processes: Sequence[Process], definitions: Definitions, ranks: Ranks, console: Console
+) -> tuple[int, list[Clock]]:
+    """Makes each process's curve from ticks to ns since the epoch; returns the archive's zero, its first event, and the
+    clocks that there are (at rank 0)."""
     sources = ranks.gather({process.number: process.source() for process in processes if not process.absent})
-    found, doubts = ranks.first(lambda: curves([*sources.values()]))
-    for doubt in doubts:
-        console.warn(doubt)
-    own = ranks.first(lambda: dict(zip(sources, found, strict=True)))
+    clocks, doubts = ranks.together(lambda: align(sources) if ranks.root else ([], []))
+    for text in doubts:
+        console.warn(text)
+    for text in clock_lines(clocks):
+        console.detail(text)
+    own = ranks.first(lambda: {number: clock.curve for clock in clocks for number in clock.members})
     starts = []
     for process in processes:
         if not process.absent:
@@ -185,7 +195,7 @@ def _map_times(processes: Sequence[Process], definitions: Definitions, ranks: Ra
             starts.append(process.curve.at(process.source().first))
     earliest = ranks.reduce(min(starts, default=_NEVER), min)
     definitions.realtime = ranks.first(lambda: earliest)
-    return definitions.realtime
+    return definitions.realtime, clocks
 
 
 def _second_pass(

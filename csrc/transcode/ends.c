@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ends of messages and collectives in the records of one process, for repair.c. A receive takes its place among others
+   where it is posted, but who sends is known when it ends only: so a place is left and filled in later, in memory or in the
+   file. The same holds for the begin of a collective. Requests may end on another location than they began on.         */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <unistd.h>
+#include "repair.h"
+#include "table.h"
+
+#define PIECE 8192u /* ends */
+#define CLASSES (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE)
+
+struct finder {
+    const struct vt_maps *maps;
+    const struct vt_parts *parts;
+    struct vt_ends *ends;
+    struct vt_error *error;
+    struct vt_times times;
+    struct vt_table open; /* request -> 1 + where its place is in the file, or 1 + index of an early end | EARLY */
+    struct vt_end *early; /* of requests whose begin stands on a later location */
+    uint64_t nearly, capacity;
+    struct vt_end *buffer;
+    uint64_t base, ticks,
+        alone; /* base: where buffer goes in the file; alone: place of the blocking collective under way */
+    uint32_t n, size, location;
+};
+
+#define EARLY (1ull << 62)
+
+static int begin_piece(struct finder *f)
+{
+    f->base = __atomic_fetch_add(f->ends->top, f->size * sizeof *f->buffer, __ATOMIC_RELAXED);
+    f->n = 0;
+    return VT_OK;
+}
+
+static int write_at(struct finder *f, const struct vt_end *from, uint64_t n, uint64_t offset)
+{
+    const char *p = (const char *)from;
+    for (size_t left = n * sizeof *from; left;) {
+        ssize_t done = pwrite(f->ends->file, p, left, (off_t)offset);
+        if (done <= 0) return VT_NO_SPACE;
+        p += done;
+        offset += (uint64_t)done;
+        left -= (size_t)done;
+    }
+    return VT_OK;
+}
+
+static int end_piece(struct finder *f)
+{
+    struct vt_ends *ends = f->ends;
+    if (!f->n) return VT_OK;
+    if ((ends->npieces & (ends->npieces - 1)) == 0) { /* a power of two: full */
+        struct vt_piece *more = realloc(ends->pieces, (ends->npieces ? 2 * ends->npieces : 1) * sizeof *more);
+        if (!more) return VT_NO_MEMORY;
+        ends->pieces = more;
+    }
+    ends->pieces[ends->npieces++] = (struct vt_piece){f->base, (uint32_t)ends->process, f->location, f->n, 0};
+    return write_at(f, f->buffer, f->n, f->base);
+}
+
+/* place: where it stands in the file, if that is wanted. */
+static int put(struct finder *f, struct vt_end end, uint64_t *place)
+{
+    int early = 0, code = VT_OK;
+    if (f->n == f->size) {
+        if ((code = end_piece(f))) return code;
+        begin_piece(f);
+    }
+    end.ns = vt_times_ns(&f->times, f->ticks, &early);
+    if (place) *place = f->base + f->n * sizeof end;
+    f->buffer[f->n++] = end;
+    return VT_OK;
+}
+
+/* Fills in all but the time of what was left open. */
+static int fill(struct finder *f, uint64_t place, struct vt_end end)
+{
+    struct vt_end *here = &f->buffer[(place - f->base) / sizeof end];
+    if (place >= f->base && place < f->base + f->n * sizeof end) {
+        end.ns = here->ns;
+        *here = end;
+        return VT_OK;
+    }
+    ssize_t got = pread(f->ends->file, &end.ns, sizeof end.ns, (off_t)place);
+    return got == sizeof end.ns ? write_at(f, &end, 1, place) : VT_NO_SPACE;
+}
+
+/* A request begins: what is known of it if its end was seen already, else a place for it. */
+static int open_request(struct finder *f, uint64_t request, uint32_t kind)
+{
+    uint64_t place, known = vt_table_get(&f->open, request, kind);
+    if (known & EARLY) {
+        vt_table_drop(&f->open, request, kind);
+        return put(f, f->early[(known & ~EARLY) - 1], NULL);
+    }
+    int code = put(f, (struct vt_end){.request = request}, &place);
+    return code ? code : vt_table_set(&f->open, request, kind, place + 1) ? VT_OK : VT_NO_MEMORY;
+}
+
+static int close_request(struct finder *f, struct vt_end end)
+{
+    uint32_t kind = end.what & 15;
+    uint64_t place = vt_table_get(&f->open, end.request, kind);
+    if (place) {
+        vt_table_drop(&f->open, end.request, kind);
+        return fill(f, place - 1, end);
+    }
+    if (f->nearly == f->capacity) {
+        uint64_t more = f->capacity ? 2 * f->capacity : 64;
+        struct vt_end *larger = realloc(f->early, more * sizeof *larger);
+        if (!larger) return VT_NO_MEMORY;
+        f->early = larger;
+        f->capacity = more;
+    }
+    f->early[f->nearly++] = end;
+    return vt_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
+}
+
+/* The process of a rank in a communicator as records have it; VT_UNMAPPED where there is none. */
+static uint32_t process_of(const struct finder *f, uint32_t what, uint32_t rank)
+{
+    uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
+    if (comm == VT_UNMAPPED || comm >= f->parts->ncomms) return VT_UNMAPPED;
+    uint64_t at = f->parts->comm_first[comm], end = f->parts->comm_first[comm + 1];
+    uint64_t place = (uint64_t)rank + f->maps->comm_peer_offset[local];
+    return place < end - at ? f->parts->comm_members[at + place] : VT_UNMAPPED;
+}
+
+/* 1: the two ends are on different clocks. */
+static int is_between(const struct finder *f, uint32_t peer)
+{
+    if (peer >= f->parts->nprocesses || f->parts->clocks[peer] == VT_UNMAPPED) return 0;
+    return f->parts->clocks[peer] != f->parts->clocks[f->ends->process];
+}
+
+static int message(struct finder *f, uint32_t what, const uint64_t *w)
+{
+    uint32_t kind = VT_KIND(what), peer = process_of(f, what, (uint32_t)w[0]);
+    if (!is_between(f, peer)) {
+        if (kind == VT_K_IRECV) vt_table_drop(&f->open, w[2], VT_END_POST);
+        return VT_OK;
+    }
+    struct vt_end end = {.comm = f->maps->comms[VT_ID(what)], .peer = peer, .tag = (uint32_t)(w[0] >> 32)};
+    uint32_t bytes = (w[1] > VT_END_BYTES_MAX ? VT_END_BYTES_MAX : (uint32_t)w[1]) << 4;
+    if (kind == VT_K_SEND || kind == VT_K_ISEND) end.what = VT_END_SEND | bytes;
+    else end.what = VT_END_RECEIVE | bytes;
+    if (kind != VT_K_IRECV) return put(f, end, NULL);
+    end.request = w[2];
+    end.what = VT_END_POST | bytes;
+    int code = close_request(f, end);
+    end.what = VT_END_DONE | bytes;
+    return code ? code : put(f, end, NULL);
+}
+
+/* By OTF2_CollectiveOp. A prefix (Scan) gets something from rank 0 in any case; of ALLTOALLV and ALLTOALLW nobody knows
+   who gives what to whom.                                                                                              */
+static enum vt_end_flow flow_of(uint32_t op)
+{
+    switch (op) {
+    case 0: /* Barrier */
+    case 6: /* Allgather */
+    case 7:
+    case 8: /* Alltoall */
+    case 11: /* Allreduce */
+    case 13: /* Reduce_scatter */
+    case 16: return VT_FLOW_ALL;
+    case 1: /* Bcast */
+    case 4: /* Scatter */
+    case 5: return VT_FLOW_FROM_ROOT;
+    case 2: /* Gather */
+    case 3:
+    case 12: return VT_FLOW_TO_ROOT; /* Reduce */
+    default: return VT_FLOW_NONE;
+    }
+}
+
+static int collective(struct finder *f, uint32_t what, const uint64_t *w)
+{
+    const int aside = VT_KIND(what) == VT_K_COLL_COMPLETE;
+    uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
+    const uint64_t request = aside ? w[3] : VT_END_ALONE | f->location;
+    if (comm >= f->parts->ncomms || !f->parts->comm_repaired[comm]) {
+        if (aside) vt_table_drop(&f->open, request, VT_END_BEGIN);
+        return VT_OK;
+    }
+    uint32_t op = (uint32_t)w[0], root = (uint32_t)(w[0] >> 32), flow = flow_of(op);
+    /* Of a topology's neighbours, or of all: the record does not say. */
+    if (f->parts->comm_repaired[comm] == 2 && op >= 6 && op <= 8) flow = VT_FLOW_NONE;
+    uint32_t gives = w[1] || !op ? VT_END_GIVES : 0, takes = w[2] || !op ? VT_END_TAKES : 0;
+    struct vt_end end = {.request = request, .comm = comm, .peer = process_of(f, what, root)};
+    end.tag = flow | gives | takes | (aside ? VT_END_ASIDE : 0) | op << 8;
+    end.what = VT_END_BEGIN;
+    int code = VT_OK;
+    if (aside) code = close_request(f, end);
+    else if (f->alone) code = fill(f, f->alone - 1, end);
+    else return VT_OK; /* its begin is lost */
+    f->alone = aside ? f->alone : 0;
+    end.what = VT_END_END;
+    return code ? code : put(f, end, NULL);
+}
+
+static int record(struct finder *f, uint32_t what, const uint64_t *w)
+{
+    switch (VT_KIND(what)) {
+    case VT_K_TIME: f->ticks += w[0]; return VT_OK;
+    case VT_K_SEND:
+    case VT_K_RECV:
+    case VT_K_ISEND:
+    case VT_K_IRECV: return message(f, what, w);
+    case VT_K_IRECV_REQUEST: return open_request(f, w[0], VT_END_POST);
+    case VT_K_COLL_REQUEST: return open_request(f, w[0], VT_END_BEGIN);
+    case VT_K_REQUEST_CANCELLED:
+        vt_table_drop(&f->open, w[0], VT_END_POST);
+        vt_table_drop(&f->open, w[0], VT_END_BEGIN);
+        return VT_OK;
+    case VT_K_COLL_BEGIN: {
+        int code = put(f, (struct vt_end){.request = 0}, &f->alone);
+        f->alone++;
+        return code;
+    }
+    case VT_K_COLL_END:
+    case VT_K_COLL_COMPLETE: return collective(f, what, w);
+    default: return VT_OK;
+    }
+}
+
+static int read_rows(struct finder *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count)
+{
+    int code = VT_OK;
+    for (uint32_t i = 0; !code && i < count; i++) {
+        if (!(rows[i].classes & CLASSES)) continue;
+        f->error->row = i;
+        if ((code = vt_decode(d, &rows[i], f->error))) break;
+        f->ticks = rows[i].ticks;
+        const uint32_t n = rows[i].raw_bytes / 8;
+        for (uint32_t at = 0, size = 1; !code && at < n; at += size, size = 1) {
+            uint32_t what = (uint32_t)d->words[at];
+            f->ticks += d->words[at] >> 32;
+            if (what & VT_FUNCTION) continue;
+            if (!(size = vt_record(d->words, at, n, f->error))) return VT_BAD_DATA;
+            code = record(f, what, d->words + at + 1);
+        }
+        vt_release(d, &rows[i]);
+    }
+    return code;
+}
+
+/* As many ends as the rows may have, so that small locations take little of the file. */
+static uint32_t room(const struct vt_stream *s)
+{
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < s->count && words < 2 * PIECE; i++)
+        if (s->rows[i].classes & CLASSES) words += s->rows[i].raw_bytes / 8;
+    return words / 2 + 1 < PIECE ? (uint32_t)(words / 2 + 1) : PIECE;
+}
+
+VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
+                             const struct vt_parts *parts, struct vt_ends *ends, uint32_t *which,
+                             struct vt_error *error)
+{
+    struct finder f = {.maps = maps, .parts = parts, .ends = ends, .error = error};
+    int code = VT_NO_MEMORY;
+    if (!vt_times_begin(&f.times, maps)) return vt_fail(error, VT_BAD_ARGUMENT, "knots");
+    struct vt_decoder *d = vt_decoder_new();
+    f.buffer = malloc(PIECE * sizeof *f.buffer);
+    if (d && f.buffer) code = VT_OK;
+    for (*which = 0; !code && *which < count; ++*which) {
+        const struct vt_stream *s = &streams[*which];
+        if (!s->count) continue;
+        f.location = s->rows[0].location;
+        f.size = room(s);
+        f.alone = 0;
+        begin_piece(&f);
+        code = read_rows(&f, d, s->rows, s->count);
+        if (!code) code = end_piece(&f);
+        if (code) break;
+    }
+    vt_table_free(&f.open);
+    free(f.early);
+    free(f.buffer);
+    if (d) vt_decoder_free(d);
+    return code;
+}
+
+VT_EXPORT void vt_kernel_ends_free(struct vt_ends *ends)
+{
+    free(ends->pieces);
+    ends->pieces = NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A table of numbers (not 0) by pairs of numbers: open addressing, without gravestones. */
+#ifndef VT_TABLE_H
+#define VT_TABLE_H
+
+#include <stdint.h>
+
+struct vt_table {
+    struct vt_entry {
+        uint64_t a, b, value; /* value 0: free */
+    } *entries;
+    uint64_t count, size; /* size: a power of two */
+};
+
+uint64_t vt_table_get(const struct vt_table *t, uint64_t a, uint64_t b); /* 0: not there */
+int vt_table_set(struct vt_table *t, uint64_t a, uint64_t b, uint64_t value); /* 0: no memory */
+void vt_table_drop(struct vt_table *t, uint64_t a, uint64_t b);
+void vt_table_free(struct vt_table *t);
+
+#endif

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Clocks that are wrong in a known way: times against the truth, nothing backwards, the same with any threads."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.readback import Trace, read
+from vtrace.console import VERBOSE, Console
+from vtrace.io.records import BLOCK_MAGIC
+from vtrace.unify.run import Request, unify
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+from synthetic import write  # noqa: E402
+from synthetic_program import Clocks, Program  # noqa: E402
+
+BROKEN = Clocks(offset=2, drift=100, wave=20_000, period=0.002, error=500)
+
+
+@dataclass
+class Outcome:
+    """An archive, what -v said, and the bytes of its events."""
+
+    trace: Trace
+    said: str
+    digest: str
+
+    @property
+    def times(self) -> list[np.ndarray]:
+        """Of the events of each location."""
+        found: dict[int, list[int]] = {}
+        for event in self.trace.events:
+            found.setdefault(event.location, []).append(event.time)
+        return [np.array(found[location], np.int64) for location in sorted(found)]
+
+
+def unified(prefix: Path, capsys: pytest.CaptureFixture[str], *, jobs: int = 1, repair: bool = True) -> Outcome:
+    request = Request(prefix, keep=True, force=True, jobs=jobs, repair=repair)
+    archive = unify(request, Console("vtunify", VERBOSE)).archive
+    digest = hashlib.sha256()
+    for path in sorted((archive / "traces").glob("*.evt"), key=lambda p: int(p.stem)):
+        digest.update(path.read_bytes())
+    return Outcome(read(archive), capsys.readouterr().err, digest.hexdigest())
+
+
+def wrong_by(outcome: Outcome, truth: dict[tuple[int, int], np.ndarray]) -> int:
+    """By how many ns an event stands at the wrong time at most; the first one of rank 0 is right."""
+    zero = truth[0, 0][0] - outcome.times[0][0]
+    pairs = zip(outcome.times, [truth[key] for key in sorted(truth)], strict=True)
+    return max(int(np.abs(times + zero - true).max()) for times, true in pairs)
+
+
+def backwards(trace: Trace, threads: int = 1) -> int:
+    """Messages that arrive before they are sent; ends of collectives before the begin of one that they wait for."""
+    sent: dict[object, list[int]] = defaultdict(list)
+    arrived: dict[object, list[int]] = defaultdict(list)
+    begun: dict[int, list[int]] = defaultdict(list)
+    ended: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for event in trace.events:
+        rank, a = event.location // threads, event.attrs
+        if event.kind in ("MpiSend", "MpiIsend"):
+            sent[rank, a["receiver"], a["msg_tag"]].append(event.time)
+        elif event.kind in ("MpiRecv", "MpiIrecv"):
+            arrived[a["sender"], rank, a["msg_tag"]].append(event.time)
+        elif event.kind == "MpiCollectiveBegin":
+            begun[rank].append(event.time)
+        elif event.kind == "MpiCollectiveEnd":
+            ended[rank].append((event.time, a["collective_op"]))
+    assert {key: len(times) for key, times in sent.items()} == {key: len(times) for key, times in arrived.items()}
+    assert sent
+    count = sum(time < when for key, times in sent.items() for when, time in zip(times, arrived[key], strict=True))
+    for i, ends in enumerate(zip(*(ended[rank] for rank in sorted(ended)), strict=True)):
+        begins = [begun[rank][i] for rank in sorted(begun)]
+        for rank, (time, operation) in enumerate(ends):
+            if operation == "BCAST":
+                count += time < begins[0]
+            elif operation != "REDUCE" or rank == 0:
+                count += time < max(begins)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("clocks", "bound"),
+    [
+        (Clocks(), 1),
+        (Clocks(offset=3, error=300), 2 * 300 + 3),
+        (Clocks(offset=2, drift=100, error=500), 2 * 500 + 3),
+        (Clocks(offset=2, drift=100, error=500, measured=9, wave=1000, period=0.05), 2 * 500 + 3 * 1000),
+    ],
+)
+def test_times_against_the_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], clocks: Clocks, bound: int
+) -> None:
+    program = Program(ranks=8, threads=2, steps=60, calls=4, compute=400_000, clocks=clocks)
+    truth = write(tmp_path / "a", program, truth=True)
+    outcome = unified(tmp_path / "a", capsys, repair=False)
+    assert wrong_by(outcome, truth) <= bound
+    assert "clocks: 4, times are those of host0" in outcome.said
+    assert f"3 were compared with it {3 * clocks.measured} times" in outcome.said
+    # Where nothing ran backwards nothing is moved; else no further than the measurement was wrong.
+    repaired = unified(tmp_path / "a", capsys)
+    assert backwards(repaired.trace, 2) == 0
+    assert wrong_by(repaired, truth) <= 2 * bound
+    if backwards(outcome.trace, 2) == 0:
+        assert repaired.digest == outcome.digest
+
+
+@pytest.mark.parametrize(
+    "clocks", [BROKEN, Clocks(offset=0.003, drift=100, measured=0), Clocks(offset=1, drift=100, measured=0)]
+)
+def test_nothing_runs_backwards_after_the_repair(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], clocks: Clocks
+) -> None:
+    program = Program(ranks=6, steps=100, calls=4, clocks=clocks)
+    write(tmp_path / "a", program)
+    before = unified(tmp_path / "a", capsys, repair=False)
+    count = backwards(before.trace)
+    assert count > 20
+    assert "ran backwards" not in before.said
+    after = unified(tmp_path / "a", capsys)
+    assert backwards(after.trace) == 0
+    numbers = re.search(r"between clocks: (\d+) of (\d+) messages and (\d+) of (\d+) collective calls", after.said)
+    assert numbers is not None
+    messages, all_messages, calls, all_calls = map(int, numbers.groups())
+    assert (messages + calls, all_messages, all_calls) == (count, 100 * 2 * 3, 100 * 6)
+    assert "between clocks: 0 after" in after.said
+    for one, other in zip(before.times, after.times, strict=True):
+        # The order stays, and an interval shrinks by 1 in 1024 at most.
+        assert np.all(np.diff(other) >= np.diff(one) - np.diff(one) // 1024 - 1)
+
+
+def test_threads_make_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a", Program(ranks=5, threads=2, steps=50, calls=4, ranks_per_host=1, clocks=BROKEN))
+    digests = {unified(tmp_path / "a", capsys, jobs=jobs).digest for jobs in (1, 2, 5)}
+    assert len(digests) == 1
+
+
+def test_missing_ends_hold_nobody_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a", Program(ranks=4, steps=50, calls=4, clocks=BROKEN))
+    path = tmp_path / "a.3.events.z"
+    data = path.read_bytes()
+    last = data.rindex(BLOCK_MAGIC, 0, data.rindex(BLOCK_MAGIC))
+    path.write_bytes(data[:last])  # all messages of rank 2
+    request = Request(tmp_path / "a", keep=True, salvage=True)
+    unify(request, Console("vtunify", VERBOSE))
+    said = capsys.readouterr().err
+    assert "have no other end, or not a sure one" in said
+
+
+def test_one_clock_needs_no_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a", Program(ranks=4, steps=5, calls=4, ranks_per_host=4))
+    said = unified(tmp_path / "a", capsys).said
+    assert "clocks: all processes share that of host0" in said
+    assert "between clocks" not in said
