@@ -249,9 +249,8 @@ static void (*_Atomic synchronize)(void);
 
 void vt_synchronize(struct vt_location *l)
 {
-    void (*call)(void) = atomic_load(&synchronize);
     vt_define_clock(l);
-    if (call) call();
+    if (atomic_load(&synchronize)) atomic_load(&synchronize)();
 }
 
 int vt_attach(const struct vt_shim *shim)
