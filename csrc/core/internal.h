@@ -222,7 +222,7 @@ void vt_thread_begins(uint64_t number); /* by a thread that is new */
 /* switch.c: off and on */
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
-void vt_switch_tell(void (*switched)(int on));
+void vt_switch_attach(const struct vt_shim *shim); /* it will be told */
 int vt_is_on(void);
 void vt_switch_at(int on, uint64_t when); /* ticks, not later than now; 0: now */
 

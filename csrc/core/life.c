@@ -245,14 +245,6 @@ struct vt_location *vt_location_of_thread(unsigned events)
     return l;
 }
 
-static void (*_Atomic synchronize)(void);
-
-void vt_synchronize(struct vt_location *l)
-{
-    vt_define_clock(l);
-    if (atomic_load(&synchronize)) atomic_load(&synchronize)();
-}
-
 int vt_attach(const struct vt_shim *shim)
 {
     if (inside && (shim->kind == VT_SHIM_IO || shim->kind == VT_SHIM_MEMORY)) return -1;
@@ -264,11 +256,7 @@ int vt_attach(const struct vt_shim *shim)
                 shim->version, shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
-#define HAS(member) (shim->size >= offsetof(struct vt_shim, member) + sizeof shim->member && shim->member)
-    if (HAS(switched)) vt_switch_tell(shim->switched);
-    if (HAS(switched) && !vt_is_on()) shim->switched(0);
-    if (HAS(synchronize)) atomic_store(&synchronize, shim->synchronize);
-#undef HAS
+    vt_switch_attach(shim);
     if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
     if (shim->kind == VT_SHIM_OPENMP && vt_hides("!$omp", "OMP")) return 0;
     return vt_settings_allow(shim->kind);

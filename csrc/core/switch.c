@@ -3,6 +3,7 @@
    the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
    anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this.              */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include "record.h"
 
 /* Not before what has been recorded, nor while the location was stopped by a flush. */
@@ -105,7 +106,24 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
 static _Atomic uint32_t switching; /* lock: one thread at a time */
 static void (*_Atomic told)(int on);
 
-void vt_switch_tell(void (*switched)(int on)) { atomic_store(&told, switched); }
+/* Of an MPI shim. Older ones are shorter. */
+#define HAS(shim, member) ((shim)->size >= offsetof(struct vt_shim, member) + sizeof(shim)->member && (shim)->member)
+
+static void (*_Atomic synchronize)(void);
+
+void vt_switch_attach(const struct vt_shim *shim)
+{
+    if (HAS(shim, switched)) atomic_store(&told, shim->switched);
+    if (HAS(shim, switched) && !vt_is_on()) shim->switched(0);
+    if (HAS(shim, synchronize)) atomic_store(&synchronize, shim->synchronize);
+}
+
+void vt_synchronize(struct vt_location *l)
+{
+    void (*call)(void) = atomic_load(&synchronize);
+    vt_define_clock(l);
+    if (call) call();
+}
 
 /* On also before the first event, which starts the runtime. */
 int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic_load(&vt_process.off); }

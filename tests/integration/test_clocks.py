@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -57,20 +58,24 @@ def longest(trace: Trace) -> int:
 @pytest.mark.parametrize("per_host", [1, 2])
 def test_hosts(mpi: Mpi, tmp_path: Path, per_host: int) -> None:
     """Offsets of seconds are measured at the begin, at VT_TIMESYNC and at the end."""
-    done = run(mpi.build("clocks.c"), tmp_path, launch=hosts(mpi, tmp_path, per_host), env=mpi.env)
+    done = run(
+        mpi.build("clocks.c", flags=("-O1", "-DVTRACE")), tmp_path, launch=hosts(mpi, tmp_path, per_host), env=mpi.env
+    )
     assert done.stdout.split() == ["sum", str(SUM)]
     count = 4 // per_host
     assert offsets(tmp_path) == 3 * (count - 1)
     said = unify(tmp_path, "-v", "clocks").stderr
     assert f"clocks: {count}, times are those of node0" in said
-    assert f"{count - 1} were compared with it {3 * (count - 1)} times" in said
+    compared = re.search(rf"{count - 1} were compared with it (\d+) times", said)
+    assert compared is not None
+    assert 2 <= int(compared[1]) / (count - 1) <= 3  # one that took long, between two others, does not count
     assert longest(check(tmp_path / "clocks.trace")) < 2_000_000_000
 
 
 def test_one_host(build: Builder, tmp_path: Path) -> None:
     """There is nothing to measure."""
     mpi = find(NAMES[0], build)
-    mpi.run(mpi.build("clocks.c"), tmp_path, ranks=4)
+    mpi.run(mpi.build("clocks.c", flags=("-O1", "-DVTRACE")), tmp_path, ranks=4)
     assert offsets(tmp_path) == 0
     assert "clocks: all processes share that of" in unify(tmp_path, "-v", "clocks").stderr
     longest(check(tmp_path / "clocks.trace"))
