@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include "internal.h"
 
@@ -194,9 +195,17 @@ static long create_file(void)
 /* Whether all that is recorded outlives the process. */
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
+/* Somebody may have removed it. */
+int vt_buffer_is_there(void)
+{
+    struct stat s;
+    return atomic_load(&has_file) && VT_SYS4(newfstatat, AT_FDCWD, vt_process.head.buffer, &s, 0) >= 0;
+}
+
 /* Whether a chunk is lost when the process is no more. */
 int vt_chunk_in_memory(const struct vt_chunk *c)
 {
+    if (!vt_buffer_is_there()) return 1;
     for (uint32_t i = 0; i < atomic_load(&segment_count) && i < MAX_SEGMENTS; i++) {
         uintptr_t at = (uintptr_t)VT_READ(segments[i]);
         if (at && (uintptr_t)c - at < segment_bytes(i)) return VT_READ(in_memory[i]);

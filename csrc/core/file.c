@@ -206,7 +206,8 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
     vt_warn(
         "%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
         "directory",
-        l->scratch.path, vt_reason(r), vt_buffer_in_file() ? "stays in the buffer" : "may be lost");
+        l->scratch.path, vt_reason(r),
+        vt_buffer_in_file() && vt_buffer_is_there() ? "stays in the buffer" : "may be lost");
     return r;
 }
 

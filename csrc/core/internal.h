@@ -192,6 +192,7 @@ struct vt_chunk *vt_chunk_take(void);
 void vt_chunk_give(struct vt_chunk *c);
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 int vt_buffer_in_file(void);
+int vt_buffer_is_there(void);
 int vt_chunk_in_memory(const struct vt_chunk *c);
 void vt_buffer_close(int keep);
 void vt_buffer_forget(void); /* in a forked child */

@@ -548,8 +548,10 @@ static void say_what_was_written(int all)
                (unsigned long long)gone);
     }
     struct vt_text t = vt_text_into(operand, sizeof operand);
-    if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, vt_process.set.gdir)) {
-        vt_text_add(&t, vt_process.set.gdir);
+    int in_buffer = !all && vt_buffer_is_there(), is_gone = VT_SYS3(faccessat, AT_FDCWD, vt_process.set.gdir, 0) < 0;
+    const char *where = in_buffer && is_gone ? vt_process.set.ldir : vt_process.set.gdir;
+    if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, where)) {
+        vt_text_add(&t, where);
         vt_text_add(&t, "/");
     }
     vt_text_add(&t, vt_process.set.prefix);
@@ -560,7 +562,7 @@ static void say_what_was_written(int all)
             "VT_BUFFER_SIZE keeps them",
             (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
     if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
-    if (!all && vt_process.head.buffer[0])
+    if (in_buffer)
         vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
     if (overwritten)
         vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",

@@ -118,8 +118,8 @@ void vt_warn(const char *format, ...)
 const char *vt_reason(long error)
 {
     switch (error) {
-    case -ENOSPC:
-    case -EDQUOT: return "no space left";
+    case -ENOSPC: return "no space left";
+    case -EDQUOT: return "quota used up";
     case -EFBIG: return "file size limit";
     case -EMFILE:
     case -ENFILE: return "too many open files";

@@ -107,6 +107,7 @@ static QUIET long by_handler(void)
         work();
         if (in_child) be_child((int)made);
     }
+    if (in_child) be_child((int)made); /* the last signal came between the last look and the end of the loop */
     while (wait(&status) > 0)
         if (status) exit(1);
     return i;

@@ -166,6 +166,8 @@ def _processes(files: list[Found]) -> list[Process]:
         process.bytes += file.bytes
         if head.content == BUFFER:
             process.buffer = head.path
+            if process.head.rank is None:  # a full disk keeps it out of the other files
+                process.head = head
         else:
             process.files.append(head)
     ranked = sorted((p for p in found.values() if p.head.rank is not None), key=lambda p: p.head.start)
