@@ -162,7 +162,7 @@ def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) 
         times.append(when)
 
     region = {name: i + 1 for i, name in enumerate(REGIONS)}
-    calls(p.calls, begin, ready, call)
+    calls(p, rank, begin, ready, call)
     put("ENTER", ready + 100, region["MPI_Irecv"])
     put("IRECV_REQUEST", ready + 200, 0, 2 * number + 1)
     put("LEAVE", ready + 300, region["MPI_Irecv"])
@@ -196,15 +196,16 @@ def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) 
     return table, mask, np.stack(times, axis=1)
 
 
-def calls(count: int, begin: Times, end: Times, call: Any) -> None:
-    """Function calls in pairs, one inside the other, spread over the time; an odd one ends alone."""
-    slots = 2 * count + 2
-    moment = 0
+def calls(program: Program, rank: int, begin: Times, end: Times, call: Any) -> None:
+    """Function calls in pairs, one inside the other, spread over the time, no two alike; an odd one ends alone."""
+    count = program.calls
+    space = (end - begin) // (2 * count + 2)
+    random = np.random.default_rng((program.seed, rank, int(begin[0]) if len(begin) else 0))
+    moments = begin[None] + space[None] * np.arange(1, 2 * count + 1)[:, None]
+    each = iter(moments + (random.random(moments.shape, np.float32) * (space[None] // 2)).astype(np.int64))
 
     def at() -> Times:
-        nonlocal moment
-        moment += 1
-        return begin + (end - begin) * moment // slots
+        return next(each)
 
     for i in range(count // 2):
         outer, inner = (2 * i) % FUNCTIONS, (2 * i + 1) % FUNCTIONS
@@ -226,6 +227,6 @@ def thread_step(program: Program, rank: int, turns: dict[str, Times]) -> tuple[A
         words.append(FUNCTION | SLOT + 16 * offset | (FUNCTION_LEAVE if leave else 0))
         times.append(when)
 
-    calls(program.calls, turns["begin"][:, rank], turns["ready"][:, rank], call)
+    calls(program, rank, turns["begin"][:, rank], turns["ready"][:, rank], call)
     table = np.broadcast_to(np.array(words, np.uint64), (len(times[0]), len(words))).copy()
     return table, np.ones(len(words), bool), np.stack(times, axis=1)
