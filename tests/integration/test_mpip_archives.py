@@ -9,6 +9,7 @@ from support import mpis
 from support.build import Builder
 from support.mpipfile import AT, NAMES, RANKS, SENT, parse, recorded, report
 from support.mpis import Mpi
+from support.readback import read
 from support.run import record, unify, vtrace
 from support.tools import call, command, need
 
@@ -70,3 +71,30 @@ def test_no_mpi(build: Builder, tmp_path: Path) -> None:
     assert "no MPI calls are in this trace" in done.stderr
     done = call([*command("vtrace"), "mpip", "x", "-o", "a", "-f", "b"], tmp_path, check=False)
     assert done.returncode == 2
+
+
+def test_recording_off_is_no_time_of_the_application(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_pcontrol.c"), tmp_path, ranks=2)
+    unify(tmp_path, "mpi_pcontrol")
+    rows = parse(vtrace(tmp_path, "mpip", "mpi_pcontrol", "-e").stdout).sections["MPI Time (seconds)"].rows
+    trace = read(tmp_path / "mpi_pcontrol.trace")
+    for rank in (0, 1):
+        at = {}
+        for event in trace.of(rank):
+            name = trace.region_of(event).name if event.kind in ("Enter", "Leave") else ""
+            at[event.kind, name or event.attrs.get("measurement_mode")] = event.time
+        whole = at["Enter", "MPI_Finalize"] - at["Leave", "MPI_Init"]
+        off = at["MeasurementOnOff", "ON"] - at["MeasurementOnOff", "OFF"]
+        assert 0 < off < whole
+        assert rows[rank][1] == f"{(whole - off) / 1e9:.3f}"
+
+
+def test_ranks_that_never_came_to_their_end(build: Builder, tmp_path: Path) -> None:
+    """The time of the application is then until the last event."""
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_aborts.c"), tmp_path, ranks=2, code=3)
+    unify(tmp_path, "--salvage", "mpi_aborts")
+    found = parse(vtrace(tmp_path, "mpip", "mpi_aborts").stdout)
+    assert [row[0] for row in found.sections["MPI Time (seconds)"].rows] == ["0", "1", "*"]
+    assert all(float(row[1]) > 0 for row in found.sections["MPI Time (seconds)"].rows)
