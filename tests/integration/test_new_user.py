@@ -80,7 +80,7 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
     for names_, values in re.findall(r"^\| (VT_[\w, ]+) \| (.+?) \|", readme.TEXT, re.MULTILINE):
         many, defaults = names_.split(", "), values.split(", ")
         table.update(zip(many, defaults * len(many) if len(defaults) == 1 else defaults, strict=False))
-    assert set(table) - set(used) == {"VT_FILTER_SPEC"}, "in force where it names a file"
+    assert set(table) - set(used) <= {"VT_FILTER_SPEC", "VT_START_AFTER", "VT_STOP_AFTER"}, "in force where they say"
     assert len(table) >= 10
     given = {name: value for name, value in table.items() if re.fullmatch(r"\d+[KMG]?|yes|no", value)}
     assert len(given) >= 6
@@ -91,9 +91,10 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
 
 def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
     (block,) = (block for block in BLOCKS if block.heading == "Viewing" and block.commands)
-    summary, diff, view, report, export = (typed.line.partition("#")[0].strip() for typed in block.commands)
-    found = [line.split()[1] for line in (summary, diff, view, report, export)]
-    assert found == ["summary", "diff", "view", "report", "export"]
+    lines = {line.split()[1]: line for line in (typed.line.partition("#")[0].strip() for typed in block.commands)}
+    assert list(lines) == ["summary", "diff", "view", "mpip", "report", "export"]
+    summary, diff, view, mpip, report, export = lines.values()
+    assert "mpiP" in call(["sh", "-c", mpip], quickstart[0]).stdout
     assert "Time by class" in call(["sh", "-c", summary], quickstart[0]).stdout
     for name in diff.split()[2:]:
         (quickstart[0] / f"{name}.trace").symlink_to(quickstart[0] / "heat2d.trace")
