@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from support.build import Builder
 from support.check import check
 from support.run import names, run, unify, vtrace
+from support.tools import call
 
 EVENTS = {
     "Enter": 67, "Leave": 67, "ThreadCreate": 2, "ThreadBegin": 2, "ThreadEnd": 2, "ThreadWait": 2,
@@ -96,3 +99,17 @@ def test_pipe_that_is_closed(archive: Path) -> None:
     words = " ".join(f"'{word}'" for word in (word.replace("'", "'\\''") for word in command("vtrace")))
     done = call(["sh", "-c", f"{words} info {archive} | head -1"], archive.parent)
     assert done.stderr == ""
+
+
+def test_damaged_count_of_the_anchor_file(archive: Path, tmp_path: Path) -> None:
+    """libotf2 alone reads it for ever."""
+    damaged = tmp_path / "t.trace"
+    shutil.copytree(archive, damaged)
+    anchor = bytearray((damaged / "traces.otf2").read_bytes())
+    anchor[48] = 0xFF
+    (damaged / "traces.otf2").write_bytes(anchor)
+    code = "import vtrace.io.readback as r, vtrace.main as m; r.OPEN_SECONDS = 1; raise SystemExit(m.main())"
+    done = call([sys.executable, "-c", code, "info", damaged], tmp_path, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "traces.otf2: OTF2 cannot open it within 1 s (is the file damaged?)\n" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -192,6 +192,15 @@ def test_nothing_was_recorded(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
+def test_a_python_program_is_told_of_python(tmp_path: Path) -> None:
+    """Unless it marks its parts itself."""
+    for line, warns in {"import time": True, "from vtrace.user import region": False}.items():
+        (tmp_path / "solve.py").write_text(f"{line}\n")
+        done = vtrace(tmp_path, "run", sys.executable, "solve.py")
+        assert ("(no MPI): --python, --io, --memory record more\n" in done.stderr) == warns
+        assert ("warning" in done.stderr) == warns
+
+
 def test_a_python_script_gives_its_name(tmp_path: Path) -> None:
     (tmp_path / "solve.py").write_text("#!/usr/bin/env python3\nimport sys\nprint(sys.argv)\n")
     (tmp_path / "solve.py").chmod(0o755)

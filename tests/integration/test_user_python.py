@@ -24,9 +24,10 @@ HOOK = {**PRELOAD, "VT_PYTRACE": "yes", "PYTHONPATH": str(PYTHON_HOOK)}
 
 
 def _pythons() -> dict[str, str]:
-    """One interpreter of each version that is here: this one, those in PATH, those of pyenv."""
+    """One interpreter of each version that is here: this one, those in PATH, those of pyenv and beside this one."""
     found: dict[str, str] = {}
     shared = glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
+    shared += sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
     for path in [sys.executable, *filter(None, (shutil.which(f"python3.{n}") for n in range(9, 15))), *shared]:
         code = "import sys; print('%d.%d' % sys.version_info[:2], sys.implementation.name)"
         done = subprocess.run([path, "-c", code], capture_output=True, text=True)
@@ -55,7 +56,7 @@ def python(request: pytest.FixtureRequest) -> str:
 def test_there_is_sys_monitoring() -> None:
     """Otherwise what follows has tested sys.setprofile only."""
     if not NEW:
-        pytest.skip("no Python 3.12 or newer is here")
+        pytest.skip("no Python 3.12 or newer is in PATH or ~/.pyenv, and Debian 12 has no package of one")
 
 
 def test_user_module(tmp_path: Path) -> None:

@@ -62,8 +62,10 @@ def read_overview(anchor: Path) -> Overview:
     from otf2.error import Error
 
     from vtrace.io.kernel import Kernel
+    from vtrace.io.readback import Reader
 
     Kernel()  # keeps libotf2 from printing what becomes an exception here
+    Reader(anchor).close()  # refuses a damaged anchor file, which libotf2 alone would read for ever
     try:
         with otf2.reader.open(str(anchor)) as reader:
             definitions, clock = reader.definitions, reader.definitions.clock_properties

@@ -22,7 +22,7 @@ BATCH = 1 << 16
 """Events in a batch: small enough for the processor's cache."""
 _END_OF_FILE = b"\x01"
 """The record that OTF2 closes each file with."""
-OPEN_SECONDS = 60
+OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 

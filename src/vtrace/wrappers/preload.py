@@ -186,6 +186,11 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
     if job:
         made.warnings.append(f"the script starts {job}: put vtrace run before it there, or MPI calls are not recorded")
+    elif not recorded and uses.is_python(program.name):
+        if not uses.names_module(program, "vtrace.user"):
+            made.warnings.append(
+                f"little of {program.words[0]} is recorded (no MPI): --python, --io, --memory record more"
+            )
     elif not recorded and not uses.functions(program, loaded):
         made.warnings.append(
             f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"

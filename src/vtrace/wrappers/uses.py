@@ -92,7 +92,7 @@ def python_script(words: list[str]) -> str | None:
 
 def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool) -> str | None:
     """The library that mpi4py loads, if the program has to do with it: under a launcher any, else one that names it."""
-    if not launched and not _names_mpi4py(program):
+    if not launched and not names_module(program, "mpi4py"):
         return None
     about = sorted(f"{key}={value}" for key, value in environ.items() if key.startswith(("MPI4PY_", "PYTHON")))
     interpreter = os.path.abspath(program.executable)
@@ -110,11 +110,12 @@ def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool)
     return found
 
 
-def _names_mpi4py(program: Program) -> bool:
-    if any("mpi4py" in word for word in program.words[1:_FEW]):
+def names_module(program: Program, module: str) -> bool:
+    """Whether a Python program's command or script names a module."""
+    if any(module in word for word in program.words[1:_FEW]):
         return True
     script = program.script or python_script(program.words[1:])
-    return script is not None and programs.holds(script, b"mpi4py")
+    return script is not None and programs.holds(script, module.encode())
 
 
 def library_of(mpicc: str) -> str:
