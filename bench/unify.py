@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify against libotf2 writing as many events in a loop; sizes, memory, and processor time from start to archive."""
+"""vtunify against libotf2 writing as many events in a loop; sizes, memory, processor time from start to archive; and
+vtunify-mpi on two ranks against one."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +16,8 @@ import _otf2
 from measure import BIN, ENVIRONMENT, HERE, Row, at_most, build, run
 
 EVENTS = 60_000_000
+SHARED = 240_000_000
+"""Events of 4 ranks for vtunify-mpi: so many that starting Python, which ranks do not share, counts little."""
 LARGE = (10_000_000, 100_000_000, 1_000_000_000)
 HEAT_STEPS = 2000
 
@@ -64,9 +68,33 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     return [
         Row("vtunify -j 1", "M events/s", floor, rate, rate / floor, ">= 20 M events/s", rate >= 20),
         Row("vtunify -j 2, two locations", "x -j 1", None, gain, None, ">= 1.8 x", gain >= 1.8),
+        ranks_row(work, repetitions),
         at_most("start of the program to archive, all CPU", "ns/event", cpu, 55),
         at_most(f"local files of heat2d, {HEAT_STEPS} steps", "bytes/event", bytes_per_event, 2),
     ]
+
+
+def ranks_row(work: Path, repetitions: int) -> Row:
+    """The whole commands, start-up and all, with the same files."""
+    place = work / "ranks"
+    place.mkdir(exist_ok=True)
+    make = [sys.executable, HERE / "synthetic.py", "big", "--ranks", "4", "--events", str(SHARED)]
+    subprocess.run(make, cwd=place, check=True, stdout=subprocess.DEVNULL)
+    gains = []
+    for _ in range(repetitions):
+        one = vtunify_mpi(place, 1)
+        gains.append(one / vtunify_mpi(place, 2))
+    shutil.rmtree(place)
+    gain = sorted(gains)[len(gains) // 2]
+    return Row("vtunify-mpi, 2 ranks", "x 1 rank", None, gain, None, ">= 1.8 x", gain >= 1.8)
+
+
+def vtunify_mpi(place: Path, ranks: int) -> float:
+    """Seconds that it takes; the local files stay."""
+    begin = time.perf_counter()
+    words = [BIN / "mpiexec", "-n", str(ranks), BIN / "vtunify-mpi", "-q", "-k", "--force", "big"]
+    subprocess.run(words, cwd=place, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
 
 
 def vtunify_kept(work: Path, jobs: int) -> float:
