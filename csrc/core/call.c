@@ -25,8 +25,11 @@ void *vt_call_find(struct vt_call *c)
 /* Of two threads that come at once both define the region; vtunify joins equal ones. */
 uint32_t vt_call_define(struct vt_call *c)
 {
-    if (vt_hides(c->name, c->paradigm == VT_PARADIGM_PTHREAD ? "Pthreads" : "LIBC-EXEC")) return 0;
-    uint32_t none = 0, region = vt_define_region(c->name, c->paradigm, c->role, NULL, 0);
+    uint32_t none = 0, *counted = NULL;
+    enum vt_take take = vt_take_call(c->name, c->paradigm == VT_PARADIGM_PTHREAD ? "Pthreads" : "LIBC-EXEC", &counted);
+    if (take == VT_CALL_HIDDEN || (counted && *counted)) return counted ? *counted : 0;
+    uint32_t region = vt_define_region(c->name, c->paradigm, c->role, NULL, 0);
+    if (counted) return *counted = region;
     if (!region) return 0;
     return atomic_compare_exchange_strong(&c->region, &none, region) ? region : none;
 }

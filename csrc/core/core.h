@@ -111,6 +111,11 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
 /* 1: a filter keeps calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., out of the trace. */
 int vt_hides(const char *name, const char *group);
 
+/* The same for one call, which counts where a rule has a limit: whoever gets VT_CALL_COUNTED asks again at the next call, and
+   keeps its region's id in *region meanwhile (0 at first). The two other answers hold for good. name: always the same pointer. */
+enum vt_take { VT_CALL_HIDDEN = 0, VT_CALL_SHOWN = 1, VT_CALL_COUNTED = 2 };
+enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region);
+
 /* For `vtrace filter`: the limit (calls, -1 all) that the rules of VT_FILTER_SPEC set for a function that is shown as name;
    into: the pattern that hits, its line and the number of rules, in lines of their own.                                   */
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes);

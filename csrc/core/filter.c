@@ -298,8 +298,56 @@ int vt_hides(const char *name, const char *group)
     if (!filter.n) return 0;
     int64_t limit = vt_filter_limit(&f);
     if (limit > 0)
-        vt_warn("VT_FILTER_SPEC: limits hold for functions: %s and other calls of libraries are recorded always", name);
+        vt_warn("VT_FILTER_SPEC: limits do not hold for %s and other calls of its kind: they are recorded always",
+                name);
     return !limit;
+}
+
+/* Calls with a limit. */
+#define MOST_COUNTED 1024u
+static struct counted {
+    const char *name;
+    _Atomic int64_t left;
+    uint32_t region;
+} counted[MOST_COUNTED];
+static _Atomic uint32_t ncounted, counting; /* counting: lock */
+
+static struct counted *find_counted(const char *name)
+{
+    for (uint32_t i = 0; i < atomic_load_explicit(&ncounted, memory_order_acquire); i++)
+        if (counted[i].name == name) return &counted[i];
+    return NULL;
+}
+
+static struct counted *count_calls(const char *name, int64_t limit)
+{
+    uint64_t mask;
+    vt_lock(&counting, &mask);
+    struct counted *c = find_counted(name);
+    uint32_t n = atomic_load(&ncounted);
+    if (!c && n < MOST_COUNTED) {
+        c = &counted[n];
+        c->name = name;
+        atomic_store(&c->left, limit);
+        atomic_store_explicit(&ncounted, n + 1, memory_order_release);
+    }
+    vt_unlock(&counting, &mask);
+    return c;
+}
+
+enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region)
+{
+    struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
+    if (!filter.n) return VT_CALL_SHOWN;
+    struct counted *c = find_counted(name);
+    if (!c) {
+        int64_t limit = vt_filter_limit(&f);
+        if (limit <= 0) return limit ? VT_CALL_SHOWN : VT_CALL_HIDDEN;
+        if (!(c = count_calls(name, limit))) return VT_CALL_SHOWN;
+    }
+    if (atomic_load(&c->left) <= 0 || atomic_fetch_sub(&c->left, 1) <= 0) return VT_CALL_HIDDEN;
+    *region = &c->region;
+    return VT_CALL_COUNTED;
 }
 
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes)

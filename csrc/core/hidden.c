@@ -37,13 +37,13 @@ static char *room; /* the demangler's, under `learning`; kept for the next modul
 static size_t room_bytes;
 static int preparing; /* the program's own code does not run yet */
 
-/* Of the C++ runtime: the program's own, else the machine's. */
+/* Of the C++ runtime: the program's own, one that a library brought along, else the machine's. */
 static void find_demangler(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
     *(void **)&demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-    for (int i = 0; !demangle && preparing && i < 2; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+    for (int i = 0; !demangle && i < 2; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | (preparing ? 0 : RTLD_NOLOAD));
         if (library) *(void **)&demangle = dlsym(library, "__cxa_demangle");
     }
 }
@@ -309,8 +309,19 @@ static void learn_unheard(uintptr_t address)
     errno = saved;
 }
 
+/* Whether a signal handler may be running, in which nothing may be allocated: more signals are blocked than at the thread's
+   first event. It may also be that the program has blocked them.                                                         */
+static int may_be_handler(void)
+{
+    uint64_t mask = 0;
+    VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
+    return (mask & ~(vt_here ? vt_here->blocked : 0)) != 0;
+}
+
+/* Called from a handler a function of a new module is recorded: the next call from elsewhere learns about the module. */
 uint8_t vt_hidden_learn(uintptr_t function)
 {
+    if (may_be_handler()) return VT_SHOWN;
     learn_unheard(function);
     struct vt_hidden *m = vt_hidden_find(function);
     return m ? m->map[(function - m->start) / 16] : VT_SHOWN;

@@ -64,6 +64,7 @@ struct vt_location {
     char name[16]; /* of its thread, as last defined */
     uint32_t stopped; /* enum vt_lost: why it records no more */
     uint64_t signals; /* under the lock: the signal mask of before */
+    uint64_t blocked; /* the signal mask of its thread at the first event */
 
     struct vt_chunk *chunk, *full, *full_last; /* events: being filled, filled */
     struct vt_chunk *defs, *defs_full, *defs_last; /* the same for definitions */

@@ -237,6 +237,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
         inside = 1; /* it may call what is traced: the program's own malloc */
         vt_hold_signals(&mask);
         if (start_once()) l = begin_thread();
+        if (l) l->blocked = mask;
         vt_release_signals(&mask);
         inside = 0;
     }

@@ -46,6 +46,7 @@ int vt_hidden_take(uintptr_t function);
 uint8_t vt_window_bits(const char *const *names, unsigned n);
 void vt_window_function(uint8_t bits, int leaves);
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
+int vt_passes_else(uintptr_t function, int leaves); /* of another module */
 #pragma GCC visibility pop
 
 static inline struct vt_hidden *vt_hidden_find(uintptr_t function)
@@ -56,18 +57,17 @@ static inline struct vt_hidden *vt_hidden_find(uintptr_t function)
     return NULL;
 }
 
-/* 1: the event of a function is recorded. Only where vt_careful is set. */
+/* 1: the event of a function is recorded. Only where vt_careful is set. Mostly it is of the executable or of the first
+   library with hooks, which are looked at without a call.                                                            */
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
-    uint8_t how = VT_SHOWN;
-    uintptr_t offset = function - vt_hidden[0].start; /* mostly the executable, which costs least so */
-    if (offset < VT_READ(vt_hidden[0].bytes) && vt_hidden[0].map[offset >> 4] == VT_HIDDEN) return 0;
-    if (vt_careful & VT_CAREFUL_FILTER) {
-        struct vt_hidden *m = vt_hidden_find(function);
-        how = VT_UNLIKELY(!m) ? vt_hidden_learn(function) : m->map[(function - m->start) >> 4];
-        if (how == VT_HIDDEN) return 0;
-    }
-    if (VT_LIKELY(how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH))) return 1;
+    uintptr_t first = function - vt_hidden[0].start, second = function - vt_hidden[1].start;
+    uint8_t how;
+    if (VT_LIKELY(first < VT_READ(vt_hidden[0].bytes))) how = vt_hidden[0].map[first >> 4];
+    else if (second < VT_READ(vt_hidden[1].bytes)) how = vt_hidden[1].map[second >> 4];
+    else return vt_passes_else(function, leaves);
+    if (how == VT_HIDDEN) return 0;
+    if (how == VT_SHOWN && VT_LIKELY(!(vt_careful & VT_CAREFUL_DEPTH))) return 1;
     return vt_levels_pass(function, leaves, how);
 }
 

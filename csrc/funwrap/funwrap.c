@@ -45,6 +45,10 @@ slow:
     record_slow(function, leave);
 }
 
+/* Functions of their own, so that a hook whose function is not recorded saves no registers. */
+static __attribute__((noinline)) void record_enter(uintptr_t function) { record(function, 0); }
+static __attribute__((noinline)) void record_exit(uintptr_t function) { record(function, VT_FUNCTION_LEAVE); }
+
 /* Libc has functions of these names that do nothing. What vtrace-cc has linked asks for VTRACE_1, so that libc's never serve
    a plug-in of a program without vtrace; what gcc alone has linked asks for libc's version, and finds ours if preloaded. */
 #ifdef VT_LIBC_VERSION
@@ -62,12 +66,12 @@ VT_HOOK(vt_hook_enter, __cyg_profile_func_enter)
 {
     (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 0)) return;
-    record((uintptr_t)function, 0);
+    record_enter((uintptr_t)function);
 }
 
 VT_HOOK(vt_hook_exit, __cyg_profile_func_exit)
 {
     (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 1)) return;
-    record((uintptr_t)function, VT_FUNCTION_LEAVE);
+    record_exit((uintptr_t)function);
 }

@@ -65,6 +65,17 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
     return recorded;
 }
 
+int vt_passes_else(uintptr_t function, int leaves)
+{
+    struct vt_hidden *m = vt_careful & VT_CAREFUL_FILTER ? vt_hidden_find(function) : NULL;
+    uint8_t how = VT_SHOWN;
+    if (m) how = m->map[(function - m->start) >> 4];
+    else if (vt_careful & VT_CAREFUL_FILTER) how = vt_hidden_learn(function);
+    if (how == VT_HIDDEN) return 0;
+    if (how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH)) return 1;
+    return vt_levels_pass(function, leaves, how);
+}
+
 /* The location goes over to another thread. */
 void vt_levels_reset(struct vt_location *l)
 {

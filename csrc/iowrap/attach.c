@@ -108,12 +108,12 @@ static void attach_once(void)
 }
 
 /* Not of those that end descriptors or make them others' copies: what is known of these must stay true. */
-static bool is_hidden(const struct vt_io_function *f)
+static bool is_hidden(const struct vt_io_function *f, uint32_t **counted)
 {
     static const char *const needed[] = {"close", "fclose", "dup", "freopen", "pclose", "fcntl"};
     for (unsigned i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!strncmp(f->name, needed[i], strlen(needed[i]))) return false;
-    return vt_hides(f->name, "LIBC-I/O");
+    return vt_take_call(f->name, "LIBC-I/O", counted) == VT_CALL_HIDDEN;
 }
 
 /* Of two threads that come at once both define the region; vtunify joins equal ones. */
@@ -123,12 +123,15 @@ __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function 
     vt_io_behind(f);
     if (atomic_load(&state) < RECORD) attach_once();
     if (atomic_load(&state) != RECORD) return 0;
-    if (is_hidden(f)) {
+    uint32_t *counted = NULL;
+    if (is_hidden(f, &counted)) {
         __atomic_store_n(&f->hidden, true, __ATOMIC_RELAXED);
         return 0;
     }
+    if (counted && *counted) return *counted;
     const uint32_t region = vt_define_region(f->name, VT_PARADIGM_NONE, f->role, NULL, 0);
     uint32_t expected = 0;
+    if (counted) return *counted = region; /* the next call asks again */
     return atomic_compare_exchange_strong(&f->region, &expected, region) ? region : expected;
 }
 

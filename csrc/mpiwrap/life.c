@@ -72,8 +72,11 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     vt_mpi_attach();
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return 0;
     const struct vt_mpi_function_info *info = &vt_mpi_functions[function];
-    const bool quiet = !vt_mpi_group_is_on(info->group) || vt_hides(info->name, "MPI");
-    const uint32_t made = quiet ? VT_MPI_QUIET : vt_mpi_define(info, binding);
+    uint32_t *counted = NULL;
+    const bool on = vt_mpi_group_is_on(info->group) && vt_take_call(info->name, "MPI", &counted) != VT_CALL_HIDDEN;
+    if (counted && *counted) return *counted;
+    const uint32_t made = on ? vt_mpi_define(info, binding) : VT_MPI_QUIET;
+    if (counted) return *counted = made; /* the next call asks again */
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }

@@ -113,6 +113,35 @@ def test_mpi_calls_and_ranks(build: Builder, tmp_path: Path) -> None:
     assert "work" not in trace.calls(second)
 
 
+def test_limits_of_mpi_calls(build: Builder, tmp_path: Path) -> None:
+    """Each rank counts; what is left out is left out on both, so that collectives have all members."""
+    program = build("mpi_rounds.c", compiler="mpicc")
+    trace = filtered(program, tmp_path, "MPI_Barrier -- 3\nMPI_Comm_rank -- 5\n", "100", "10", ranks=2)
+    for rank in (0, 1):
+        assert (trace.calls(rank)["MPI_Barrier"], trace.calls(rank)["MPI_Comm_rank"]) == (3, 1)
+    assert trace.kinds()["MpiCollectiveEnd"] == 6
+
+
+def test_limits_of_io_and_threads(build: Builder, tmp_path: Path) -> None:
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    assert filtered(program, tmp_path, "pthread_* -- 2\n", "together", "4", "60").entered()["pthread_create"] == 2
+    streams = build("io_streams.c", flags=("-O1", "-pthread"))
+    whole = record(streams, tmp_path, env={"VT_IOTRACE": "yes"}).calls()
+    (tmp_path / "io_streams.trace").rename(tmp_path / "whole.trace")
+    found = filtered(streams, tmp_path, "fputc;fread;fwrite;fseek -- 1\n", VT_IOTRACE="yes").calls()
+    limited = {name: n for name, n in whole.items() if name in ("fputc", "fread", "fwrite", "fseek")}
+    assert max(limited.values()) > 1
+    assert found == whole | {name: min(n, 1) for name, n in limited.items()}
+
+
+def test_a_handler_meets_a_new_library(build: Builder, tmp_path: Path) -> None:
+    """In the middle of malloc, which reading the library would call: its functions are recorded until that is over."""
+    library = build("late_lib.cc", compiler="g++", flags=("-O1", "-fPIC", "-shared"), output="liblate.so")
+    program = build("late.c", flags=("-O1", "-ldl", "-fno-builtin"))
+    trace = filtered(program, tmp_path, "late::* -- 0\n", str(library))
+    assert trace.calls() == {"main": 1, "entry": 3, "late::inner": 1}
+
+
 def test_a_rank_off(build: Builder, tmp_path: Path) -> None:
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     trace = filtered(program, tmp_path, "@ 1 - 7 -- OFF\n", "5", ranks=2)
