@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -169,6 +170,18 @@ def test_each_mpi(name: str, build: Builder, heat: Path, tmp_path: Path) -> None
     """mpi4py's wheel finds the library of the mpiexec that has started it."""
     unify_mpi(find(name, build), heat, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
     assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
+
+
+@pytest.mark.parametrize(("ranks", "jobs"), [(3, 2), *(pytest.param(n, 1, marks=pytest.mark.full) for n in RANKS)])
+def test_clocks_that_are_wrong(mpich: Mpi, ranks: int, jobs: int, tmp_path: Path) -> None:
+    """Offsets and repairs of clocks are those of vtunify, too."""
+    wrong = ["--ranks", "8", "--ranks-per-host", "2", "--events", "4e4", "--offset", "2", "--drift", "100"]
+    call([sys.executable, ROOT / "bench" / "synthetic.py", "c", *wrong, "--error", "50000"], tmp_path)
+    said = unify(tmp_path, "-k", "-v", "c").stderr
+    unify_mpi(mpich, tmp_path, "-k", "-j", str(jobs), "-o", "all", "c", ranks=ranks)
+    assert "messages and" in said
+    assert "ran backwards" in said
+    assert_same(tmp_path / "u_c.trace", tmp_path / "all.trace")
 
 
 def copied(heat: Path, where: Path, *pieces: str) -> list[Path]:
