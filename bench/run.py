@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import applications
+import flush
 import functions
 import iocalls
 import memory
@@ -52,6 +53,7 @@ def main() -> None:
         "--only",
         choices=(
             "functions",
+            "flush",
             "user",
             "mpi",
             "iocalls",
@@ -73,7 +75,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        modules = functions, user, mpi, iocalls, memory, applications, openmp, threads, start, unify, reading, viewing
+        modules = (
+            functions,
+            flush,
+            user,
+            mpi,
+            iocalls,
+            memory,
+            applications,
+            openmp,
+            threads,
+            start,
+            unify,
+            reading,
+            viewing,
+        )
         for module in modules:
             if args.only not in (None, module.__name__):
                 continue

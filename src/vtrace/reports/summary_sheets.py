@@ -248,7 +248,7 @@ def missing(numbers: Numbers) -> str:
         return ""
     lost, dropped = (sum(row[key] or 0 for row in rows) for key in ("lost", "dropped"))
     limit, died = (sum(row[key] for row in rows) for key in ("limit", "died"))
-    parts = [f"{lost:,} events lost" if lost else "all events recorded"]
+    parts = [f"{lost:,} events lost" if lost else "no event lost" if died or dropped else "all events recorded"]
     parts += [f"{died:,} locations of processes that died"] * (died > 0)
     parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] * (dropped > 0)
     parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (

@@ -48,6 +48,8 @@ class Run:
     def local_files(self) -> list[Path]:
         """All that the run left, in the order in which it may be deleted."""
         paths = [path for process in self.processes for path in process.all_files()]
+        begun = [f"{self.prefix.name}.uctl.tmp{p.head.pid}" for p in self.processes if p.main and not p.rank]
+        paths += [path for path in map(self.prefix.with_name, begun) if path.exists()]  # killed while it wrote it
         return paths + ([self.uctl] if self.uctl else [])
 
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writing a full buffer out, against write(2) of as many bytes to a file beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from functions import BUFFER, CALLS
+from measure import ENVIRONMENT, Row, against_floor, at_most, run
+
+from vtrace.io.overview import read_overview
+
+BYTES = int(BUFFER * 0.7)
+"""The first thread's share of VT_BUFFER_SIZE."""
+
+
+def prepare(work: Path) -> None:
+    """The program is that of functions.py."""
+
+
+def write_plainly(work: Path) -> float:
+    """ns a byte, for bytes that are in memory already."""
+    data = os.urandom(1 << 16)
+    begin = time.monotonic_ns()
+    with (work / "plain.bytes").open("wb", buffering=0) as file:
+        for _ in range(BYTES // len(data)):
+            file.write(data)
+    taken = time.monotonic_ns() - begin
+    (work / "plain.bytes").unlink()
+    return taken / BYTES
+
+
+def flush(work: Path) -> tuple[float, float]:
+    """ns a byte of the buffer, as the runtime measures them, and bytes of files for each byte of the buffer."""
+    run("./traced", CALLS, 4, "exe", 1, cwd=work, VT_BUFFER_SIZE="64M", VT_MAX_FLUSHES="0")
+    written = sum(path.stat().st_size for path in work.glob("traced.*.events.z"))
+    vtunify = [Path(sys.executable).with_name("vtunify"), "-q", "--force", "traced"]
+    subprocess.run(vtunify, cwd=work, env=ENVIRONMENT, check=True)
+    overview = read_overview(work / "traced.trace" / "traces.otf2")
+    events, flushes = overview.vtrace["EVENTS"], overview.vtrace["EVENTS"]["BufferFlush"]
+    recorded = 8 * (events["Enter"] + events["Leave"])
+    return overview.locations[0].properties["FLUSHED_NS"] / (flushes * BYTES), written / recorded
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """Each flush in a run of its own."""
+    pairs, sizes = [], []
+    for _ in range(repetitions):
+        floor = write_plainly(work)
+        cost, size = flush(work)
+        pairs.append((floor, cost))
+        sizes.append(size)
+    return [
+        against_floor("flush of a byte of the buffer", pairs, 3),
+        at_most("bytes of files for a byte of the buffer", "B", sizes, 0.25),
+    ]
