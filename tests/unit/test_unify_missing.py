@@ -46,7 +46,7 @@ def test_killed_while_it_wrote_the_uctl(heat: Path) -> None:
 
 def test_missing_rank(heat: Path) -> None:
     rank_files(heat.parent, 0, size=3)
-    with pytest.raises(VtraceError, match="rank 2 of 3 .*are missing"):
+    with pytest.raises(VtraceError, match=r"rank 2 of 3 .*are missing"):
         run(heat)
     run(heat, partial=True)
     trace = read_back(heat)
