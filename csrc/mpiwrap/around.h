@@ -43,11 +43,12 @@ void vt_mpi_barrier_after(const struct vt_mpi_after *after);
         if ((communicator) == MPI_COMM_WORLD && !vt_mpi_by_binding()) vt_mpi_sync_ask();                               \
     } while (0)
 
-/* Behind it: the barrier before the call, and that after it where the wrapper ends, whichever way. */
-#define vt_mpi_barriers(communicator)                                                                                  \
+/* Behind it: the barrier before the call, and that after it where the wrapper ends, whichever way. gets: those that mpiP
+   gives barriers to.                                                                                                    */
+#define vt_mpi_barriers(gets, communicator)                                                                            \
     struct vt_mpi_after vt_after __attribute__((cleanup(vt_mpi_barrier_last))) = {MPI_COMM_NULL, 0};                   \
     do {                                                                                                               \
-        const unsigned vt_around = atomic_load_explicit(&vt_mpi_around, memory_order_relaxed);                         \
+        const unsigned vt_around = (gets) ? atomic_load_explicit(&vt_mpi_around, memory_order_relaxed) : 0;            \
         if (VT_LIKELY(!(vt_around & (VT_AROUND_BEFORE | VT_AROUND_AFTER))) || vt_mpi_by_binding()) break;              \
         vt_after.caller = (uintptr_t)__builtin_return_address(0);                                                      \
         vt_after.comm = vt_mpi_barrier_before(communicator, vt_around, vt_after.caller);                               \

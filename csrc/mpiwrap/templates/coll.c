@@ -27,22 +27,7 @@
 $FUNCTION
 {
     vt_mpi_sync($COMM_FIRST);
-    $BEGIN
-    struct vt_mpi_coll vt;
-    vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);
-    if (vt.comm) {
-$BODY
-    }
-    $RESULT vt_result = $CALL;
-    vt_mpi_coll_end(&vt, vt_region, vt_result);
-    return vt_result;
-}
-
-//// frame collective_with_barriers
-$FUNCTION
-{
-    vt_mpi_sync($COMM_FIRST);
-    vt_mpi_barriers($COMM_FIRST);
+    vt_mpi_barriers($BARRIERS, $COMM_FIRST);
     $BEGIN
     struct vt_mpi_coll vt;
     vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);
@@ -87,19 +72,19 @@ $BODY
 //// MPI_Barrier : collective nonblocking persistent
         vt.op = VT_OP_BARRIER;
 
-//// MPI_Bcast : collective_with_barriers nonblocking persistent
+//// MPI_Bcast : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         vt_mpi_coll_root(&vt, VT_OP_BCAST, $root);
         if (vt.is_root) vt.sent = vt.n * vt_bytes;
         if (vt.is_leaf) vt.received = vt_bytes;
 
-//// MPI_Gather : collective_with_barriers nonblocking persistent
+//// MPI_Gather : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_GATHER, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Gatherv : collective_with_barriers nonblocking persistent
+//// MPI_Gatherv : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_GATHERV, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
@@ -108,13 +93,13 @@ $BODY
             vt.received = vt_mpi_bytes(vt_counts - (vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0), $recvtype);
         }
 
-//// MPI_Scatter : collective_with_barriers nonblocking persistent
+//// MPI_Scatter : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_SCATTER, $root);
         const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
         if (vt.is_root) vt.sent = (vt.n - vt_in_place) * vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Scatterv : collective_with_barriers nonblocking persistent
+//// MPI_Scatterv : collective nonblocking persistent
         vt_mpi_coll_root(&vt, VT_OP_SCATTERV, $root);
         const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
         if (vt.is_root) {
@@ -123,13 +108,13 @@ $BODY
         }
         if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
 
-//// MPI_Allgather : collective_with_barriers nonblocking persistent
+//// MPI_Allgather : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLGATHER;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Allgatherv : collective_with_barriers nonblocking persistent
+//// MPI_Allgatherv : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLGATHERV;
@@ -137,13 +122,13 @@ $BODY
         vt.sent = vt_in_place ? (vt.n - 1) * vt_mpi_bytes(vt_mine, $recvtype)
                               : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Alltoall : collective_with_barriers nonblocking persistent
+//// MPI_Alltoall : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLTOALL;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
-//// MPI_Alltoallv : collective_with_barriers nonblocking persistent
+//// MPI_Alltoallv : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLTOALLV;
@@ -162,14 +147,14 @@ $BODY
         }
         if (vt_in_place) vt.sent = vt.received;
 
-//// MPI_Reduce : collective_with_barriers nonblocking persistent
+//// MPI_Reduce : collective nonblocking persistent
         const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
         vt_mpi_coll_root(&vt, VT_OP_REDUCE, $root);
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_bytes;
         if (vt.is_root) vt.received = (vt.n - vt_in_place) * vt_bytes;
 
-//// MPI_Allreduce : collective_with_barriers nonblocking persistent
+//// MPI_Allreduce : collective nonblocking persistent
         vt.op = VT_OP_ALLREDUCE;
         vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($count, $datatype);
 
@@ -177,7 +162,7 @@ $BODY
         vt.op = VT_OP_REDUCE_SCATTER_BLOCK;
         vt.sent = vt.received = (vt.n - ($sendbuf == MPI_IN_PLACE)) * vt_mpi_bytes($recvcount, $datatype);
 
-//// MPI_Reduce_scatter : collective_with_barriers nonblocking persistent
+//// MPI_Reduce_scatter : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         const int64_t vt_counts = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.comm->size);
         const int64_t vt_mine = $recvcounts ? $recvcounts[vt.me] : 0;

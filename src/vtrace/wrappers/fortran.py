@@ -20,7 +20,7 @@ from pathlib import Path
 from string import Template
 
 from vtrace.wrappers.fortran_locals import Entry, locals_of, pairs
-from vtrace.wrappers.generate import Templates
+from vtrace.wrappers.generate import Templates, barriers
 from vtrace.wrappers.header import Function, Meaning, exported_symbols, soname
 
 
@@ -149,6 +149,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
     for hole, region in (("BEGIN", "REGION"), ("TRACK", "TRACKED")):
         lines = [f"const uint32_t vt_region = {holes[region]};", f"if (!vt_region) {{\n        {stop}\n    }}", *before]
         holes[hole] = "\n    ".join(lines)
+    holes["BARRIERS"] = barriers(entry.function)
     holes |= {f"AT_{name}": f"vt_a{i}" for i, name in enumerate(entry.arguments)}
     holes |= {f"LENGTH_{name}": f"vt_l{i}" for i, name in enumerate(entry.texts)}
     for meaning, argument in pairs(entry.function):

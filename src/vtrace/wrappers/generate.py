@@ -12,7 +12,8 @@ Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent
 In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
 passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
 $CALL the call of the PMPI_ twin or of another tool, $IN_COMM and $OUT_COMM the first communicator that goes in or comes
-out ($COMM_FIRST: the one that goes in, usable before $BEGIN), and $name the parameter that the standard calls so.
+out ($COMM_FIRST: the one that goes in, usable before $BEGIN), $BARRIERS 1 where VT_MPI_BARRIER is for the function,
+and $name the parameter that the standard calls so.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ HAND_WRITTEN = (
     "rma", "window", "file", "sites", "sync", "clocks",
 )  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
+
+WITH_BARRIERS = {
+    f"MPI_{name}"
+    for name in """Allgather Allgatherv Allreduce Alltoall Alltoallv Bcast Gather Gatherv Reduce Reduce_scatter Scatter
+    Scatterv""".split()
+}
+"""Those that mpiP puts barriers around."""
 
 NOT_WRAPPED = ("*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*")
 """Predefined callbacks are compared by address."""
@@ -150,7 +158,13 @@ def wrapper(function: Function, templates: Templates) -> str:
         if meaning.kind == "COMMUNICATOR":
             holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
     holes["COMM_FIRST"] = holes.get("IN_COMM", "")
+    holes["BARRIERS"] = barriers(function)
     return Template(templates.of(function)).substitute(holes)
+
+
+def barriers(function: Function) -> str:
+    """Whether VT_MPI_BARRIER is for a function, in C."""
+    return "1" if function.name.removesuffix("_c") in WITH_BARRIERS else "0"
 
 
 def head(functions: list[Function], hidden: set[str], label: str, version: str) -> str:
