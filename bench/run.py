@@ -98,6 +98,7 @@ def main() -> None:
             rows += module.measure(work, args.repetitions if module is not unify else max(1, args.repetitions // 2))
         if args.large:
             rows += unify.measure_memory(work)
+            rows += unify.measure_scaling(work)
             reading.prepare(work)
             rows += reading.measure_memory(work)
     show(rows)

@@ -10,16 +10,20 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import _otf2
+import synthetic
 from measure import BIN, ENVIRONMENT, HERE, Row, at_most, build, run
+from synthetic_program import Clocks, Program
 
 EVENTS = 60_000_000
 SHARED = 240_000_000
 """Events of 4 ranks for vtunify-mpi: so many that starting Python, which ranks do not share, counts little."""
 LARGE = (10_000_000, 100_000_000, 1_000_000_000)
 HEAT_STEPS = 2000
+LOCATIONS = (2500, 5000, 10_000, 20_000)
 
 
 def prepare(work: Path) -> None:
@@ -70,6 +74,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         Row("vtunify -j 2, two locations", "x -j 1", None, gain, None, ">= 1.8 x", gain >= 1.8),
         ranks_row(work, repetitions),
         at_most("start of the program to archive, all CPU", "ns/event", cpu, 55),
+        *measure_repair(work, repetitions),
         at_most(f"local files of heat2d, {HEAT_STEPS} steps", "bytes/event", bytes_per_event, 2),
     ]
 
@@ -119,6 +124,58 @@ def heat_bytes(work: Path) -> float:
     )
     events = next(word for word in done.stdout.split(", ") if word.endswith(" events"))
     return size / int(events.split()[0].replace(",", ""))
+
+
+WRONG = Clocks(offset=2, drift=100, error=500, wave=20_000, period=0.05)
+"""Two hosts, between which about a third of all messages and collectives run backwards."""
+
+
+def measure_repair(work: Path, repetitions: int) -> list[Row]:
+    """4 ranks on 2 hosts with wrong clocks, without and with the repair, in one thread; a tenth is MPI's."""
+    program = Program(ranks=4, calls=100, clocks=WRONG)
+    steps = EVENTS // 2 // program.ranks // program.events_of_step()
+    synthetic.write(work / "hosts", replace(program, steps=steps))
+    events = program.ranks * steps * program.events_of_step()
+    without, repaired = [], []
+    for _ in range(repetitions):
+        without.append(events / keep(work, "hosts", "--no-repair") / 1e6)
+        repaired.append(events / keep(work, "hosts") / 1e6)
+    rates = [sorted(values)[len(values) // 2] for values in (without, repaired)]
+    return [
+        Row(f"vtunify -j 1, two hosts, {what}", "M events/s", None, rate, None, f">= {bar} M events/s", rate >= bar)
+        for what, rate, bar in (("--no-repair", rates[0], 20), ("repaired", rates[1], 14))
+    ]
+
+
+def keep(work: Path, prefix: str, *options: str) -> float:
+    """Seconds of vtunify in one thread; the local files stay."""
+    begin = time.perf_counter()
+    words = [BIN / "vtunify", "-q", "-k", "--force", "-j", "1", *options, prefix]
+    subprocess.run(words, cwd=work, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def measure_scaling(work: Path) -> list[Row]:
+    """Processor time and memory for twice as many locations of 126 events, on hosts of 50 with wrong clocks."""
+    rows: list[Row] = []
+    before = 0.0
+    for ranks in LOCATIONS:
+        prefix = work / "wide"
+        synthetic.write(prefix, Program(ranks=ranks, steps=2, calls=20, ranks_per_host=50, clocks=WRONG))
+        begin = children_cpu()
+        pid = os.spawnve(
+            os.P_NOWAIT, BIN / "vtunify", ["vtunify", "-q", "--force", "-j", "1", str(prefix)], ENVIRONMENT
+        )
+        _, status, usage = os.wait4(pid, 0)
+        if status:
+            raise SystemExit("vtunify failed")
+        seconds = children_cpu() - begin
+        what = f"vtunify of {ranks} locations, CPU of twice as many ({seconds:.1f} s, {usage.ru_maxrss / 1024:.0f} MiB)"
+        if before:
+            rows.append(at_most(what, "x", [seconds / before], 2.3))
+        before = seconds
+        shutil.rmtree(work / "wide.trace")
+    return rows
 
 
 def measure_memory(work: Path) -> list[Row]:
