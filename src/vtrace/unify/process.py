@@ -54,6 +54,8 @@ class Process:
     scans: dict[int, Scan] = field(default_factory=dict)
     stored: dict[int, int] = field(default_factory=dict)
     """Bytes of events by location."""
+    classes: dict[int, int] = field(default_factory=dict)
+    """Classes of records that its blocks may have, by location."""
     usable: dict[int, int] = field(default_factory=dict)
     """Blocks before the first damaged one, where there is one and salvage was asked for."""
     pairs: list[Pair] = field(default_factory=list)
@@ -190,6 +192,7 @@ class Process:
                     if content == EVENTS:
                         self.scans[location] = self._scan(kernel, stream, salvage)
                         self.stored[location] = int(stream.index["stored_bytes"].sum())
+                        self.classes[location] = int(np.bitwise_or.reduce(stream.index["classes"], initial=0))
                     else:
                         arrays += self._definitions(kernel, stream, salvage)
                     pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}

@@ -16,7 +16,7 @@ from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions, Group
 from vtrace.io.kernel import UNMAPPED, Kernel
-from vtrace.io.records import COMM_KINDS
+from vtrace.io.records import CLASS_COLLECTIVE, CLASS_MESSAGE, COMM_KINDS
 from vtrace.io.repair import PIECE, Ends, Parts, Pieces, Repaired, replay
 from vtrace.unify.find import Run
 from vtrace.unify.offsets import Clock
@@ -99,9 +99,13 @@ def _find(
     found: dict[int, Pieces] = {}
 
     def find(process: Process) -> None:
-        if process.maps is not None:
-            with process.all_events() as streams:
-                found[process.number] = ends.find(streams, process.maps, process.number, ranks.rank)
+        numbers = [n for n, classes in process.classes.items() if classes & (CLASS_MESSAGE | CLASS_COLLECTIVE)]
+        if process.maps is None or not numbers:
+            return
+        with ExitStack() as stack:
+            opened = [stack.enter_context(process.events(number)) for number in numbers]
+            streams = [stream for stream in opened if stream is not None]
+            found[process.number] = ends.find(streams, process.maps, process.number, ranks.rank)
 
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     try:
