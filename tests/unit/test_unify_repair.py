@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from support.readback import Trace, read
+from support.tools import BIN
 from vtrace.console import VERBOSE, Console
 from vtrace.io.records import BLOCK_MAGIC
 from vtrace.unify.run import Request, unify
@@ -46,10 +48,15 @@ class Outcome:
 def unified(prefix: Path, capsys: pytest.CaptureFixture[str], *, jobs: int = 1, repair: bool = True) -> Outcome:
     request = Request(prefix, keep=True, force=True, jobs=jobs, repair=repair)
     archive = unify(request, Console("vtunify", VERBOSE)).archive
-    digest = hashlib.sha256()
+    return Outcome(read(archive), capsys.readouterr().err, digest(archive))
+
+
+def digest(archive: Path) -> str:
+    """Of the bytes of all events."""
+    found = hashlib.sha256()
     for path in sorted((archive / "traces").glob("*.evt"), key=lambda p: int(p.stem)):
-        digest.update(path.read_bytes())
-    return Outcome(read(archive), capsys.readouterr().err, digest.hexdigest())
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def wrong_by(outcome: Outcome, truth: dict[tuple[int, int], np.ndarray]) -> int:
@@ -161,3 +168,15 @@ def test_one_clock_needs_no_repair(tmp_path: Path, capsys: pytest.CaptureFixture
     said = unified(tmp_path / "a", capsys).said
     assert "clocks: all processes share that of host0" in said
     assert "between clocks" not in said
+
+
+def test_ranks_make_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of vtunify-mpi."""
+    write(tmp_path / "a", Program(ranks=5, threads=2, steps=50, calls=4, ranks_per_host=2, clocks=BROKEN))
+    alone = unified(tmp_path / "a", capsys)
+    words = [BIN / "mpiexec", "-n", "3", BIN / "vtunify-mpi", "-v", "-k", "--force", "a"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    assert digest(tmp_path / "u_a.trace") == alone.digest
+    said = [line.partition(": ")[2] for line in alone.said.splitlines() if "between clocks" in line]
+    assert said
+    assert [line.partition(": ")[2] for line in done.stderr.splitlines() if "between clocks" in line] == said
