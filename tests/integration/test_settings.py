@@ -49,6 +49,26 @@ def test_one_buffer_then_the_location_stops(many: Path, tmp_path: Path, size: st
     assert len([line for line in done.stderr.splitlines() if "VT_MAX_FLUSHES" in line]) == 1
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_the_last_flush_that_is_allowed(many: Path, tmp_path: Path, most: int) -> None:
+    """The buffer is written so often, then the location stops: with its time, a marker, whole stacks and one line."""
+    calls = 4 * CALLS
+    done = run(many, tmp_path, str(calls), env={"VT_BUFFER_SIZE": "256K", "VT_MAX_FLUSHES": str(most)})
+    said = unify(tmp_path, "many").stderr
+    trace = check(tmp_path / "many.trace")
+    assert trace.kinds()["BufferFlush"] == most
+    (off,) = [event for event in trace.events if event.kind == "MeasurementOnOff"]
+    (marker,) = trace.markers
+    missing = 2 * (calls + 1) - kept(trace) + 1  # vtunify leaves main
+    assert (marker.category, marker.time, marker.scope) == ("recording stopped", off.time, "LOCATION:0")
+    assert marker.text == f"vtrace: recording stopped, VT_MAX_FLUSHES={most} reached: {missing} events missing"
+    assert most * 3 * IN_CHUNK - 8 * most < kept(trace) <= most * 3 * IN_CHUNK + 2
+    assert trace.events[-1].time == off.time, "what is open is left there"
+    for text in (done.stderr, said):
+        (line,) = [line for line in text.splitlines() if "VT_MAX_FLUSHES" in line]
+        assert f"{missing} events" in line
+
+
 @pytest.mark.parametrize("size", ["1M", "1G"])
 def test_larger_units(many: Path, tmp_path: Path, size: str) -> None:
     done = run(many, tmp_path, str(CALLS), env={"VT_BUFFER_SIZE": size})
