@@ -24,6 +24,10 @@ struct team {
     int is_fork, waits;
 };
 
+struct requests { /* open addressing, 0 is free */
+    uint64_t *ids, size, count;
+};
+
 struct pass {
     void *writer;
     OTF2_AttributeList *attributes; /* of the next event; NULL: none */
@@ -42,6 +46,7 @@ struct pass {
     uint64_t off_since, credit;
     OTF2_AttributeList *list; /* what attributes points to when there are some */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
+    struct requests requests; /* request.c */
     uint64_t messages; /* of the user API, so far */
     uint32_t operations; /* of I/O that are the only one of their region, so far */
     struct {
@@ -112,5 +117,9 @@ uint64_t vt_time_at(struct pass *p, uint64_t ticks);
 int vt_enter_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
+
+/* request.c: matters only where a flight recorder has overwritten records. */
+int vt_request_starts(struct pass *p, uint64_t id);
+int vt_request_is_known(const struct pass *p, uint64_t id);
 
 #endif

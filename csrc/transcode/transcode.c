@@ -213,8 +213,10 @@ static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK; /* counted; a reader could not stand it */
-    uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32);
-    switch (VT_KIND(what)) {
+    uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32), kind = VT_KIND(what);
+    if (kind == VT_K_ISEND && vt_request_starts(p, w[2])) return VT_NO_MEMORY;
+    if (kind == VT_K_IRECV && !vt_request_is_known(p, w[2])) kind = VT_K_RECV;
+    switch (kind) {
     case VT_K_SEND: return WRITE(p, MpiSend, t, peer, comm, tag, w[1]);
     case VT_K_RECV: return WRITE(p, MpiRecv, t, peer, comm, tag, w[1]);
     case VT_K_ISEND: return WRITE(p, MpiIsend, t, peer, comm, tag, w[1], w[2]);
@@ -224,6 +226,9 @@ static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 
 static int request(struct pass *p, uint64_t t, uint32_t what, uint64_t id)
 {
+    int starts = VT_KIND(what) == VT_K_IRECV_REQUEST || VT_KIND(what) == VT_K_COLL_REQUEST;
+    if (starts && vt_request_starts(p, id)) return VT_NO_MEMORY;
+    if (!starts && !vt_request_is_known(p, id)) return VT_OK;
     switch (VT_KIND(what)) {
     case VT_K_ISEND_COMPLETE: return WRITE(p, MpiIsendComplete, t, id);
     case VT_K_IRECV_REQUEST: return WRITE(p, MpiIrecvRequest, t, id);
@@ -239,6 +244,7 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
         p->collective = 1;
         return WRITE(p, MpiCollectiveBegin, t);
     }
+    if (VT_KIND(what) == VT_K_COLL_COMPLETE && !vt_request_is_known(p, w[3])) return VT_OK;
     if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped) return VT_OK; /* it began before that */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
@@ -425,6 +431,7 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
     free(p.functions);
     free(p.frames);
     free(p.teams);
+    free(p.requests.ids);
     vt_decoder_free(d);
     return code;
 }

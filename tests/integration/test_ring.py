@@ -116,6 +116,24 @@ def test_a_child_has_a_ring_of_its_own(build: Builder, tmp_path: Path) -> None:
     assert all(row["dropped"] > 0 and trace.calls(row["id"])["work"] == 1 for row in found)
 
 
+def test_ranks(build: Builder, tmp_path: Path) -> None:
+    """Each rank reaches back as far as its records do; what has lost its other part stands alone or is left out."""
+    program = build("ring_mpi.c", compiler="mpicc")
+    run(program, tmp_path, "3000", ranks=2, env=RING)
+    said = unify(tmp_path, "ring_mpi").stderr
+    trace = check(tmp_path / "ring_mpi.trace", complete=False)
+    assert said == ""
+    kinds = [trace.kinds(rank) for rank in (0, 1)]
+    assert kinds[0]["MpiIsend"] < kinds[1]["MpiIsend"] < 3000, "rank 0 records more besides"
+    for of in kinds:
+        assert of["MpiCollectiveBegin"] == of["MpiCollectiveEnd"] > 100
+        assert 0 <= of["MpiIsend"] - of["MpiIsendComplete"] <= 1
+        assert 0 <= of["NonBlockingCollectiveRequest"] - of["NonBlockingCollectiveComplete"] <= 1
+        assert abs(of["MpiIrecv"] + of["MpiRecv"] - of["MpiIsend"]) <= 1
+    assert {location.name for location in trace.locations.values()} == {"Master thread"}
+    assert len(trace.comms) >= 1, "definitions are never overwritten"
+
+
 @pytest.mark.parametrize("given", ["9", "KILL", "SEGV", "RTMIN+99", "USR3"])
 def test_no_signal(build: Builder, tmp_path: Path, given: str) -> None:
     _, _, said = ring(build, tmp_path, "end", VT_RING_SIGNAL=given)
