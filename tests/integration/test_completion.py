@@ -47,7 +47,7 @@ CASES = [
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
         "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report",
-        "--nocompress", "--version", "--help",
+        "--no-repair", "--nocompress", "--version", "--help",
     }),
 ]  # fmt: skip
 
