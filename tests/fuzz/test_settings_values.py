@@ -19,7 +19,21 @@ fuzzed = partial(
     settings, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, derandomize=not SECONDS
 )
 ANY = st.binary(max_size=2000).map(lambda data: data.replace(b"\0", b"\1").decode(errors="surrogateescape"))
-NEAR = st.text("$%{}hprj/KMG0123456789-aT", max_size=40) | st.sampled_from(["yes", "OFF", "9" * 30, "1G", "x" * 3000])
+WORDS = [
+    "yes",
+    "OFF",
+    "9" * 30,
+    "1G",
+    "x" * 3000,
+    "RING",
+    "USR1",
+    "SIGRTMIN+1",
+    "RTMIN+",
+    "0.5s",
+    "work:100",
+    "::work:1",
+]
+NEAR = st.text("$%{}hprj/KMG0123456789-+aT:.s", max_size=40) | st.sampled_from(WORDS)
 NAMES = st.sampled_from(sorted(MEANINGS)) | st.from_regex(r"VT_[A-Z_]{1,40}", fullmatch=True)
 
 
