@@ -116,9 +116,9 @@ def markers(rows: Sequence[Row]) -> list[Marker]:
             text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
         if row.result and row.result.dropped:
-            since = (row.result.dropped_ns - begin) / 1e9
-            text = f"vtrace: ring: {row.result.dropped} records before {since:.6f} s dropped"
-            found.append(Marker(row.result.dropped_ns, "recording begins", text, row.id))
+            since = max(row.result.dropped_ns, begin)  # the first event may come later
+            text = f"vtrace: ring: {row.result.dropped} records before {(since - begin) / 1e9:.6f} s dropped"
+            found.append(Marker(since, "recording begins", text, row.id))
         if row.number == 0 and row.died:
             text = f"{row.label} ended without completing its files"
             found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
