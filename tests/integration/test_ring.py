@@ -31,8 +31,8 @@ def ring(build: Builder, where: Path, how: str, code: int = 0, **env: str) -> tu
     return check(where / "ring.trace"), [int(word) for word in done.stdout.split()], said
 
 
-def locations(where: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(vtrace(where, "info", "--json", "ring.trace").stdout)["locations"]
+def locations(where: Path, name: str = "ring") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(vtrace(where, "info", "--json", f"{name}.trace").stdout)["locations"]
     return found
 
 
@@ -132,6 +132,21 @@ def test_ranks(build: Builder, tmp_path: Path) -> None:
         assert abs(of["MpiIrecv"] + of["MpiRecv"] - of["MpiIsend"]) <= 1
     assert {location.name for location in trace.locations.values()} == {"Master thread"}
     assert len(trace.comms) >= 1, "definitions are never overwritten"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_teams(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """Teams whose begin is gone end nowhere; the others are whole."""
+    program = build("ring_omp.c", compiler=compiler, flags=("-O1", "-fopenmp"))
+    run(program, tmp_path, "4000", env=RING | {"OMP_NUM_THREADS": "2"})
+    assert unify(tmp_path, "ring_omp").stderr == ""
+    trace = check(tmp_path / "ring_omp.trace", complete=False)
+    assert len(trace.locations) == 2
+    for location in trace.locations:
+        kinds = trace.kinds(location)
+        assert kinds["ThreadTeamBegin"] == kinds["ThreadTeamEnd"] > 100
+        assert kinds["ThreadFork"] == kinds["ThreadJoin"]
+    assert all(row["dropped"] > 0 for row in locations(tmp_path, "ring_omp"))
 
 
 @pytest.mark.parametrize("given", ["9", "KILL", "SEGV", "RTMIN+99", "USR3"])
