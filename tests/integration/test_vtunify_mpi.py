@@ -9,9 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,129 +17,16 @@ from support.build import Builder
 from support.check import check
 from support.mpis import NAMES, Mpi, find
 from support.parallel import assert_same, unify_mpi
-from support.run import names, prefix_of, run, unify
+from support.run import names, run, unify
 from support.tools import ROOT, call, command, environment
 
-RANKS, JOBS = (1, 2, 3, 5, 8), (1, 2)
+RANKS = (1, 2, 3, 5, 8)
 HEAT = ROOT / "examples" / "heat2d"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program of tests/programs and how to run it."""
-
-    source: str
-    args: tuple[str, ...] = ()
-    ranks: int | None = None
-    flags: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    code: int | None = 0
-
-    def __str__(self) -> str:
-        return " ".join([self.source, *self.args])
-
-
-PTHREAD, OPENMP = ("-pthread",), ("-fopenmp",)
-CASES = [
-    Case("mpi_comms.c", ranks=4),
-    Case("omp_mpi.c", ranks=2, flags=OPENMP),
-    Case("mpi_rma.c", ranks=3),
-    Case("mpi_io.c", ranks=2, env={"VT_IOTRACE": "yes"}),
-    Case("mpi_spawn.c", ranks=2),
-    Case("user_pairs.c", flags=("-DVTRACE", "-O0")),
-    Case("user_threads.c", flags=("-DVTRACE", *PTHREAD)),
-    Case("heap_threads.c", ("2", "500", "100"), flags=PTHREAD, env={"VT_MEMTRACE": "yes"}),
-    Case("forks.c", ("grandchild",)),
-    Case("begets.c", ("fork", "3", "0", "0"), flags=PTHREAD),
-    Case("dies.c", ranks=2, code=None),
-    Case("ranks_threads.c", ("10",), ranks=2, flags=PTHREAD),
-]
-MORE = [
-    Case("mpi_collectives.c", ranks=3),
-    Case("mpi_connect.c", ranks=4),
-    Case("mpi_errors.c", ranks=2),
-    Case("mpi_large.c", ranks=2),
-    Case("mpi_large_io.c", ranks=2),
-    Case("mpi_loops.c", ("50",), ranks=4),
-    Case("mpi_makers.c", ranks=2),
-    Case("mpi_messages.c", ranks=2),
-    Case("mpi_pcontrol_io.c", ranks=2),
-    Case("mpi_refused.c", ranks=2),
-    Case("mpi_requests.c", ranks=3),
-    Case("mpi_rma_threads.c", ranks=2, flags=PTHREAD),
-    Case("mpi_sessions.c", ranks=2),
-    Case("mpi_threads.c", ranks=2, flags=PTHREAD),
-    Case("altstack.c", ("50",), code=7),
-    Case("closes.c", ("50",)),
-    Case("endings.c", ("_exit", "50"), flags=PTHREAD),
-    Case("forks.c", ("return",)),
-    Case("handler.c", ("20000", "500"), flags=PTHREAD),
-    Case("heap_phases.cc", env={"VT_MEMTRACE": "yes"}),
-    Case("io_threads.c", flags=PTHREAD, env={"VT_IOTRACE": "yes"}),
-    Case("jump.c"),
-    Case("locking.c", flags=PTHREAD),
-    Case("many.c", ("50",)),
-    Case("naps.c", ("2", "5"), flags=PTHREAD),
-    Case("nested.c"),
-    Case("omp.c", flags=OPENMP),
-    Case("quiet.c", flags=PTHREAD),
-    Case("shapes.cc"),
-    Case("threads.c", ("together", "3", "50"), flags=PTHREAD),
-    Case("user.c", flags=("-DVTRACE", "-O0")),
-    Case("user_rewind.c", flags=("-DVTRACE",)),
-]
-
-
-def differential() -> list[object]:
-    """All pairs of ranks and threads for each program; of CASES one each, not marked full."""
-    pairs = list(product(RANKS[1:], JOBS))
-    sample = [
-        pytest.param(case, *pairs[i % len(pairs)], id=f"{case}: {pairs[i % len(pairs)]}")
-        for i, case in enumerate(CASES)
-    ]
-    rest = product(CASES + MORE, product(RANKS, JOBS))
-    return sample + [
-        pytest.param(case, *pair, id=f"{case}: {pair}, full", marks=pytest.mark.full) for case, pair in rest
-    ]
 
 
 @pytest.fixture(scope="module")
 def mpich(build: Builder) -> Mpi:
     return find("mpich-wheel", build)
-
-
-@pytest.fixture(scope="module")
-def recorded(build: Builder, mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
-    return {}
-
-
-def local_files(
-    case: Case, build: Builder, mpich: Mpi, recorded: dict[str, tuple[Path, str]], factory: pytest.TempPathFactory
-) -> tuple[Path, str]:
-    """A directory with the files of a program's run and what vtunify makes of them, and their prefix."""
-    key = f"{case} {case.flags}"
-    if key not in recorded:
-        where = factory.mktemp("run")
-        compiler = str(mpich.mpicc) if case.ranks else "g++" if case.source.endswith("cc") else "gcc"
-        program = build(case.source, compiler=compiler, flags=("-O1", *case.flags))
-        run(program, where, *case.args, launch=launched(mpich, case), env=case.env, code=case.code)
-        unify(where, "-k", "-j", "1", prefix_of(program))
-        recorded[key] = where, prefix_of(program)
-    return recorded[key]
-
-
-def launched(mpi: Mpi, case: Case) -> list[str]:
-    return [*mpi.launch, "-n", str(case.ranks)] if case.ranks else []
-
-
-@pytest.mark.parametrize(("case", "ranks", "jobs"), differential())
-def test_same_as_vtunify(
-    case: Case, ranks: int, jobs: int, build: Builder, mpich: Mpi, recorded: dict[str, tuple[Path, str]],
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path,
-) -> None:  # fmt: skip
-    where, prefix = local_files(case, build, mpich, recorded, tmp_path_factory)
-    unify_mpi(mpich, where, "-k", "-j", str(jobs), "-o", tmp_path / "all", prefix, ranks=ranks)
-    assert_same(where / f"u_{prefix}.trace", tmp_path / "all.trace")
 
 
 @pytest.fixture(scope="module")
