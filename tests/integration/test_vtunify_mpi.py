@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -198,10 +199,14 @@ def test_interrupted(heat: Path, mpich: Mpi, number: signal.Signals, tmp_path: P
     deadline = time.monotonic() + 60
     while not list(place.glob(".heat2d.trace.tmp-*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(number)
+    if number == signal.SIGKILL:
+        for pid in _ranks(place):
+            os.kill(pid, number)
+    else:
+        process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode != 0
-    while any(b"vtunify-mpi" in path.read_bytes() for path in _commands(place)) and time.monotonic() < deadline:
+    while _ranks(place) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert {name for name in names(place) if not name.startswith(".")} == files
     unify_mpi(mpich, place, "heat2d", ranks=2)
@@ -209,13 +214,14 @@ def test_interrupted(heat: Path, mpich: Mpi, number: signal.Signals, tmp_path: P
     assert_same(heat / "u_heat2d.trace", place / "heat2d.trace")
 
 
-def _commands(place: Path) -> list[Path]:
-    """Command lines of processes that work in a directory."""
+def _ranks(place: Path) -> list[int]:
+    """Processes of vtunify-mpi that work in a directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cwd").resolve() == place:
-                found.append(process / "cmdline")
+            words = (process / "cmdline").read_bytes()
+            if (process / "cwd").resolve() == place and b"vtunify-mpi" in words and b"mpiexec" not in words:
+                found.append(int(process.name))
         except OSError:
             continue
     return found
