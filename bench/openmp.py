@@ -13,7 +13,8 @@ SETTINGS = {"VT_BUFFER_SIZE": "1G", "VT_THREAD_BUFFER_SIZE": "1G", "OMP_DYNAMIC"
 
 
 def prepare(work: Path) -> None:
-    """Builds the program with and without vtrace."""
+    """Builds the program with and without vtrace, and a tool that does nothing."""
+    build("gcc", "-O2", "-shared", "-fPIC", HERE / "empty_tool.c", "-o", "empty_tool.so", cwd=work)
     for compiler in COMPILERS:
         source = HERE / "openmp.c"
         build(compiler, "-O2", "-fopenmp", source, "-o", f"openmp-{compiler}", cwd=work)
@@ -22,7 +23,8 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Of a region the ratio of both programs; of barrier and critical the difference between them."""
+    """Of a region the ratio of both programs; of barrier and critical the difference between them, also against what
+    libomp takes for a tool that does nothing."""
     rows = []
     for compiler in COMPILERS:
         found = []
@@ -34,4 +36,12 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         for at, name in ((1, "barrier"), (2, "critical")):
             pairs = [(plain[3], traced[at] - plain[at]) for plain, traced in found]
             rows.append(against_floor(f"{name}, {compiler}, above 2 clock reads", pairs, 1.5))
+        if compiler == "gcc":
+            continue
+        empty = [run(f"./openmp-{compiler}", COUNT, cwd=work, LD_PRELOAD=str(work / "empty_tool.so")) for _ in found]
+        regions = [(quiet[0], traced[0]) for (_, traced), quiet in zip(found, empty, strict=True)]
+        rows.append(against_floor(f"parallel region, {compiler}, above a tool that does nothing", regions, 1.3))
+        for at, name in ((1, "barrier"), (2, "critical")):
+            pairs = [(p[3] + q[at] - p[at], t[at] - p[at]) for (p, t), q in zip(found, empty, strict=True)]
+            rows.append(against_floor(f"{name}, {compiler}, above 2 clock reads and such a tool", pairs, 1.5))
     return rows

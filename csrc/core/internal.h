@@ -169,6 +169,7 @@ enum vt_pthread vt_settings_pthread(void);
 const char *vt_launcher_rank(void); /* NULL: none is told */
 void vt_place_read(struct vt_settings *set);
 void vt_place_count(struct vt_settings *set, uint32_t count);
+int vt_place_has_room(const struct vt_settings *set); /* 0: neither for the buffer nor for files, which is told */
 
 /* life.c */
 int vt_is_recording(void); /* this process itself, already */

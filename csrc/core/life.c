@@ -149,6 +149,7 @@ static int start(void)
             "name others");
         return 0;
     }
+    if (!vt_place_has_room(&vt_process.set)) return 0;
     if (!vt_buffer_open()) {
         vt_warn("no memory for the buffer: nothing is recorded; a higher limit on memory (ulimit -v) helps");
         return 0;

@@ -190,8 +190,8 @@ static int read_path(const char *text, char *into, size_t bytes, const char **mi
 
 static int is_writable(const char *path) { return !VT_SYS4(faccessat, AT_FDCWD, path, W_OK | X_OK, 0); }
 
-/* 1: the setting names a directory that can be used. One whose name has %h, %p, %r or %j in it cannot well be there before
-   the run: it is made.                                                                                                   */
+/* 1: the setting names a directory that can be used; -1: one that cannot. One whose name has %h, %p, %r or %j in it cannot
+   well be there before the run: it is made.                                                                              */
 static int read_directory(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name), *missing = NULL;
@@ -201,12 +201,47 @@ static int read_directory(const char *name, char *into, size_t bytes)
         if (fits && strchr(text, '%')) VT_SYS3(mkdirat, AT_FDCWD, into, 0777);
         if (fits && is_writable(into)) return 1;
         if (missing) vt_say(1, "%s=%.200s: %s is not set: %s is used", name, text, missing, *here ? here : "no other");
-        else
-            vt_say(1, "%s=%.200s is not a directory that can be written to: %s is used", name, text,
-                   *here ? here : "no other");
     }
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
+    return text && *text && !missing ? -1 : 0;
+}
+
+static int is_told; /* that there is no place for files */
+
+/* One line for both directories: 1 usable, 0 not set, -1 unusable. */
+static void say_unusable(int global, int local)
+{
+    const char *instead = *here ? here : "no other";
+    int gdir = global < 0, ldir = local < 0;
+    is_told = *here && global <= 0 && local <= 0 && !is_writable(here);
+    const char *then = is_told ? "cannot be written to either: nothing is recorded" : "is used";
+    if (gdir && ldir)
+        vt_say(1, "VT_PFORM_GDIR=%.200s and VT_PFORM_LDIR=%.200s are not directories that can be written to: %s %s",
+               getenv("VT_PFORM_GDIR"), getenv("VT_PFORM_LDIR"), instead, then);
+    else
+        vt_say(1, "VT_PFORM_%s=%.200s is not a directory that can be written to: %s %s", gdir ? "GDIR" : "LDIR",
+               getenv(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"), instead, then);
+}
+
+/* Why a directory gets no files of ours: -errno, or 0. */
+static long refusal(const char *path)
+{
+    struct statfs fs;
+    long r = VT_SYS4(faccessat, AT_FDCWD, path, W_OK | X_OK, 0);
+    if (r < 0 || VT_SYS2(statfs, path, &fs) < 0 || !fs.f_blocks) return r;
+    return (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize < VT_CHUNK_SIZE ? -ENOSPC : 0;
+}
+
+/* Whether there is any place for what is recorded. Where there is one for the buffer only, vtunify takes it from there. */
+int vt_place_has_room(const struct vt_settings *set)
+{
+    long r = refusal(set->gdir);
+    if (!r || !refusal(set->ldir)) return 1;
+    if (!is_told)
+        vt_warn("%s cannot be written to (%s): nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR name other "
+                "directories",
+                set->gdir, vt_reason(r));
     return 0;
 }
 
@@ -263,8 +298,10 @@ void vt_place_read(struct vt_settings *set)
     read_prefix(set);
     strcpy(set->base, set->prefix);
     read_unique(set);
-    read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
-    if (!read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir)) leave_network(set);
+    int gdir = read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
+    int ldir = read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir);
+    if (gdir < 0 || ldir < 0) say_unusable(gdir, ldir);
+    if (ldir <= 0) leave_network(set);
     read_file_name("VT_GNU_NMFILE", set->nmfile, sizeof set->nmfile);
     read_file_name("VT_FILTER_SPEC", set->filter_spec, sizeof set->filter_spec);
     read_file_name("VT_GROUPS_SPEC", set->groups_spec, sizeof set->groups_spec);

@@ -84,21 +84,21 @@ static inline void vt_pen_publish(struct vt_pen *p, uint64_t *cursor)
 }
 
 /* Writes one or more whole records of n <= 5 words at one moment, now. The words stay in registers: nothing is called on
-   the way that would push them out.                                                                                    */
-static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                                               uint64_t e, unsigned n)
+   the way that would push them out. Returns the clock's ticks, 0 where it took the slow path, and perhaps nothing stands. */
+static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                                   uint64_t e, unsigned n)
 {
     struct vt_pen *p = vt_pen;
     if (VT_UNLIKELY(!p || VT_READ(p->busy))) {
         vt_write_slow(a, b, c, d, e, n);
-        return;
+        return 0;
     }
     vt_pen_begin(p);
     uint64_t now = vt_counter(), dt = now - p->last, *at = p->cursor;
     if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) {
         vt_pen_end(p);
         vt_write_slow(a, b, c, d, e, n);
-        return;
+        return 0;
     }
     at[0] = dt << 32 | (uint32_t)a;
     if (n > 1) VT_SET(at[1], b);
@@ -108,6 +108,7 @@ static inline __attribute__((always_inline)) void vt_write_few(uint64_t a, uint6
     VT_SET(p->last, now);
     vt_pen_publish(p, at + n);
     vt_pen_end(p);
+    return now;
 }
 
 #endif

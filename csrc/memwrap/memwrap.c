@@ -150,11 +150,12 @@ static __attribute__((noinline)) bool begin_slowly(void)
     return atomic_load(&state) == RECORD;
 }
 
-static inline bool is_off(void) { return VT_LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == OFF); }
+/* Acquired, since what is known by then was written before: free of cost on x86. */
+static inline bool is_off(void) { return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == OFF); }
 
 static inline bool records(void)
 {
-    return VT_LIKELY(atomic_load_explicit(&state, memory_order_relaxed) == RECORD) || begin_slowly();
+    return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == RECORD) || begin_slowly();
 }
 
 /* ---- Sums and records ---- */

@@ -52,7 +52,7 @@ struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, co
     team->outer_task = t->task;
     team->outer_ended = t->ended;
     fork->number++;
-    vt_write_2(VT_HEAD(VT_K_THREAD_FORK, 1, fork->region), two(threads, fork->level));
+    vt_write_few(VT_HEAD(VT_K_THREAD_FORK, 1, fork->region), two(threads, fork->level), 0, 0, 0, 2);
     return team;
 }
 
@@ -79,7 +79,7 @@ void omp_team_begin(struct omp_thread *t, const struct omp_fork *fork, uint32_t 
         t->thread_number = number;
         omp_define_member(t, fork->team, 0);
     }
-    vt_write_3(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, fork->id), two(region, fork->level), joined);
+    vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, fork->id), two(region, fork->level), joined, 0, 0, 3);
     if (region) {
         atomic_store_explicit(&t->waits, NULL, memory_order_relaxed);
         atomic_store_explicit(&t->waits_number, fork->number, memory_order_relaxed);
@@ -96,7 +96,7 @@ void omp_team_end(struct omp_thread *t)
 {
     struct omp_team *team = t->team;
     if (!team || t->ended) return;
-    vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_END, 1, t->wait), t->level);
+    vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_END, 1, t->wait), t->level, 0, 0, 0, 2);
     t->ended = 1;
     if (t->teams[t->level - 1] != team) atomic_store_explicit(&t->waits, team, memory_order_release);
 }
@@ -104,8 +104,9 @@ void omp_team_end(struct omp_thread *t)
 void omp_join(struct omp_thread *t, struct omp_team *team)
 {
     struct omp_fork *fork = &team->fork;
-    uint64_t at = fork->number & (OMP_JOINS - 1), now = vt_ticks();
-    vt_write_2(VT_HEAD(VT_K_THREAD_JOIN, 1, fork->region), fork->level);
+    uint64_t at = fork->number & (OMP_JOINS - 1);
+    uint64_t now = vt_write_few(VT_HEAD(VT_K_THREAD_JOIN, 1, fork->region), fork->level, 0, 0, 0, 2);
+    if (!now) now = vt_ticks();
     atomic_store_explicit(&team->joined[at].ticks, now, memory_order_relaxed);
     atomic_store_explicit(&team->joined[at].number, fork->number, memory_order_release);
     fork->last_joined = now;
@@ -122,7 +123,7 @@ void omp_open(struct omp_thread *t, uint32_t region)
 {
     if (t->nopen < OMP_OPEN) t->open[t->nopen] = region;
     t->nopen++;
-    vt_enter(region);
+    vt_write_few(HEAD_ENTER(region), 0, 0, 0, 0, 1);
 }
 
 void omp_close(struct omp_thread *t, uint32_t also)
@@ -133,7 +134,7 @@ void omp_close(struct omp_thread *t, uint32_t also)
     }
     uint32_t region = --t->nopen < OMP_OPEN ? t->open[t->nopen] : 0;
     if (also) vt_write_2(HEAD_LEAVE(also), HEAD_LEAVE(region));
-    else vt_leave(region);
+    else vt_write_few(HEAD_LEAVE(region), 0, 0, 0, 0, 1);
 }
 
 void omp_single_end(struct omp_thread *t)

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include "core/core.h"
+#include "core/write.h"
 
 #define OMP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define OMP_LEVELS 64   /* parallel regions that are open at once on a thread; deeper ones are not recorded */

@@ -92,7 +92,9 @@ def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
 def test_unusable_directories(many: Path, tmp_path: Path, place: str) -> None:
     (tmp_path / "plain").write_text("a file\n")
     done = run(many, tmp_path, env={"VT_PFORM_GDIR": place, "VT_PFORM_LDIR": place})
-    assert len([line for line in done.stderr.splitlines() if f"={place} is not a directory" in line]) == 2
+    both = f"VT_PFORM_GDIR={place} and VT_PFORM_LDIR={place}"
+    said = f"vtrace: {both} are not directories that can be written to: {tmp_path} is used"
+    assert done.stderr.splitlines()[0] == said
     assert names(tmp_path) == files("many") | {"plain"}
 
 
@@ -169,3 +171,16 @@ def test_a_common_flush_counts(build: Builder, tmp_path: Path) -> None:
     trace = record(program, tmp_path, "10000", "10", ranks=2, env={"VT_SYNC_FLUSH": "yes", "VT_BUFFER_SIZE": "1M"})
     rounds = [trace.calls(location)["MPI_Barrier"] for location in trace.locations]
     assert rounds[0] == rounds[1] < 10, "both stop at the same collective"
+
+
+def test_no_place_at_all(many: Path, tmp_path: Path) -> None:
+    """Nobody, not even root, may write there: one line, and the program's own output."""
+    place = Path("/proc/self")
+    for env, begin in (
+        ({}, ""),
+        ({"VT_PFORM_LDIR": "/nowhere"}, "VT_PFORM_LDIR=/nowhere is not a directory that can be written to: "),
+    ):
+        done = run(many, place, env=env)
+        assert done.stderr.startswith(f"vtrace: {begin}/proc/")
+        assert "nothing is recorded" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr

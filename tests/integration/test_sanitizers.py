@@ -113,6 +113,16 @@ def test_races_of_sums(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
 
 
+def test_races_of_the_heap(tmp_path: Path) -> None:
+    """The memory shim itself, its functions under other names: preloaded it would stand before the sanitizer."""
+    flags = ["-g", "-O1", "-fno-builtin", "-fsanitize=thread", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
+    sources = [ROOT / "tests/c/heap.c", ROOT / "csrc/memwrap/sums.c"]
+    program = compile_core(tmp_path / "heap", *flags, *sources)
+    done = call([program], tmp_path, {"VT_MEMTRACE": "yes"}, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
+    assert "ThreadSanitizer" not in done.stderr
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("turn", range(10))
 @pytest.mark.parametrize("scenario", ["first", "chunks", "adopt", "name", "load", "end"])
