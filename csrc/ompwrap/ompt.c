@@ -104,6 +104,7 @@ static void on_sync_region(int kind, int endpoint, union data *parallel, union d
     (void)parallel, (void)task;
     if (!t || kind == REDUCTION) return;
     if (endpoint & BEGIN && is_last(t, kind, code)) omp_team_end(t);
+    else if (t->ended && t->team) __builtin_prefetch(&t->team->fork); /* another core has just written it */
     if (kind == BARRIER_PARALLEL || (kind == BARRIER_IMPLICIT && t->ended)) return;
     int construct = kind == TASKWAIT ? OMP_TASKWAIT : kind == TASKGROUP ? OMP_TASKGROUP : OMP_IMPLICIT_BARRIER;
     if (kind == BARRIER_EXPLICIT || kind == ALL_BARRIERS) construct = OMP_BARRIER;
