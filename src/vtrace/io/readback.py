@@ -287,6 +287,7 @@ class Reader:
     def _error(self, path: Path, code: int, complaint: tuple[int, str] | None = None) -> VtraceError:
         first, text = complaint or kernel.complaint()
         code = first or code
-        words = _otf2.Error_GetDescription(_otf2.ErrorCode(code)) if code else "it cannot be read"
-        missing = "" if path.exists() else "the file is missing: "
-        return FormatError(f"{path}: {missing}{' '.join(f'{words} {text}'.split())}", "is the archive whole?")
+        words = _otf2.Error_GetDescription(_otf2.ErrorCode(code)) if code else ""
+        missing = "" if path.exists() else "the file is missing. "
+        said = " ".join(f"{missing}{words} {text}".split())
+        return FormatError(f"{path} cannot be read{': ' if said else ''}{said}", "is the archive whole?")
