@@ -131,7 +131,7 @@ def test_names_are_text(tmp_path: Path) -> None:
     events = tmp_path / "cut.trace" / "traces" / "1.evt"
     events.write_bytes(events.read_bytes()[:-40])
     done = vtrace(tmp_path, "diff", "odd", "cut")
-    assert done.stderr.startswith("vtrace: warning: B: cut.trace/traces/1.evt: ")
+    assert done.stderr.startswith("vtrace: warning: B: cut.trace/traces/1.evt")
     found = diff(tmp_path, "odd", "cut")
     assert len(found["notes"]) == 1
     assert ["main", viewed.NAMES[viewed.SCRIPT]] in [row["path"] for row in found["regions"]]

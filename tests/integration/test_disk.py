@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,7 +104,8 @@ def test_rest_stays_in_the_buffer(
     assert names(small) | names(other) == left, "half an archive was left, or something deleted"
     unify(small, "-k", "-o", str(tmp_path / "result"), "many")
     kinds = check(tmp_path / "result.trace", complete=False).kinds()
-    lost = ledger(small, "many").lost
+    told = re.search(r"(\d+) events of rank 0 could not be recorded", said)  # the file with the count may be full, too
+    lost = int(told[1]) if told else 0
     assert lost == 0 if when == "end" else lost > 0
     # main's last leave may be added by vtunify, where recording had stopped before it.
     assert 0 <= kinds["Enter"] + kinds["Leave"] + lost - MADE <= 2

@@ -63,7 +63,8 @@ def test_between_groups_and_worlds(mpi: Mpi, tmp_path: Path) -> None:
     found = calls(trace, 0)
     assert all(found[i - 1] == BEFORE for i, name in enumerate(found) if name in GET_THEM)
     assert AFTER not in found
-    mpi.run(mpi.build("mpi_spawn.c"), tmp_path, ranks=2, env={"VT_MPI_BARRIER": "both"})
+    if mpi.name != "mpich":  # Debian's MPICH starts no processes
+        mpi.run(mpi.build("mpi_spawn.c"), tmp_path, ranks=2, env={"VT_MPI_BARRIER": "both"})
 
 
 def test_all_or_none(build: Builder, tmp_path: Path) -> None:

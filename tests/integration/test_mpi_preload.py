@@ -32,14 +32,17 @@ def preload(mpi: Mpi, library: Path, program: Path, cwd: Path) -> str:
 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
-    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids."""
+    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids.
+    How often the program has to look for a message depends on time: once.
+    """
     found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
     for event in trace.events:
         if event.kind.startswith("Mpi"):
             about = [value for key, value in sorted(event.attrs.items()) if key != "request_id"]
             found[event.location][event.kind, str(about)] += 1
         elif event.kind == "Enter" and trace.region_of(event).paradigm == "MPI":
-            found[event.location][event.kind, trace.region_of(event).name] += 1
+            key = event.kind, trace.region_of(event).name
+            found[event.location][key] += key[1] != "MPI_Iprobe" or key not in found[event.location]
     return found
 
 

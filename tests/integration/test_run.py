@@ -47,15 +47,13 @@ POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
     """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids.
-    How often a program asks for what is not there yet depends on time: counted once.
+    How often a program asks for what is not there yet depends on time: once.
     """
     found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
     for event in trace.events:
-        if event.kind.startswith("Mpi"):
-            about = str([value for key, value in sorted(event.attrs.items()) if key != "request_id"])
-            found[event.location][event.kind, about] += (
-                event.kind != "MpiRequestTest" or (event.kind, about) not in found[event.location]
-            )
+        if event.kind.startswith("Mpi") and event.kind != "MpiRequestTest":
+            about = [value for key, value in sorted(event.attrs.items()) if key != "request_id"]
+            found[event.location][event.kind, str(about)] += 1
         elif event.kind == "Enter" and trace.region_of(event).paradigm == "MPI":
             name = trace.region_of(event).name
             found[event.location][event.kind, name] += (

@@ -174,7 +174,7 @@ def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
     events = where / "traces" / "1.evt"
     events.write_bytes(events.read_bytes()[:-40])
     done = vtrace(tmp_path, "summary", "cut", "--json")
-    assert "cut.trace/traces/1.evt: " in done.stderr
+    assert "cut.trace/traces/1.evt" in done.stderr
     assert len(json.loads(done.stdout)["notes"]) == 1
 
 

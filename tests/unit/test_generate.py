@@ -154,7 +154,7 @@ def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
 def test_templates_name_functions_of_the_standard_and_parameters_it_gives_them() -> None:
     templates = generate.read_templates(TEMPLATES)
     known = header.standard()
-    own = {"FUNCTION", "BEGIN", "TRACK", "RESULT", "CALL", "IN_COMM", "OUT_COMM", "COMM_FIRST"}
+    own = {"FUNCTION", "BEGIN", "TRACK", "RESULT", "CALL", "IN_COMM", "OUT_COMM", "COMM_FIRST", "BARRIERS"}
     for name, text in templates.sections.items():
         if name.startswith("plain"):
             continue
