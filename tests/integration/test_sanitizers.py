@@ -98,8 +98,8 @@ def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> Non
     call([need("gcc"), "-g", "-O1", "-w", "-fsanitize=thread", source, "-o", program, *libraries], tmp_path)
     words = ["sh", "-c", f'exec "./{program}" </dev/null 9>told']
     env = {"VT_IOTRACE": "yes", "VT_MAX_FLUSHES": "0", "LD_LIBRARY_PATH": str(threads_checked)}
-    # TSan's own handlers would be installed by an instrumented sigaction, before TSan is ready for one.
-    options = ["report_thread_leaks=0", *(f"handle_{name}=0" for name in ("segv", "sigbus", "abort", "sigill", "sigfpe"))]
+    # TSan would install its own handlers by an instrumented sigaction, before it is ready for one.
+    options = ["report_thread_leaks=0", *(f"handle_{name}=0" for name in "segv sigbus abort sigill sigfpe".split())]
     done = call(words, tmp_path, env | {"TSAN_OPTIONS": ":".join(options)}, check=False)
     assert done.returncode == 0, done.stderr
     assert "ThreadSanitizer" not in done.stderr
