@@ -13,7 +13,7 @@ import click
 
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import operand, title
+from vtrace.commands.window import opened, operand, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 
@@ -66,7 +66,6 @@ def command(
       vtrace mpip heat -c -p -y
       vtrace mpip heat -v -f reports
     """
-    import vtrace
     from vtrace.reports import mpip
     from vtrace.reports.mpip_text import Style, header, verbose
     from vtrace.reports.mpip_text import concise as written_concise
@@ -76,7 +75,7 @@ def command(
     console = Console("vtrace", environment_level("vtrace"))
     if hash_size is not None:
         console.note("-s is ignored: a trace is read without a hash table")
-    trace = vtrace.open(archive)
+    trace = opened(archive)
     profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
     if profile is None:
         raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
@@ -98,6 +97,7 @@ def command(
         _write(output, "\n".join(texts))
     else:
         click.echo("\n".join(texts), nl=False)
+    console.note(f"next: vtrace summary {operand(Path(archive))}   for all that is not MPI")
 
 
 def _remark(console: Console, profile: Profile, depth: int | None) -> None:
