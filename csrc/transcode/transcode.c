@@ -171,6 +171,7 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth)
 
 static int close_all(struct pass *p, uint64_t t)
 {
+    vt_attributes_end(p); /* whose event is missing */
     int code = vt_teams_close(p, t);
     p->result->closed += p->depth;
     while (!code && p->depth) code = pop(p, t, NULL);
@@ -180,7 +181,6 @@ static int close_all(struct pass *p, uint64_t t)
 /* After a hole nobody knows what was left in it: the stack starts again from what the block says is open. */
 static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
 {
-    vt_attributes_end(p);
     int code = close_all(p, p->last);
     uint64_t t = d->nopen || dropped ? time_at(p, p->ticks) : 0;
     p->collective = 0;
@@ -407,6 +407,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         if (code) return code;
         vt_release(d, &rows[i]);
     }
+    vt_attributes_end(p);
     count_unended(p);
     int code = vt_teams_end(p);
     if (!code) code = close_all(p, p->last);
