@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -131,7 +132,8 @@ def test_names_are_text(tmp_path: Path) -> None:
     events = tmp_path / "cut.trace" / "traces" / "1.evt"
     events.write_bytes(events.read_bytes()[:-40])
     done = vtrace(tmp_path, "diff", "odd", "cut")
-    assert done.stderr.startswith("vtrace: warning: B: cut.trace/traces/1.evt")
+    warning = r"vtrace: warning: B: cut\.trace/traces/1\.evt(: the file is cut: | cannot be read: )"
+    assert re.match(warning, done.stderr)
     found = diff(tmp_path, "odd", "cut")
     assert len(found["notes"]) == 1
     assert ["main", viewed.NAMES[viewed.SCRIPT]] in [row["path"] for row in found["regions"]]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
     events = where / "traces" / "1.evt"
     events.write_bytes(events.read_bytes()[:-40])
     done = vtrace(tmp_path, "summary", "cut", "--json")
-    assert "cut.trace/traces/1.evt" in done.stderr
+    assert re.search(r" cut\.trace/traces/1\.evt(: the file is cut: | cannot be read: )", done.stderr)
     assert len(json.loads(done.stdout)["notes"]) == 1
 
 

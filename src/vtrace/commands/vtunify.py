@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,21 +34,43 @@ Examples:
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
+def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """What vtunify and vtunify-mpi take: PREFIX and options. name: the program; jobs: threads without -j."""
+    parts = [
+        click.argument("prefix", shell_complete=complete_prefix),
+        click.option(
+            "-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory."
+        ),
+        click.option(
+            "-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace."
+        ),
+        click.option("-p", "--progress", is_flag=True, help="Show the progress."),
+        click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only."),
+        click.option(
+            "-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file."
+        ),
+        click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=jobs, help=jobs_help),
+        click.option("--force", is_flag=True, help="Replace an archive that exists."),
+        click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so."),
+        click.option(
+            "--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program."
+        ),
+        click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards."),
+        click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does."),
+        click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway."),
+        click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
+    ]
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        for part in reversed(parts):
+            function = part(function)
+        return function
+
+    return add
+
+
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.argument("prefix", shell_complete=complete_prefix)
-@click.option("-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory.")
-@click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
-@click.option("-p", "--progress", is_flag=True, help="Show the progress.")
-@click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only.")
-@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file.")
-@click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), help="Threads to use [default: cores, up to 8].")
-@click.option("--force", is_flag=True, help="Replace an archive that exists.")
-@click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
-@click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
-@click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards.")
-@click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
-@click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
-@click.version_option(__version__, "-V", "--version", prog_name="vtunify", message="%(prog)s (vtrace) %(version)s")
+@arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
     partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,

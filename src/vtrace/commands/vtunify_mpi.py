@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands import vtunify
-from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, QUIET, Console
 from vtrace.errors import VtraceError
 from vtrace.wrappers import launcher, mpi_library
@@ -43,20 +41,7 @@ Examples:
 
 
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.argument("prefix", shell_complete=complete_prefix)
-@click.option("-o", "name", metavar="NAME", help="Write NAME.trace; beside the local files if NAME has no directory.")
-@click.option("-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace.")
-@click.option("-p", "--progress", is_flag=True, help="Show the progress.")
-@click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only.")
-@click.option("-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file.")
-@click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=1, help="Threads of each rank [1].")
-@click.option("--force", is_flag=True, help="Replace an archive that exists.")
-@click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so.")
-@click.option("--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program.")
-@click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards.")
-@click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does.")
-@click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway.")
-@click.version_option(__version__, "-V", "--version", prog_name=_NAME, message="%(prog)s (vtrace) %(version)s")
+@vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
     partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
