@@ -11,6 +11,7 @@
 #define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew, sooner at first: the program may be killed */
 
 int vt_clock_is_counter;
+uint32_t vt_clock_step;
 
 uint64_t vt_clock_ns(int id)
 {
@@ -30,7 +31,47 @@ static int kernel_trusts_counter(void)
            !strncmp(source, "arch_sys_counter", 16);
 }
 
-enum vt_clock_kind vt_clock_choose(void)
+#define READINGS 128
+#define STEP_LEAST (8u << 16)
+#define STEP_MOST (80u << 16)
+
+/* The multiple of a step (in 65536ths) that a distance is nearest to. */
+static uint64_t steps_in(uint64_t distance, uint64_t step) { return ((distance << 16) + step / 2) / step; }
+
+/* A guess of the step made exact along readings that lie more and more steps apart; 0 if too few are multiples of it. */
+static uint64_t refine(const uint64_t *at, uint64_t step)
+{
+    uint64_t last = 0, fit = 0;
+    for (int i = 1; i < READINGS && step; i++) {
+        uint64_t n = steps_in(at[i] - at[0], step);
+        if (n <= last || n > 2 * last + 4) continue;
+        step = ((at[i] - at[0]) << 16) / n;
+        last = n;
+    }
+    for (int i = 1; i < READINGS && step; i++) {
+        uint64_t distance = at[i] - at[0], nearest = steps_in(distance, step) * step >> 16;
+        fit += distance - nearest + 2 <= 4;
+    }
+    return fit >= READINGS - READINGS / 16 ? step : 0;
+}
+
+/* Many counters advance by more than one tick at a time: AMD's time stamp counter by those of a cycle at 100 MHz. Times
+   need fewer bytes as multiples of that. A reading may take several such steps, and a tick more or less.              */
+static uint32_t find_step(void)
+{
+    static uint64_t at[READINGS]; /* a child may begin in a handler with a small stack */
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < READINGS; i++) at[i] = vt_now();
+    for (int i = 1; i < READINGS; i++)
+        if (at[i] - at[i - 1] >= STEP_LEAST >> 16 && at[i] - at[i - 1] < least) least = at[i] - at[i - 1];
+    for (uint64_t part = 1; part <= 8 && least < 1u << 20; part++) {
+        uint64_t step = refine(at, (least << 16) / part);
+        if (step >= STEP_LEAST && step <= STEP_MOST) return (uint32_t)step;
+    }
+    return 0;
+}
+
+static enum vt_clock_kind choose(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
@@ -45,6 +86,13 @@ enum vt_clock_kind vt_clock_choose(void)
 #else
     return VT_CLOCK_NANOSECONDS;
 #endif
+}
+
+enum vt_clock_kind vt_clock_choose(void)
+{
+    enum vt_clock_kind kind = choose();
+    vt_clock_step = find_step();
+    return kind;
 }
 
 struct vt_clock_pair vt_clock_measure(void)

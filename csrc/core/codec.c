@@ -4,19 +4,23 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
+#include "columns.h"
 #include "internal.h"
 
 #define CONTEXTS 2
-#define RAW_MOST (VT_CHUNK_SIZE - VT_CHUNK_DATA)
-#define WORDS_MOST (RAW_MOST / 8)
-#define OUT_BYTES (WORDS_MOST * 10 + 64) /* the longest LEB128; zstd's bound is less */
+/* More than zstd's bound (zstd.h, "ZSTD_COMPRESSBOUND"), and than the longest LEB128. */
+#define OUT_BYTES (VT_COLUMNS_MOST + 1024)
 #define LEVEL 1
+#define CONTEXT_BYTES (sizeof(struct vt_codec_context) + zstd.context_bytes + 64)
+#define SMALL (16u << 10) /* for up to so many bytes zstd takes larger tables */
 
 /* clang-format off */
 struct zstd_parameters { unsigned window, chain, hash, search, match, target; int strategy; };
 /* clang-format on */
 
 static struct {
+    size_t context_bytes; /* 0: there is no zstd */
+    void *(*init)(void *memory, size_t bytes);
     size_t (*compress)(void *context, void *out, size_t room, const void *in, size_t n, int level);
     unsigned (*is_error)(size_t);
 } zstd;
@@ -24,10 +28,20 @@ static struct {
 struct vt_codec_context {
     _Atomic uint32_t taken;
     void *zstd;
-    uint8_t planes[RAW_MOST], out[OUT_BYTES];
+    struct vt_packer packer;
+    uint8_t out[OUT_BYTES];
 };
 
-static struct vt_codec_context *contexts[CONTEXTS];
+static struct vt_codec_context *_Atomic contexts[CONTEXTS];
+
+/* Memory of the kernel's; what the program leaves to us may be little, and a second context is seldom needed. */
+static struct vt_codec_context *make(void)
+{
+    struct vt_codec_context *x = vt_pages(CONTEXT_BYTES);
+    if (!x || !zstd.context_bytes) return x;
+    x->zstd = zstd.init((void *)(((uintptr_t)(x + 1) + 63) & ~(uintptr_t)63), zstd.context_bytes);
+    return x;
+}
 
 static void *find(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
 
@@ -38,29 +52,35 @@ __attribute__((constructor)) static void open_zstd(void)
     void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
     struct zstd_parameters (*parameters)(int, unsigned long long, size_t);
     size_t (*estimate)(struct zstd_parameters);
-    void *(*init)(void *, size_t);
     *(void **)&parameters = find(lib, "ZSTD_getCParams");
     *(void **)&estimate = find(lib, "ZSTD_estimateCCtxSize_usingCParams");
-    *(void **)&init = find(lib, "ZSTD_initStaticCCtx");
+    *(void **)&zstd.init = find(lib, "ZSTD_initStaticCCtx");
     *(void **)&zstd.compress = find(lib, "ZSTD_compressCCtx");
     *(void **)&zstd.is_error = find(lib, "ZSTD_isError");
-    size_t bytes =
-        parameters && estimate && init && zstd.compress && zstd.is_error ? estimate(parameters(LEVEL, RAW_MOST, 0)) : 0;
-    if (bytes && zstd.is_error(bytes)) bytes = 0;
-    for (int i = 0; i < CONTEXTS; i++) {
-        struct vt_codec_context *x = vt_pages(sizeof *x + bytes + 64);
-        if (!x) continue;
-        x->zstd = bytes ? init((void *)(((uintptr_t)(x + 1) + 63) & ~(uintptr_t)63), bytes) : NULL;
-        contexts[i] = x;
+    if (parameters && estimate && zstd.init && zstd.compress && zstd.is_error) {
+        size_t most = estimate(parameters(LEVEL, VT_COLUMNS_MOST, 0)), small = estimate(parameters(LEVEL, SMALL, 0));
+        if (!zstd.is_error(most) && !zstd.is_error(small)) zstd.context_bytes = most > small ? most : small;
     }
+    contexts[0] = make();
     errno = saved;
+}
+
+/* Context number i, which is made when it is wanted first; NULL: no memory. */
+static struct vt_codec_context *context(int i)
+{
+    struct vt_codec_context *old = contexts[i], *x = old ? old : make();
+    if (old || !x || atomic_compare_exchange_strong(&contexts[i], &old, x)) return x;
+    VT_SYS2(munmap, x, CONTEXT_BYTES);
+    return old;
 }
 
 struct vt_codec_context *vt_codec_get(void)
 {
     for (int turn = 0; turn < 1000; turn++) {
-        for (int i = 0; i < CONTEXTS; i++)
-            if (contexts[i] && vt_try_lock(&contexts[i]->taken)) return contexts[i];
+        for (int i = 0; i < CONTEXTS; i++) {
+            struct vt_codec_context *x = context(i);
+            if (x && vt_try_lock(&x->taken)) return x;
+        }
         VT_SYS0(sched_yield);
     }
     return NULL;
@@ -69,31 +89,6 @@ struct vt_codec_context *vt_codec_get(void)
 void vt_codec_put(struct vt_codec_context *x)
 {
     if (x) atomic_store(&x->taken, 0);
-}
-
-/* Swaps the two blocks of a 2x2 arrangement of bit fields between two words. */
-static inline void swap_fields(uint64_t *a, uint64_t *b, int shift, uint64_t mask)
-{
-    uint64_t t = ((*a >> shift) ^ *b) & mask;
-    *b ^= t;
-    *a ^= t << shift;
-}
-
-/* Byte k of word i goes to planes[k * n + i]: eight words at a time as an 8x8 matrix of bytes. */
-static void transpose(uint8_t *planes, const uint64_t *words, size_t n)
-{
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t r[8];
-        memcpy(r, words + i, sizeof r);
-        for (int k = 0; k < 4; k++) swap_fields(&r[k], &r[k + 4], 32, 0x00000000ffffffffu);
-        for (int k = 0; k < 8; k += 4)
-            for (int j = k; j < k + 2; j++) swap_fields(&r[j], &r[j + 2], 16, 0x0000ffff0000ffffu);
-        for (int k = 0; k < 8; k += 2) swap_fields(&r[k], &r[k + 1], 8, 0x00ff00ff00ff00ffu);
-        for (size_t k = 0; k < 8; k++) memcpy(planes + k * n + i, &r[k], 8);
-    }
-    for (; i < n; i++)
-        for (size_t k = 0; k < 8; k++) planes[k * n + i] = (uint8_t)(words[i] >> 8 * k);
 }
 
 static uint8_t *leb128(uint8_t *at, uint32_t v)
@@ -121,10 +116,10 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
     int events = c->content == VT_EVENTS;
     if (!x || !vt_process.set.compression) return e;
     if (x->zstd) {
-        if (events) transpose(x->planes, words, raw_bytes / 8);
-        size_t n =
-            zstd.compress(x->zstd, x->out, sizeof x->out, events ? x->planes : (const void *)words, raw_bytes, LEVEL);
-        if (!zstd.is_error(n)) return (struct vt_encoded){events ? VT_ZSTD_PLANES : VT_ZSTD, x->out, (uint32_t)n};
+        size_t n = events ? vt_columns_pack(&x->packer, words, raw_bytes / 8, vt_clock_step) : raw_bytes;
+        const void *from = events ? x->packer.columns : (const void *)words;
+        if (n) n = zstd.compress(x->zstd, x->out, sizeof x->out, from, n, LEVEL);
+        if (n && !zstd.is_error(n)) return (struct vt_encoded){events ? VT_ZSTD_COLUMNS : VT_ZSTD, x->out, (uint32_t)n};
     }
     if (events) return (struct vt_encoded){VT_VARINT, x->out, varint(x->out, words, raw_bytes / 8)};
     return e;

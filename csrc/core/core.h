@@ -90,6 +90,25 @@ int vt_vfork(void);
    when it goes on; those left meanwhile are left.                                                                    */
 void vt_switch(int on);
 
+/* ---- Functions ---- */
+enum vt_how {
+    VT_SHOWN = 0,
+    VT_HIDDEN = 1, /* all others are the runtime's own */
+};
+
+/* What the hooks go by that stand in executables and libraries (csrc/inside), which may be older than the runtime: more members
+   may come behind these. They may change at any moment, and are right for who reads bytes first.                              */
+struct vt_inside {
+    uintptr_t bytes, start; /* the code that map tells of; 0 bytes: none */
+    const uint8_t *map; /* of every 16 bytes of it: enum vt_how of the functions that begin there */
+    void (*enter)(void *function, void *site), (*leave)(void *function, void *site); /* of those that are VT_SHOWN */
+    void (*ask_enter)(void *function, void *site), (*ask_leave)(void *function, void *site); /* of all others */
+};
+
+/* For the hooks of the module whose code holds an address: what to go by now. *keep becomes that, unless it holds for this call
+   only. What is returned stays as long as the module is loaded.                                                            */
+const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code);
+
 /* ---- Definitions ---- */
 enum vt_id {
     /* clang-format off */
@@ -108,7 +127,11 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
 /* The same for a region whose file and line vtunify finds by an address in the code. */
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code);
 
-/* 1: a filter keeps calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., out of the trace. */
+/* How many calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., a filter lets into the trace; VT_CALL_ALL. */
+#define VT_CALL_ALL (-1)
+int64_t vt_call_limit(const char *name, const char *group);
+
+/* 1: none. */
 int vt_hides(const char *name, const char *group);
 
 /* The same for one call, which counts where a rule has a limit: whoever gets VT_CALL_COUNTED asks again at the next call, and

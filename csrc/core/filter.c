@@ -9,7 +9,7 @@
 
 #define MOST_BYTES (1u << 20) /* of a file */
 #define MOST_RULES 32768u
-#define ALL (-1)
+#define ALL VT_CALL_ALL
 
 struct rule {
     const char *pattern;
@@ -38,6 +38,10 @@ static void refuse(uint32_t line, const char *what, const char *text)
 
 static void add(const char *pattern, int64_t limit, uint32_t line, uint8_t group, uint8_t mangled)
 {
+    if (!strncmp(pattern, "!$omp", 5) && strchr(pattern, '@')) {
+        refuse(line, "lines of OpenMP constructs are not known yet, !$omp for* names all: ", pattern);
+        return;
+    }
     if (filter.n == MOST_RULES) vt_warn("VT_FILTER_SPEC: more than %u rules: the others are left out", MOST_RULES);
     else filter.rules[filter.n++] = (struct rule){pattern, limit, line, filter.begin, group, mangled};
 }
@@ -286,68 +290,21 @@ static const struct rule *rule_of(const struct vt_names_of *f)
     return last;
 }
 
+/* What is known of a construct while the program runs: the line is found when unifying. */
+static void without_place(struct vt_names_of *f, char *into, size_t bytes)
+{
+    const char *place = strstr(f->names[0], " @");
+    size_t n = place ? (size_t)(place - f->names[0]) : bytes;
+    if (n >= bytes) return;
+    memcpy(into, f->names[0], n);
+    into[n] = 0;
+    f->names[0] = f->mangled = into;
+}
+
 int64_t vt_filter_limit(const struct vt_names_of *f)
 {
-    const struct rule *r = rule_of(f);
+    const struct rule *r = filter.n ? rule_of(f) : NULL;
     return r ? r->limit : ALL;
-}
-
-int vt_hides(const char *name, const char *group)
-{
-    struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
-    if (!filter.n) return 0;
-    int64_t limit = vt_filter_limit(&f);
-    if (limit > 0)
-        vt_warn("VT_FILTER_SPEC: limits do not hold for %s and other calls of its kind: they are recorded always",
-                name);
-    return !limit;
-}
-
-/* Calls with a limit. */
-#define MOST_COUNTED 1024u
-static struct counted {
-    const char *name;
-    _Atomic int64_t left;
-    uint32_t region;
-} counted[MOST_COUNTED];
-static _Atomic uint32_t ncounted, counting; /* counting: lock */
-
-static struct counted *find_counted(const char *name)
-{
-    for (uint32_t i = 0; i < atomic_load_explicit(&ncounted, memory_order_acquire); i++)
-        if (counted[i].name == name) return &counted[i];
-    return NULL;
-}
-
-static struct counted *count_calls(const char *name, int64_t limit)
-{
-    uint64_t mask;
-    vt_lock(&counting, &mask);
-    struct counted *c = find_counted(name);
-    uint32_t n = atomic_load(&ncounted);
-    if (!c && n < MOST_COUNTED) {
-        c = &counted[n];
-        c->name = name;
-        atomic_store(&c->left, limit);
-        atomic_store_explicit(&ncounted, n + 1, memory_order_release);
-    }
-    vt_unlock(&counting, &mask);
-    return c;
-}
-
-enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region)
-{
-    struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
-    if (!filter.n) return VT_CALL_SHOWN;
-    struct counted *c = find_counted(name);
-    if (!c) {
-        int64_t limit = vt_filter_limit(&f);
-        if (limit <= 0) return limit ? VT_CALL_SHOWN : VT_CALL_HIDDEN;
-        if (!(c = count_calls(name, limit))) return VT_CALL_SHOWN;
-    }
-    if (atomic_load(&c->left) <= 0 || atomic_fetch_sub(&c->left, 1) <= 0) return VT_CALL_HIDDEN;
-    *region = &c->region;
-    return VT_CALL_COUNTED;
 }
 
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes)
@@ -359,6 +316,7 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
     vt_filter_load();
     vt_filter_rank(rank);
     vt_names_shorten(&f, shown, sizeof shown);
+    if (!strcmp(group, "OMP")) without_place(&f, shown, sizeof shown);
     const struct rule *r = rule_of(&f);
     vt_text_add(&t, r ? r->pattern : "");
     vt_text_add(&t, "\n");

@@ -8,12 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VT_FORMAT_VERSION 1
+#define VT_FORMAT_VERSION 2
 #define VT_FILE_MAGIC "VTRACE\r\n" /* a transfer in text mode breaks it visibly */
 #define VT_BLOCK_MAGIC "VTB1"
 
 #define VT_CHUNK_SIZE 65536u
 #define VT_CHUNK_DATA 512u /* where the records of a chunk begin */
+#define VT_CHUNK_WORDS ((VT_CHUNK_SIZE - VT_CHUNK_DATA) / 8)
 #define VT_OPEN_MAX 32     /* open regions that a chunk names; deeper ones follow from later leaves */
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
 #define VT_NO_RANK 0xffffffffu
@@ -296,7 +297,7 @@ struct vt_chunk {
 enum vt_codec {
     VT_RAW = 0, /* as in the chunk */
     VT_ZSTD = 1, /* zstd frame of the bytes (definitions) */
-    VT_ZSTD_PLANES = 2, /* zstd frame of the words' bytes, transposed: all bytes 0, then all bytes 1, ... */
+    VT_ZSTD_COLUMNS = 2, /* zstd frame of struct vt_columns and what follows it */
     VT_VARINT = 3, /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
 };
 
@@ -313,6 +314,26 @@ struct vt_block {
     struct vt_clock_pair pair;
     uint64_t open[VT_OPEN_MAX];
 };
+
+/* ---- Columns: the records of a block by what they say ---------------------------------------
+   Behind the head, each as byte planes (all lowest bytes, then all second bytes, ...):
+     whats     of each distinct lower half of records' first words (what happened): it, and above it in 16 bits how many
+               records have it
+     index     of each record in its order the number of its what; 1 byte, 2 with more than 256 whats
+     times     of each record its ticks; or, with a step, n << 8 | r for n * step / 65536 (rounded down) + r -
+               VT_STEP_ZERO ticks
+     payload   of the first what all first words, then all second ones, ..., then those of the second what: of each its
+               difference d to the one before it (of the first to 0), as 2 * d, or -2 * d - 1 for a negative one     */
+struct vt_columns {
+    uint16_t records, whats;
+    uint32_t step; /* 65536 times the ticks between two values of the clock; 0: times are ticks */
+    uint8_t time_bytes, payload_bytes; /* of each; all above them are 0 */
+    uint16_t unused;
+};
+
+#define VT_STEP_ZERO 128
+#define VT_WHAT_BYTES 6
+#define VT_COLUMNS_MOST (sizeof(struct vt_columns) + (VT_WHAT_BYTES + 2 + 5) * VT_CHUNK_WORDS) /* all times in steps */
 
 _Static_assert(sizeof(struct vt_chunk) <= VT_CHUNK_DATA, "chunk head too large");
 _Static_assert(sizeof(struct vt_file) <= VT_FILE_HEAD, "file head too large");

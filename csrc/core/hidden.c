@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions that a filter hits, found by the symbol tables of modules with hooks: one byte for every 16 bytes of code,
-   so that the hook of a function that is not recorded reads that byte and returns. The executable and the libraries that
-   are loaded with it are read before the program's own code runs, others at their first event.                            */
+   so that the hook of a function that is not recorded reads that byte and returns (csrc/inside). The executable and the
+   libraries that are loaded with it are read before the program's own code runs, others at their first event.             */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,11 +15,13 @@
 #include "record.h"
 
 #define HOOK "__cyg_profile_func_enter"
+#define HOOK_INSIDE "vt_inside" /* what csrc/inside refers to: its hooks are no dynamic symbols */
 #define MOST_SHARED 1024u
 
 struct vt_hidden vt_hidden[VT_HIDDEN_MODULES];
 _Atomic uint32_t vt_hidden_modules;
 uint32_t vt_careful;
+int vt_hidden_prepared;
 
 static _Atomic uint32_t learning; /* lock: one thread appends */
 
@@ -161,17 +163,17 @@ static int has_hooks(struct reading *r)
     int hooks = 0;
     for (size_t i = 0; i < r->count; i++) {
         const char *name = name_of(r, &r->symbols[i]);
-        hooks |= !strcmp(name, HOOK);
+        hooks |= !strcmp(name, HOOK) || !strcmp(name, HOOK_INSIDE);
         r->fortran |= !strncmp(name, "_gfortran_", 10) || !strncmp(name, "_FortranA", 9);
     }
     return hooks;
 }
 
 /* A slot that two functions with different treatment share holds VT_SHARED, and both stand in the list. */
-static void mark(struct vt_hidden *m, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
+static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
 {
     uint32_t n = atomic_load(&nshared);
-    uint8_t *byte = &m->map[slot];
+    uint8_t *byte = &map[slot];
     if (!(taken[slot / 8] & 1 << slot % 8) || *byte == how) *byte = how;
     else if (n < MOST_SHARED) {
         /* who came first is found by its own entry: it is written with every function of a slot that is shared */
@@ -182,9 +184,9 @@ static void mark(struct vt_hidden *m, uint32_t slot, uintptr_t function, uint8_t
     }
 }
 
-static void mark_all(struct reading *r, struct vt_hidden *m, uintptr_t bias)
+static void mark_all(struct reading *r, struct vt_hidden *m, uint8_t *map, uintptr_t bias)
 {
-    size_t slots = m->bytes / 16 + 1;
+    size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
     struct vt_names_of f;
     for (int again = 0; taken && again < 2; again++) /* once more for those that came before the slot was shared */
@@ -192,14 +194,15 @@ static void mark_all(struct reading *r, struct vt_hidden *m, uintptr_t bias)
             const ElfW(Sym) *s = &r->symbols[i];
             uintptr_t function = bias + s->st_value;
             int type = s->st_info & 15;
-            if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx || function - m->start >= m->bytes)
+            if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx ||
+                function - m->code.start >= m->code.bytes)
                 continue;
-            uint32_t slot = (uint32_t)((function - m->start) / 16);
-            if (again ? m->map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small for hooks */
+            uint32_t slot = (uint32_t)((function - m->code.start) / 16);
+            if (again ? map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small for hooks */
             if (!names_of(r, name_of(r, s), &f)) continue;
             int64_t limit = vt_filter_limit(&f);
             uint8_t bits = vt_window_bits(f.names, VT_NAMES_MOST);
-            mark(m, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
+            mark(map, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
             taken[slot / 8] |= (uint8_t)(1 << slot % 8);
             if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
         }
@@ -221,9 +224,10 @@ static void read_module(struct vt_hidden *m, const char *path, uintptr_t bias)
     r.file = (const char *)p;
     if (find_table(&r, SHT_DYNSYM) && has_hooks(&r)) {
         if (!find_table(&r, SHT_SYMTAB)) find_table(&r, SHT_DYNSYM);
-        m->map = vt_pages(m->bytes / 16 + 1);
-        m->left = vt_pages((m->bytes / 16 + 1) * sizeof *m->left);
-        if (m->map) mark_all(&r, m, bias);
+        uint8_t *map = vt_pages(m->code.bytes / 16 + 1);
+        m->left = vt_pages((m->code.bytes / 16 + 1) * sizeof *m->left);
+        if (map) mark_all(&r, m, map, bias);
+        m->code.map = map;
     }
     VT_SYS2(munmap, p, r.bytes);
 }
@@ -259,13 +263,30 @@ static int note(struct dl_phdr_info *info, size_t bytes, void *data)
     return w->n == w->most;
 }
 
-/* That of a module that is gone, else a new one. */
-static uint32_t free_entry(void)
+/* That of the module itself if it was read before, else of one that is gone, else a new one. */
+static uint32_t entry_for(uintptr_t start)
 {
-    uint32_t n = atomic_load(&vt_hidden_modules);
-    for (uint32_t i = 1; i < n; i++)
-        if (!VT_READ(vt_hidden[i].bytes)) return i;
-    return n;
+    uint32_t n = atomic_load(&vt_hidden_modules), found = n;
+    for (uint32_t i = n; i > 0; i--) {
+        if (vt_hidden[i - 1].code.start == start) return i - 1;
+        if (!vt_hidden[i - 1].code.start) found = i - 1;
+    }
+    return found;
+}
+
+/* Makes known what was read of a module: who sees its bytes sees all of it. */
+static void publish(uint32_t n, const struct vt_hidden *m)
+{
+    int depth = (vt_careful & VT_CAREFUL_DEPTH) != 0;
+    vt_hidden[n].left = m->left;
+    vt_hidden[n].code.start = m->code.start;
+    vt_hidden[n].code.map = m->code.map;
+    vt_hidden[n].code.enter = depth ? vt_hook_enter : vt_record_enter;
+    vt_hidden[n].code.leave = depth ? vt_hook_exit : vt_record_exit;
+    vt_hidden[n].code.ask_enter = vt_hook_enter;
+    vt_hidden[n].code.ask_leave = vt_hook_exit;
+    __atomic_store_n(&vt_hidden[n].code.bytes, m->code.bytes, __ATOMIC_RELEASE);
+    if (n == atomic_load(&vt_hidden_modules)) atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
 }
 
 /* Reads the module that holds address, or with 0 all that are loaded. Under `learning`. */
@@ -276,18 +297,12 @@ static void learn(uintptr_t address)
     if (!(w.modules = vt_pages(bytes))) return;
     dl_iterate_phdr(note, &w);
     for (uint32_t i = 0; i < w.n; i++) {
-        uint32_t n = free_entry();
-        struct vt_hidden m = {.start = w.modules[i].start, .bytes = w.modules[i].bytes};
+        uint32_t n = entry_for(w.modules[i].start);
+        struct vt_hidden m = {.code = {.bytes = w.modules[i].bytes, .start = w.modules[i].start}};
         if (n == VT_HIDDEN_MODULES) break;
         read_module(&m, w.modules[i].path, w.modules[i].bias);
-        if (!m.map && address) m.map = vt_pages(m.bytes / 16 + 1);
-        if (!m.map) continue;
-        vt_hidden[n].start = m.start;
-        vt_hidden[n].map = m.map;
-        vt_hidden[n].left = m.left;
-        __atomic_store_n(&vt_hidden[n].bytes, m.bytes, __ATOMIC_RELEASE); /* from here on it is seen */
-        if (n == atomic_load(&vt_hidden_modules))
-            atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
+        if (!m.code.map && address) m.code.map = vt_pages(m.code.bytes / 16 + 1);
+        if (m.code.map) publish(n, &m);
     }
     VT_SYS2(munmap, w.modules, bytes);
 }
@@ -318,13 +333,19 @@ static int may_be_handler(void)
     return (mask & ~(vt_here ? vt_here->blocked : 0)) != 0;
 }
 
+struct vt_hidden *vt_hidden_of(uintptr_t code)
+{
+    struct vt_hidden *m = vt_hidden_find(code);
+    if (m || may_be_handler()) return m;
+    learn_unheard(code);
+    return vt_hidden_find(code);
+}
+
 /* Called from a handler a function of a new module is recorded: the next call from elsewhere learns about the module. */
 uint8_t vt_hidden_learn(uintptr_t function)
 {
-    if (may_be_handler()) return VT_SHOWN;
-    learn_unheard(function);
-    struct vt_hidden *m = vt_hidden_find(function);
-    return m ? m->map[(function - m->start) / 16] : VT_SHOWN;
+    struct vt_hidden *m = vt_hidden_of(function);
+    return m ? m->code.map[(function - m->code.start) / 16] : VT_SHOWN;
 }
 
 /* Of a slot that several functions share. */
@@ -341,7 +362,7 @@ int vt_hidden_take(uintptr_t function)
 {
     struct vt_hidden *m = vt_hidden_find(function);
     if (!m || !m->left) return 1;
-    int32_t *left = &m->left[(function - m->start) / 16];
+    int32_t *left = &m->left[(function - m->code.start) / 16];
     return VT_READ(*left) > 0 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
 }
 
@@ -351,8 +372,8 @@ static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)
     uint32_t n = atomic_load(&vt_hidden_modules);
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum; i++)
-        for (uint32_t m = 1; m < n; m++)
-            if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == vt_hidden[m].start) is_loaded[m] = 1;
+        for (uint32_t m = 0; m < n; m++)
+            if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == vt_hidden[m].code.start) is_loaded[m] = 1;
     return 0;
 }
 
@@ -361,10 +382,13 @@ void vt_hidden_forget(void)
 {
     uint8_t is_loaded[VT_HIDDEN_MODULES] = {0};
     uint32_t n = atomic_load(&vt_hidden_modules);
-    if (n < 2) return;
+    if (!n) return;
     dl_iterate_phdr(look_for, is_loaded);
-    for (uint32_t m = 1; m < n; m++)
-        if (!is_loaded[m]) VT_SET(vt_hidden[m].bytes, 0);
+    for (uint32_t m = 0; m < n; m++) {
+        if (is_loaded[m]) continue;
+        VT_SET(vt_hidden[m].code.bytes, 0);
+        VT_SET(vt_hidden[m].code.start, 0);
+    }
 }
 
 /* The rank has become known, and other rules hold for it than those that were read with. */
@@ -374,7 +398,7 @@ void vt_hidden_again(void)
     if (!(vt_careful & VT_CAREFUL_FILTER)) return;
     vt_lock(&learning, &mask);
     uint32_t n = atomic_load(&vt_hidden_modules);
-    for (uint32_t i = 0; i < n; i++) VT_SET(vt_hidden[i].bytes, 0); /* each is read anew at its next event */
+    for (uint32_t i = 0; i < n; i++) VT_SET(vt_hidden[i].code.bytes, 0); /* each is read anew at its next event */
     vt_unlock(&learning, &mask);
 }
 
@@ -385,6 +409,7 @@ __attribute__((constructor)) static void prepare(void)
                *depth = getenv("VT_MAX_STACK_DEPTH");
     const char *from = getenv("VT_START_AFTER"), *to = getenv("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
+    vt_hidden_prepared = 1;
     if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !windows) return;
     vt_process.pid = (uint32_t)VT_SYS0(getpid); /* of locks; the constructor that notes it may come later */
     vt_deaf = 1;

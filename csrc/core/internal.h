@@ -91,6 +91,7 @@ struct vt_location {
 
     struct vt_shapes shapes; /* replay.c */
     struct vt_levels *levels; /* levels.c of funwrap */
+    uint32_t *left_out; /* limits.c: calls of each limited region that are open and not recorded */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
@@ -147,12 +148,15 @@ extern struct vt_process vt_process __attribute__((visibility("hidden")));
 extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* under vt_process.naming */
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
 extern _Thread_local int vt_deaf __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* records nothing */
+/* This thread ends the program, and completes other threads' stacks in the room that their chunks have left. */
+extern _Thread_local int vt_closing __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
 
 /* clock.c */
 extern int vt_clock_is_counter;
+extern uint32_t vt_clock_step; /* as in struct vt_columns */
 enum vt_clock_kind vt_clock_choose(void);
 uint64_t vt_clock_ns(int id);
 struct vt_clock_pair vt_clock_measure(void);
@@ -173,17 +177,21 @@ int vt_place_has_room(const struct vt_settings *set); /* 0: neither for the buff
 
 /* life.c */
 int vt_is_recording(void); /* this process itself, already */
-int vt_suspend(void); /* completes the files before an exec; 0: it cannot, for other threads run */
-void vt_resume(void); /* after one that failed */
-void vt_end(void); /* completes the files; nothing is recorded any more */
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
+void vt_define_process(struct vt_location *l);
+void vt_define_clock(struct vt_location *l); /* the clocks, now */
+void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
+void vt_be_alone(void); /* the process takes the names of a first rank, if it has none and they are free */
 
+/* end.c */
+void vt_end(void); /* completes the files; nothing is recorded any more */
+int vt_suspend(void); /* completes the files before an exec; 0: it cannot, for other threads run */
+void vt_resume(void); /* after one that failed */
 void vt_flush(
     void); /* writes out what the calling thread has recorded; of a flight recorder all threads, each when it can */
 void vt_write_out(struct vt_location *l, int all); /* the same under busy, this thread only or all */
-void vt_define_clock(struct vt_location *l); /* the clocks, now */
-void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
+void vt_location_complete(struct vt_location *l); /* by its thread, at its end */
 
 /* record.c */
 struct vt_location *vt_location_to_record(unsigned events);
@@ -207,7 +215,6 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
 int vt_location_lock(struct vt_location *l);
 void vt_location_unlock(struct vt_location *l);
 void vt_location_mend(struct vt_location *l);
-void vt_location_complete(struct vt_location *l); /* by its thread, at its end */
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
@@ -269,6 +276,13 @@ uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 void vt_hidden_forget(void);
 void vt_hidden_again(void);
 
+/* limits.c: regions that are recorded so many times, which begin and end by calls of their own. The region, 0: this one is
+   not recorded.                                                                                                         */
+uint32_t vt_limited_new(uint32_t region, int64_t limit); /* a number for it; 0: there are too many */
+uint32_t vt_limited_begin(uint32_t number);
+uint32_t vt_limited_end(uint32_t number);
+void vt_limited_reset(struct vt_location *l);
+
 /* filter.c, groups.c */
 int vt_filter_load(void);
 int vt_filter_rank(uint32_t rank);
@@ -298,6 +312,13 @@ int vt_exec_is_traced(void); /* what VT_EXECTRACE says */
 
 /* launcher.c */
 int vt_is_launcher(void);
+struct vt_process_look {
+    uint64_t began; /* clock ticks since boot */
+    char name[32], state; /* as in proc(5) */
+};
+int vt_process_look(uint32_t pid, struct vt_process_look *look); /* 0: it is not there */
+/* Sets the run's id to that of all that the launcher starts on this host, if one has started this process. */
+void vt_launcher_run(struct vt_file *h);
 
 /* vfork.c */
 int vt_is_vfork_child(struct vt_location *l);

@@ -10,6 +10,7 @@
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
 _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
+_Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 _Thread_local struct vt_pen *vt_pen __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_deaf __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
@@ -49,6 +50,7 @@ static struct vt_location *adopt(uint32_t thread)
         l->begun = l->late = 0;
         VT_SET(l->thread, thread);
         vt_levels_reset(l);
+        vt_limited_reset(l);
         if (vt_location_lock(l)) {
             l->mark.chunk = NULL;
             l->mark.voided = 0;
@@ -251,6 +253,7 @@ out:
 static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 {
     struct vt_chunk *c = VT_READ(l->chunk);
+    if (vt_closing) return c && l->in_use && !l->stopped && vt_chunk_end(c) - l->cursor >= (long)words;
     if (l->stopped || !l->in_use || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
     if (c && vt_chunk_end(c) - l->cursor >= (long)words) {
         VT_SET(l->limit, vt_chunk_end(c)); /* a signal handler may have taken it away, to have its losses told */

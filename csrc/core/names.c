@@ -49,20 +49,9 @@ static uint64_t number_at(const char *text)
 /* Whether a process of this host that started before so many ns since the epoch is still there. */
 static int is_alive(uint32_t pid, uint64_t before)
 {
-    static char text[1024];
-    char path[32];
-    struct vt_text t = vt_text_into(path, sizeof path);
-    vt_text_add(&t, "/proc/");
-    vt_text_dec(&t, pid);
-    vt_text_add(&t, "/stat");
-    if (vt_read_file(path, text, sizeof text) <= 0) return 0;
-    const char *at =
-        strrchr(text, ')'); /* proc(5): state is the field behind the name, the start the 20th from there */
-    if (!at || strlen(at) < 3 || at[2] == 'Z') return 0;
-    for (int i = 0; i < 20 && at; i++) at = strchr(at + 1, ' ');
-    if (!at) return 0;
-    uint64_t up = vt_clock_ns(CLOCK_BOOTTIME), began = number_at(at + 1) * (SECOND / 100),
-             real = vt_clock_ns(CLOCK_REALTIME);
+    struct vt_process_look look;
+    if (!vt_process_look(pid, &look) || look.state == 'Z') return 0;
+    uint64_t up = vt_clock_ns(CLOCK_BOOTTIME), began = look.began * (SECOND / 100), real = vt_clock_ns(CLOCK_REALTIME);
     return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* another process may have got the number since */
 }
 

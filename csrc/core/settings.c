@@ -147,18 +147,34 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
     }
 }
 
+/* " (100K to 1G)": of numbers and sizes. */
+static void show_range(char *into, size_t bytes, const struct setting *s)
+{
+    struct vt_text t = vt_text_into(into, bytes);
+    char end[32];
+    if (s->type != SIZE && s->type != COUNT) return;
+    show(end, sizeof end, s, s->least);
+    vt_text_add(&t, s->most < UINT32_MAX ? " (" : " (at least ");
+    vt_text_add(&t, end);
+    show(end, sizeof end, s, s->most);
+    if (s->most < UINT32_MAX) vt_text_add(&t, " to ");
+    if (s->most < UINT32_MAX) vt_text_add(&t, end);
+    vt_text_add(&t, ")");
+}
+
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
     static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no",
                                           "yes, no or locks",           "TRACE or RING",  "before, after, both or no"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
-    char used[32];
+    char used[32], range[64] = "";
     *field(set, s) = v;
     if (!text || !*text) return;
+    show_range(range, sizeof range, s);
     if (!parse(text, s->type, &v)) {
         show(used, sizeof used, s, s->standard);
-        if (set->speaks) vt_say(1, "%s=%.100s is not %s: %s is used", s->name, text, allowed[s->type], used);
+        if (set->speaks) vt_say(1, "%s=%.100s is not %s%s: %s is used", s->name, text, allowed[s->type], range, used);
         return;
     }
     if (s->type == SIZE && !v && !s->standard) return; /* 0: unset, as the guide's default says */
@@ -166,7 +182,8 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     *field(set, s) = kept;
     if (kept == v) return;
     show(used, sizeof used, s, kept);
-    if (set->speaks) vt_say(1, "%s=%.100s is too %s: %s is used", s->name, text, v < kept ? "small" : "large", used);
+    if (!set->speaks) return;
+    vt_say(1, "%s=%.100s is too %s%s: %s is used", s->name, text, v < kept ? "small" : "large", range, used);
 }
 
 /* ---- Names that are none ---- */

@@ -61,6 +61,13 @@ static inline uintptr_t vt_stack_pointer(void)
 #endif
 }
 
+/* One more of the calls that a limit leaves; 0: they are used up. */
+static inline int vt_take_one(_Atomic int64_t *left)
+{
+    return atomic_load_explicit(left, memory_order_relaxed) > 0 &&
+           atomic_fetch_sub_explicit(left, 1, memory_order_relaxed) > 0;
+}
+
 /* Between begin and end a signal handler of this thread records nothing. */
 static inline void vt_pen_begin(struct vt_pen *p)
 {

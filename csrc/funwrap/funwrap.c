@@ -46,32 +46,42 @@ slow:
 }
 
 /* Functions of their own, so that a hook whose function is not recorded saves no registers. */
-static __attribute__((noinline)) void record_enter(uintptr_t function) { record(function, 0); }
-static __attribute__((noinline)) void record_exit(uintptr_t function) { record(function, VT_FUNCTION_LEAVE); }
+__attribute__((noinline)) void vt_record_enter(void *function, void *site)
+{
+    (void)site;
+    record((uintptr_t)function, 0);
+}
+
+__attribute__((noinline)) void vt_record_exit(void *function, void *site)
+{
+    (void)site;
+    record((uintptr_t)function, VT_FUNCTION_LEAVE);
+}
 
 /* Libc has functions of these names that do nothing. What vtrace-cc has linked asks for VTRACE_1, so that libc's never serve
    a plug-in of a program without vtrace; what gcc alone has linked asks for libc's version, and finds ours if preloaded. */
+#define VT_PUBLIC(hook) __attribute__((visibility("default"), alias(#hook)))
 #ifdef VT_LIBC_VERSION
 #define VT_HOOK(hook, name)                                                                                            \
-    __attribute__((visibility("default"))) void hook(void *function, void *site);                                      \
-    __attribute__((visibility("default"), alias(#hook))) void hook##_of_libc(void *function, void *site);              \
-    __asm__(".symver " #hook "," #name "@@VTRACE_1");                                                                  \
+    VT_PUBLIC(hook) void hook##_of_ours(void *function, void *site);                                                   \
+    VT_PUBLIC(hook) void hook##_of_libc(void *function, void *site);                                                   \
+    __asm__(".symver " #hook "_of_ours," #name "@@VTRACE_1");                                                          \
     __asm__(".symver " #hook "_of_libc," #name "@" VT_LIBC_VERSION);                                                   \
     void hook(void *function, void *site)
 #else
-#define VT_HOOK(hook, name) __attribute__((visibility("default"))) void name(void *function, void *site)
+#define VT_HOOK(hook, name)                                                                                            \
+    VT_PUBLIC(hook) void name(void *function, void *site);                                                             \
+    void hook(void *function, void *site)
 #endif
 
 VT_HOOK(vt_hook_enter, __cyg_profile_func_enter)
 {
-    (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 0)) return;
-    record_enter((uintptr_t)function);
+    vt_record_enter(function, site);
 }
 
 VT_HOOK(vt_hook_exit, __cyg_profile_func_exit)
 {
-    (void)site;
     if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 1)) return;
-    record_exit((uintptr_t)function);
+    vt_record_exit(function, site);
 }

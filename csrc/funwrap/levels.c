@@ -69,7 +69,7 @@ int vt_passes_else(uintptr_t function, int leaves)
 {
     struct vt_hidden *m = vt_careful & VT_CAREFUL_FILTER ? vt_hidden_find(function) : NULL;
     uint8_t how = VT_SHOWN;
-    if (m) how = m->map[(function - m->start) >> 4];
+    if (m) how = m->code.map[(function - m->code.start) >> 4];
     else if (vt_careful & VT_CAREFUL_FILTER) how = vt_hidden_learn(function);
     if (how == VT_HIDDEN) return 0;
     if (how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH)) return 1;

@@ -43,7 +43,10 @@ static struct behind {
 #undef POINTER
 } next;
 
-static uint32_t regions[FUNCTION_COUNT]; /* 0: not recorded */
+static struct {
+    uint32_t region, always; /* always: each call is recorded */
+    _Atomic int64_t left;    /* else: so many */
+} functions[FUNCTION_COUNT];
 static uint64_t threshold; /* smaller blocks are in the sums only */
 
 /* OFF comes first, tested in one branch: what a program without VT_MEMTRACE pays. */
@@ -132,9 +135,13 @@ static void attach(void)
         atomic_store(&state, FOUND);
         return;
     }
-    for (int i = 0; on && i < FUNCTION_COUNT; i++)
-        on = vt_hides(known[i].name, "LIBC-MALLOC") ||
-             (regions[i] = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0)) != 0;
+    for (int i = 0; on && i < FUNCTION_COUNT; i++) {
+        int64_t limit = vt_call_limit(known[i].name, "LIBC-MALLOC");
+        if (!limit) continue;
+        on = functions[i].region = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0);
+        functions[i].always = limit < 0;
+        atomic_store(&functions[i].left, limit);
+    }
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
     if (on) {
         vt_at_thread_end(at_thread_end);
@@ -157,6 +164,9 @@ static inline bool records(void)
 {
     return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == RECORD) || begin_slowly();
 }
+
+/* Whether a filter lets one more call of a function into the trace. */
+static inline bool takes(enum function f) { return VT_LIKELY(functions[f].always) || vt_take_one(&functions[f].left); }
 
 /* ---- Sums and records ---- */
 
@@ -212,8 +222,8 @@ __attribute__((destructor)) static void at_end(void)
 /* Before a call that allocates n bytes. False: it is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n)
 {
-    if (!records() || n < threshold || !regions[function]) return false;
-    vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, regions[function]), n, 0, 0, 0, 2);
+    if (!records() || n < threshold || !takes(function)) return false;
+    vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, functions[function].region), n, 0, 0, 0, 2);
     return true;
 }
 
@@ -224,7 +234,7 @@ static inline void *leave_allocate(enum function function, bool recorded, void *
     if (VT_LIKELY(made && !is_early(made))) add(s, usable(made), 1);
     if (VT_LIKELY(recorded)) {
         told(s);
-        vt_write_few(VT_HEAD(VT_K_LEAVE_ALLOC, 3, regions[function]), (uintptr_t)made, (uint64_t)s->bytes,
+        vt_write_few(VT_HEAD(VT_K_LEAVE_ALLOC, 3, functions[function].region), (uintptr_t)made, (uint64_t)s->bytes,
                      (uint64_t)s->blocks, 0, 4);
     } else tell_sums(s);
     return made;
@@ -236,10 +246,10 @@ static inline bool enter_free(void *block)
     struct vt_sums *s = vt_sums_here();
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
-    if (!records() || (uint64_t)bytes < threshold || !regions[F_free]) return false;
+    if (!records() || (uint64_t)bytes < threshold || !takes(F_free)) return false;
     told(s);
-    vt_write_few(VT_HEAD(VT_K_ENTER_FREE, 4, regions[F_free]), (uintptr_t)block, (uint64_t)bytes, (uint64_t)s->bytes,
-                 (uint64_t)s->blocks, 5);
+    vt_write_few(VT_HEAD(VT_K_ENTER_FREE, 4, functions[F_free].region), (uintptr_t)block, (uint64_t)bytes,
+                 (uint64_t)s->bytes, (uint64_t)s->blocks, 5);
     return true;
 }
 
@@ -273,8 +283,8 @@ static void *from_early(void *old, size_t n)
 
 static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
 {
-    if (!records() || (n < threshold && (uint64_t)was < threshold) || !regions[function]) return false;
-    vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, regions[function]), (uintptr_t)old, (uint64_t)was, n);
+    if (!records() || (n < threshold && (uint64_t)was < threshold) || !takes(function)) return false;
+    vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, functions[function].region), (uintptr_t)old, (uint64_t)was, n);
     return true;
 }
 
@@ -312,7 +322,7 @@ EXPORT void free(void *block)
     if (VT_UNLIKELY(!next.free)) begin_slowly();
     bool recorded = enter_free(block);
     next.free(block);
-    if (VT_LIKELY(recorded)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, regions[F_free]), 0, 0, 0, 0, 1);
+    if (VT_LIKELY(recorded)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, functions[F_free].region), 0, 0, 0, 0, 1);
     else tell_sums(vt_sums_here());
 }
 
@@ -375,10 +385,10 @@ EXPORT void *pvalloc(size_t n)
 EXPORT size_t malloc_usable_size(void *block)
 {
     if (is_early(block)) return early_size(block);
-    if (is_off() || !records() || !regions[F_malloc_usable_size])
+    if (is_off() || !records() || !takes(F_malloc_usable_size))
         return next.malloc_usable_size ? next.malloc_usable_size(block) : 0;
-    vt_enter(regions[F_malloc_usable_size]);
+    vt_enter(functions[F_malloc_usable_size].region);
     size_t bytes = next.malloc_usable_size(block);
-    vt_leave(regions[F_malloc_usable_size]);
+    vt_leave(functions[F_malloc_usable_size].region);
     return bytes;
 }

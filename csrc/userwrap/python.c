@@ -69,7 +69,7 @@ static uint32_t ask(object *define, object *code)
     long region = answer ? PyLong_AsLong(answer) : 0;
     if (PyErr_Occurred()) PyErr_Clear();
     if (answer) Py_DecRef(answer);
-    return region > 0 && region <= (long)VT_ID_MAX ? (uint32_t)region + 1 : 1;
+    return region > 0 && (region & ~(long)VT_USER_HIDDEN) <= (long)VT_ID_MAX ? (uint32_t)region + 1 : 1;
 }
 
 static uint32_t region_of(object *define, object *code)
@@ -89,7 +89,7 @@ static uint32_t region_of(object *define, object *code)
 
 static void enter(object *define, object *code)
 {
-    uint32_t region = region_of(define, code);
+    uint32_t region = vt_user_begins(region_of(define, code));
     if (region) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
 }
 
@@ -98,7 +98,7 @@ static void leave(object *code)
 {
     struct slot *s = slot_of(code, 0);
     uint32_t region = s ? atomic_load_explicit(&s->region, memory_order_relaxed) : 0;
-    if (region > 1) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region - 1), 0, 0, 0, 0, 1);
+    if (region > 1 && (region = vt_user_ends(region - 1))) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
 }
 
 /* ---- What Python calls. PyCFunctions with METH_FASTCALL: self is define, the first argument the code ---- */
@@ -172,6 +172,9 @@ VT_PUBLIC int vt_python_ready(void)
 
 VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int line)
 {
-    if (vt_hides(name, "Python")) return 0;
-    return vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0);
+    int64_t limit = vt_call_limit(name, "Python");
+    if (!limit) return 0;
+    return vt_user_limited(
+        vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0),
+        limit);
 }

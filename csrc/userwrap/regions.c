@@ -4,20 +4,24 @@
 
 VT_PUBLIC void VT_User_start2__(unsigned int id)
 {
-    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) vt_write_few(VT_HEAD(VT_K_ENTER, 0, id), 0, 0, 0, 0, 1);
+    uint32_t region = vt_user_begins(id);
+    if (VT_LIKELY(region)) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
 }
 
 VT_PUBLIC void VT_User_end2__(unsigned int id)
 {
-    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, id), 0, 0, 0, 0, 1);
+    uint32_t region = vt_user_ends(id);
+    if (VT_LIKELY(region)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
 }
 
 /* Where it begins is what the program says first. */
 static uint32_t define_region(const struct vt_user_key *key)
 {
-    if (vt_hides(key->text[0], "User")) return VT_USER_HIDDEN;
-    if (key->code) return vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code);
-    return vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
+    int64_t limit = vt_call_limit(key->text[0], "User");
+    if (!limit) return VT_USER_HIDDEN;
+    uint32_t id = key->code ? vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code)
+                            : vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->file, key->line);
+    return vt_user_limited(id, limit);
 }
 
 VT_PUBLIC unsigned int VT_User_region__(const char *name, const char *file, int line, unsigned int *site)
@@ -39,12 +43,13 @@ VT_PUBLIC void VT_User_end__(const char *name) { VT_User_end2__(VT_User_region__
 static uint32_t define_in_group(const struct vt_user_key *key)
 {
     const char *file = key->text[2], *group = key->text[1];
-    if (vt_hides(key->text[0], group && *group ? group : "User")) return VT_USER_HIDDEN;
+    int64_t limit = vt_call_limit(key->text[0], group && *group ? group : "User");
+    if (!limit) return VT_USER_HIDDEN;
     uint32_t id =
         key->code ? vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code)
                   : vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
     if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
-    return id;
+    return vt_user_limited(id, limit);
 }
 
 VT_PUBLIC unsigned int VT_User_def__(const char *name, const char *group, const char *file, int line)

@@ -7,9 +7,30 @@
 
 #define VT_PUBLIC __attribute__((visibility("default")))
 
-/* The number of a region that a filter hides: it is known, and nothing is recorded. */
+/* The number of a region that a filter hides: it is known, and nothing is recorded. Of one with a limit: that of its count,
+   with this bit.                                                                                                          */
 #define VT_USER_HIDDEN 0x80000000u
 #define VT_USER_IS_SHOWN(id) ((int32_t)(id) > 0)
+
+/* The region of a number that a call is recorded with; 0: it is not. */
+static inline uint32_t vt_user_begins(uint32_t id)
+{
+    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) return id;
+    return id & ~VT_USER_HIDDEN ? vt_limited_begin(id & ~VT_USER_HIDDEN) : 0;
+}
+
+static inline uint32_t vt_user_ends(uint32_t id)
+{
+    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) return id;
+    return id & ~VT_USER_HIDDEN ? vt_limited_end(id & ~VT_USER_HIDDEN) : 0;
+}
+
+/* The number of a region whose calls a filter limits. */
+static inline uint32_t vt_user_limited(uint32_t region, int64_t limit)
+{
+    uint32_t number = limit > 0 && region ? vt_limited_new(region, limit) : 0;
+    return number ? number | VT_USER_HIDDEN : region;
+}
 
 /* What the program names: a kind, a number and up to three texts make it one. */
 enum vt_user_kind {

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a recording process: its files are completed at MPI_Finalize, before an exec and at exit. No signal handlers: the
+   mapped buffer outlives other ends.                                                                                         */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include "record.h"
+
+#define BUSY_WAIT 200 /* tenths of a millisecond that the end of the program waits for a thread to finish its record */
+
+/* What the location lost since its last LOST record, and why; unwritten: what could not be written just now. */
+static void define_lost(struct vt_location *l, uint64_t unwritten)
+{
+    uint64_t by[VT_LOST_MOST] = {0};
+    by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - VT_READ(l->lost_told) - unwritten;
+    by[VT_LOST_WRITE] += unwritten;
+    by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
+    for (unsigned why = 1; why < VT_LOST_MOST; why++) {
+        if (!by[why]) continue;
+        struct vt_mp m = vt_define_begin(l, 48);
+        vt_mp_array(&m, 4);
+        vt_mp_uint(&m, VT_D_LOST);
+        vt_mp_uint(&m, l->number);
+        vt_mp_uint(&m, why);
+        vt_mp_uint(&m, by[why]);
+        vt_define_end(l, &m);
+    }
+}
+
+static void define_end(struct vt_location *l, uint64_t unwritten)
+{
+    struct vt_mp m = vt_define_begin(l, 192);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_LOCATION);
+    vt_mp_uint(&m, l->number);
+    vt_mp_uint(&m, VT_READ(l->thread));
+    vt_mp_str(&m, atomic_load(&l->ended) ? NULL : vt_thread_name(l));
+    vt_mp_uint(&m, l->first);
+    vt_define_end(l, &m);
+    vt_define_clock(l);
+    define_lost(l, unwritten);
+    m = vt_define_begin(l, 192);
+    vt_mp_array(&m, 10);
+    vt_mp_uint(&m, VT_D_SUMMARY);
+    vt_mp_uint(&m, l->number);
+    vt_mp_uint(&m, VT_READ(l->records));
+    vt_mp_uint(&m, atomic_load(&l->lost) + (l->number ? 0 : atomic_load(&vt_process.lost)));
+    vt_mp_uint(&m, VT_READ(l->flushes));
+    vt_mp_uint(&m, VT_READ(l->flush_ticks));
+    vt_mp_uint(&m, 0);
+    vt_mp_uint(&m, VT_READ(l->clamped));
+    vt_mp_uint(&m, VT_READ(l->last));
+    vt_mp_bool(&m, VT_READ(l->stopped) == VT_LOST_LIMIT);
+    vt_define_end(l, &m);
+}
+
+/* At the end of a thread whose location no other takes over: then nothing is left to do at the end of the program. */
+void vt_location_complete(struct vt_location *l)
+{
+    vt_busy_begin(l);
+    if (vt_location_lock(l)) {
+        vt_chunk_finish(l);
+        vt_location_unlock(l);
+        uint64_t lost = atomic_load(&l->lost);
+        define_end(l, 0);
+        if (!vt_file_flush(l)) l->complete = lost + 1;
+    }
+    vt_busy_end(l);
+}
+
+static int is_complete(struct vt_location *l)
+{
+    return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !l->defs && !l->defs_full;
+}
+
+/* What could not be written stays in the buffer; events that are in memory only are lost. Returns how many. */
+static uint64_t count_unwritten(struct vt_location *l)
+{
+    uint64_t lost = 0, records = 0;
+    if (!vt_location_lock(l)) return 0;
+    for (struct vt_chunk *c = l->full; c; c = vt_chunk_next(c)) {
+        if (!vt_chunk_in_memory(c)) continue;
+        lost += vt_events_in(vt_chunk_words(c), c->used / 8);
+        records += c->records;
+    }
+    VT_SET(l->records, l->records - records);
+    atomic_fetch_add(&l->lost, lost);
+    vt_location_unlock(l);
+    return lost;
+}
+
+/* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
+   here on, and what they publish later is beyond what is read here.                                              */
+static int complete(struct vt_location *l, int last)
+{
+    int own = l == vt_here;
+    if (!own && last) {
+        VT_SET(l->limit, NULL);
+        for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
+    }
+    if (last) { /* it may not have noticed that recording was switched off or on */
+        vt_closing = 1;
+        vt_switch_follow(l, vt_now());
+        vt_closing = 0;
+    }
+    if (own || last) {
+        if (!vt_location_lock(l)) return 0;
+        vt_chunk_finish(l); /* the next event begins another */
+        if (last) l->unwritten = 0; /* perhaps there is space again */
+        vt_location_unlock(l);
+    }
+    if (last) define_end(l, 0);
+    if (vt_file_flush(l) >= 0) return 1;
+    uint64_t unwritten = last ? count_unwritten(l) : 0;
+    if (unwritten) {
+        define_end(l, unwritten); /* the newer summary holds */
+        vt_file_flush(l);
+    }
+    return 0;
+}
+
+static int complete_all(int last)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    int all = 1;
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l && !is_complete(l)) all &= complete(l, last);
+    }
+    if (!vt_process.name_rank) vt_file_uctl();
+    return all;
+}
+
+void vt_write_out(struct vt_location *l, int all)
+{
+    uint64_t begin = vt_now();
+    vt_ring_answered(l);
+    if (all) complete_all(0);
+    else complete(l, 0);
+    uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
+    record[1] = vt_now() - begin;
+    VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
+    vt_put(l, record, 2, begin);
+}
+
+static void flush(int all)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || vt_shares_memory()) return;
+    if (vt_window_is_due(vt_now())) vt_window_look();
+    vt_busy_begin(l);
+    vt_write_out(l, all);
+    vt_busy_end(l);
+}
+
+void vt_complete(void) { flush(1); }
+
+void vt_flush(void)
+{
+    if (vt_process.set.mode == VT_MODE_RING) vt_ring_ask();
+    flush(0);
+}
+
+void vt_flush_together(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (!l || l->stopped) return;
+    vt_complete();
+    vt_busy_begin(l);
+    vt_location_flushed(l);
+    vt_busy_end(l);
+}
+
+/* What stands in the files is whole then, and the next event begins another chunk. */
+int vt_suspend(void)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    struct vt_location *own = vt_here;
+    if (!own || own->number || !own->in_use || VT_READ(own->busy) || n != 1 + atomic_load(&vt_process.ended)) return 0;
+    vt_busy_begin(own);
+    int all = complete_all(1);
+    if (all) vt_buffer_close(!vt_process.set.clean);
+    vt_busy_end(own);
+    return all;
+}
+
+void vt_resume(void)
+{
+    int saved = errno;
+    if (vt_process.head.buffer[0]) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
+    if (!vt_buffer_open()) atomic_store(&vt_process.state, VT_FAILED);
+    errno = saved;
+}
+
+static void say_what_was_written(int all)
+{
+    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0;
+    static char operand[1024], here[PATH_MAX];
+    uint32_t n = atomic_load(&vt_process.locations);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (!l) continue;
+        uint64_t wrote = VT_READ(l->written_bytes), gone = atomic_load(&l->lost);
+        records += VT_READ(l->records);
+        bytes += wrote;
+        overwritten += VT_READ(l->overwritten);
+        if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
+        else lost += gone;
+        vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
+               (unsigned long long)VT_READ(l->records), (unsigned long long)wrote, VT_READ(l->flushes),
+               (unsigned long long)gone);
+    }
+    struct vt_text t = vt_text_into(operand, sizeof operand);
+    int in_buffer = !all && vt_buffer_is_there(), is_gone = VT_SYS3(faccessat, AT_FDCWD, vt_process.set.gdir, 0) < 0;
+    const char *where = in_buffer && is_gone ? vt_process.set.ldir : vt_process.set.gdir;
+    if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, where)) {
+        vt_text_add(&t, where);
+        vt_text_add(&t, "/");
+    }
+    vt_text_add(&t, vt_process.set.prefix);
+    if (limited)
+        vt_say(
+            1,
+            "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
+            "VT_BUFFER_SIZE keeps them",
+            (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
+    if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
+    if (in_buffer)
+        vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
+    if (overwritten)
+        vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",
+               (unsigned long long)overwritten);
+    vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
+           (unsigned long long)records, (unsigned long long)bytes, operand);
+}
+
+/* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
+__attribute__((destructor)) void vt_end(void)
+{
+    int on = VT_ON;
+    if (!vt_is_recording()) return;
+    struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
+    vt_window_end();
+    if (l) vt_busy_begin(l);
+    if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */
+        struct vt_location *first = vt_location_new(vt_process.pid);
+        if (first) vt_define_process(first);
+    }
+    vt_be_alone();
+    atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
+    int all = complete_all(1);
+    vt_buffer_close(!all || !vt_process.set.clean);
+    if (!vt_process.name_rank) say_what_was_written(all);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: hidden.c), and the count of those that may
+   still be recorded. All threads of a process count together.                                                            */
+#include "filter.h"
+
+int64_t vt_call_limit(const char *name, const char *group)
+{
+    const struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
+    return vt_filter_limit(&f);
+}
+
+int vt_hides(const char *name, const char *group) { return !vt_call_limit(name, group); }
+
+/* ---- Functions that ask at each call ---- */
+
+#define MOST_COUNTED 1024u
+static struct counted {
+    const char *name;
+    _Atomic int64_t left;
+    uint32_t region;
+} counted[MOST_COUNTED];
+static _Atomic uint32_t ncounted, counting; /* counting: lock */
+
+static struct counted *find_counted(const char *name)
+{
+    for (uint32_t i = 0; i < atomic_load_explicit(&ncounted, memory_order_acquire); i++)
+        if (counted[i].name == name) return &counted[i];
+    return NULL;
+}
+
+static struct counted *count_calls(const char *name, int64_t limit)
+{
+    uint64_t mask;
+    vt_lock(&counting, &mask);
+    struct counted *c = find_counted(name);
+    uint32_t n = atomic_load(&ncounted);
+    if (!c && n < MOST_COUNTED) {
+        c = &counted[n];
+        c->name = name;
+        atomic_store(&c->left, limit);
+        atomic_store_explicit(&ncounted, n + 1, memory_order_release);
+    }
+    vt_unlock(&counting, &mask);
+    return c;
+}
+
+enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region)
+{
+    struct counted *c = find_counted(name);
+    if (!c) {
+        int64_t limit = vt_call_limit(name, group);
+        if (limit <= 0) return limit ? VT_CALL_SHOWN : VT_CALL_HIDDEN;
+        if (!(c = count_calls(name, limit))) return VT_CALL_SHOWN;
+    }
+    if (!vt_take_one(&c->left)) return VT_CALL_HIDDEN;
+    *region = &c->region;
+    return VT_CALL_COUNTED;
+}
+
+/* ---- Regions that the program enters and leaves by calls of their own ---- */
+
+#define MOST_LIMITED 4096u
+static struct {
+    uint32_t region;
+    _Atomic int64_t left;
+} limited[MOST_LIMITED];
+static _Atomic uint32_t nlimited = 1;
+
+uint32_t vt_limited_new(uint32_t region, int64_t limit)
+{
+    uint32_t n = atomic_fetch_add(&nlimited, 1);
+    if (n >= MOST_LIMITED) {
+        atomic_store(&nlimited, MOST_LIMITED);
+        vt_warn("VT_FILTER_SPEC: limits of more than %u regions: the others are recorded always", MOST_LIMITED);
+        return 0;
+    }
+    limited[n].region = region;
+    atomic_store(&limited[n].left, limit);
+    return n;
+}
+
+/* Once a region's calls are used up all that begin later are left out: so the innermost open ones of a thread are those that
+   its next ends belong to, and their number is all that must be kept.                                                     */
+uint32_t vt_limited_begin(uint32_t number)
+{
+    if (number >= MOST_LIMITED) return 0; /* no number of ours */
+    if (vt_take_one(&limited[number].left)) return limited[number].region;
+    struct vt_location *l = vt_location_of_thread(0);
+    if (l && !l->left_out) l->left_out = vt_pages_wiped(MOST_LIMITED * sizeof *l->left_out);
+    if (l && l->left_out) l->left_out[number]++;
+    return 0;
+}
+
+uint32_t vt_limited_end(uint32_t number)
+{
+    struct vt_location *l = vt_here;
+    if (number >= MOST_LIMITED) return 0;
+    if (!l || !l->left_out || !l->left_out[number]) return limited[number].region;
+    l->left_out[number]--;
+    return 0;
+}
+
+/* The location goes over to another thread. */
+void vt_limited_reset(struct vt_location *l)
+{
+    for (uint32_t i = 0; l->left_out && i < MOST_LIMITED; i++) l->left_out[i] = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the hooks inside of executables and libraries (csrc/inside) go by. */
+#include "../core/record.h"
+
+/* As the loader finds them: where a program has hooks of its own, those of its libraries end there, too. */
+#pragma GCC visibility push(default)
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+#pragma GCC visibility pop
+
+static const struct vt_inside asking = {.ask_enter = vt_hook_enter, .ask_leave = vt_hook_exit};
+static const struct vt_inside all = {.ask_enter = vt_record_enter, .ask_leave = vt_record_exit};
+
+const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code)
+{
+    static struct vt_inside others;
+    const struct vt_inside *found = &asking;
+    if (__cyg_profile_func_enter != vt_hook_enter || __cyg_profile_func_exit != vt_hook_exit) {
+        others.ask_enter = __cyg_profile_func_enter;
+        others.ask_leave = __cyg_profile_func_exit;
+        found = &others;
+    } else if (!vt_hidden_prepared) return &asking; /* before any constructor */
+    else if (!vt_careful) found = &all;
+    else if (vt_careful & VT_CAREFUL_FILTER) {
+        struct vt_hidden *m = vt_hidden_of(code);
+        if (!m) return &asking;
+        found = &m->code;
+    }
+    __atomic_store_n(keep, found, __ATOMIC_RELEASE);
+    return found;
+}
