@@ -118,7 +118,11 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
 
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result)
 {
-    if (id && result == MPI_SUCCESS) vt_mpi_follow(VT_REQUEST_SEND, 0, id, NULL, 0, request);
+    if (id && result != MPI_SUCCESS) {
+        vt_write_3(VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0), id, VT_HEAD(VT_K_LEAVE, 0, region));
+        return;
+    }
+    if (id) vt_mpi_follow(VT_REQUEST_SEND, 0, id, NULL, 0, request);
     vt_leave(region);
 }
 

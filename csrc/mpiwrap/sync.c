@@ -37,9 +37,13 @@ static uint32_t vt_barrier_region(bool after)
     static const char *const names[] = {"BarrierBeforeColl", "BarrierAfterColl"};
     uint32_t region = atomic_load_explicit(&vt_barrier_regions[after], memory_order_relaxed);
     if (region) return region;
-    const bool quiet = !vt_mpi_group_is_on(vt_mpi_functions[VT_F_MPI_Barrier].group) || vt_hides(names[after], "MPI");
-    region = quiet ? VT_MPI_QUIET : vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0);
+    uint32_t *counted = NULL;
+    const bool on = vt_mpi_group_is_on(vt_mpi_functions[VT_F_MPI_Barrier].group) &&
+                    vt_take_call(names[after], "MPI", &counted) != VT_CALL_HIDDEN;
+    if (counted && *counted) return *counted;
+    region = on ? vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0) : VT_MPI_QUIET;
     if (!region) return VT_MPI_QUIET;
+    if (counted) return *counted = region; /* the next call asks again */
     uint32_t none = 0;
     return atomic_compare_exchange_strong(&vt_barrier_regions[after], &none, region) ? region : none;
 }

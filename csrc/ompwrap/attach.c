@@ -40,7 +40,7 @@ static void attach(void)
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_OPENMP, .name = "OpenMP", .version = VT_VERSION};
     int new = NEW, saved = errno;
     if (!atomic_compare_exchange_strong(&state, &new, ATTACHING)) return;
-    int on = vt_attach(&shim) && !pthread_key_create(&thread_end, on_thread_end);
+    int on = vt_attach(&shim) && omp_ask_filter() && !pthread_key_create(&thread_end, on_thread_end);
     if (on) pthread_atfork(NULL, NULL, in_child);
     atomic_store(&omp_off, !on);
     atomic_store(&state, on ? RECORD : OFF);
@@ -84,7 +84,7 @@ struct omp_thread *omp_thread_begin(void)
     t->team = NULL;
     t->level = t->nopen = t->ntasks = 0;
     t->task = 0;
-    t->single = t->after_single = 0;
+    t->single = t->after_single = t->hidden = 0;
     pthread_setspecific(thread_end, t);
     omp_here = t;
 out:

@@ -4,12 +4,11 @@
 #include "core/msgpack.h"
 #include "ompwrap.h"
 
-#define HEAD_ENTER(region) VT_HEAD(VT_K_ENTER, 0, region)
-#define HEAD_LEAVE(region) VT_HEAD(VT_K_LEAVE, 0, region)
-
 static inline uint64_t two(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
 /* ---- Teams ---- */
+
+_Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1];
 
 void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined)
 {
@@ -17,7 +16,7 @@ void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joi
     struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     vt_mp_array(&m, 6);
     vt_mp_uint(&m, VT_D_TEAM);
-    vt_mp_uint(&m, team->fork.id);
+    vt_mp_uint(&m, team->id);
     vt_mp_uint(&m, t->location);
     vt_mp_uint(&m, t->thread_number);
     vt_mp_uint(&m, team->creator_location);
@@ -30,11 +29,11 @@ static struct omp_team *team_at(struct omp_thread *t)
     struct omp_team *team = t->teams[t->level];
     if (OMP_LIKELY(team != NULL)) return team;
     team = vt_pages(sizeof *team);
-    if (!team || !(team->fork.id = (uint32_t)vt_new_id(VT_ID_TEAM))) return NULL;
-    team->fork.team = team;
-    team->fork.level = t->level + 1;
+    if (!team || !(team->id = (uint32_t)vt_new_id(VT_ID_TEAM))) return NULL;
+    team->level = t->level + 1;
     team->creator = t;
     team->creator_location = t->location;
+    atomic_store_explicit(&omp_teams[team->id], team, memory_order_release);
     return t->teams[t->level] = team;
 }
 
@@ -42,17 +41,21 @@ struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, co
 {
     struct omp_team *team = t->level < OMP_LEVELS ? team_at(t) : NULL;
     if (!team) return NULL;
-    struct omp_fork *fork = &team->fork;
-    if (team->code != code || !fork->region) {
-        fork->region = omp_region(construct, code);
-        fork->wait = omp_region(OMP_IMPLICIT_BARRIER, code);
-        team->code = code;
+    uint32_t region = omp_region(construct, code);
+    if (region && team->wait_code != code) {
+        team->wait = omp_region(OMP_WAIT, code);
+        team->wait_code = code;
     }
+    /* The members' caches lose what is written, be it the same. */
+    if (team->region != region) team->region = region;
+    if (team->code != code) team->code = code;
     team->outer = t->team;
     team->outer_task = t->task;
     team->outer_ended = t->ended;
-    fork->number++;
-    vt_write_few(VT_HEAD(VT_K_THREAD_FORK, 1, fork->region), two(threads, fork->level), 0, 0, 0, 2);
+    team->outer_hidden = t->hidden;
+    if (!region) return team;
+    team->fork.number++;
+    team->forked = vt_write_few(VT_HEAD(VT_K_THREAD_FORK, 1, region), two(threads, team->level), 0, 0, 0, 2);
     return team;
 }
 
@@ -67,26 +70,41 @@ uint64_t omp_joined(struct omp_thread *t)
     return there > number ? 1 : 0; /* so long ago that nobody knows: it did not wait */
 }
 
-void omp_team_begin(struct omp_thread *t, const struct omp_fork *fork, uint32_t number)
+/* Of what is not recorded a member tells only that it has waited for its last team long enough. */
+static void begin_hidden(struct omp_thread *t, const struct omp_team *team)
+{
+    if (team->creator == t || !atomic_load(&t->waits)) return;
+    vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_JOINED, 1, 0), omp_joined(t));
+    atomic_store(&t->waits, NULL);
+}
+
+static void write_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork fork, uint32_t number)
 {
     struct omp_team *waits = atomic_load_explicit(&t->waits, memory_order_relaxed);
-    uint32_t region = t->teams[fork->level - 1] == fork->team ? 0 : fork->region; /* who forks has entered it */
+    uint32_t region = team->creator == t ? 0 : team->region; /* who forks has entered it */
     uint64_t joined = 0;
-    if (waits == fork->team && t->waits_number + 1 == fork->number) joined = fork->last_joined;
+    if (waits == team && t->waits_number + 1 == fork.number) joined = fork.joined;
     else if (waits && region) joined = omp_joined(t);
-    if (!OMP_LIKELY(omp_is_member(t, fork->id))) {
-        t->seen[fork->id / 8] |= (uint8_t)(1u << fork->id % 8);
+    if (waits != team && !OMP_LIKELY(omp_is_member(t, team->id))) {
+        t->seen[team->id / 8] |= (uint8_t)(1u << team->id % 8);
         t->thread_number = number;
-        omp_define_member(t, fork->team, 0);
+        omp_define_member(t, team, 0);
     }
-    vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, fork->id), two(region, fork->level), joined, 0, 0, 3);
+    vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, team->id), two(region, team->level), joined, 0, 0, 3);
     if (region) {
         atomic_store_explicit(&t->waits, NULL, memory_order_relaxed);
-        atomic_store_explicit(&t->waits_number, fork->number, memory_order_relaxed);
+        atomic_store_explicit(&t->waits_number, fork.number, memory_order_relaxed);
     }
-    t->team = fork->team;
-    t->level = fork->level;
-    t->wait = fork->wait;
+}
+
+void omp_team_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork fork, uint32_t number)
+{
+    t->hidden = !team->region;
+    if (OMP_LIKELY(!t->hidden)) write_begin(t, team, fork, number);
+    else begin_hidden(t, team);
+    t->team = team;
+    t->level = team->level;
+    t->wait = team->wait;
     t->task = 0;
     t->ended = t->after_single = 0;
 }
@@ -96,45 +114,32 @@ void omp_team_end(struct omp_thread *t)
 {
     struct omp_team *team = t->team;
     if (!team || t->ended) return;
-    vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_END, 1, t->wait), t->level, 0, 0, 0, 2);
     t->ended = 1;
-    if (t->teams[t->level - 1] != team) atomic_store_explicit(&t->waits, team, memory_order_release);
+    if (t->hidden) return;
+    t->ended_at = vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_END, 1, t->wait), t->level, 0, 0, 0, 2);
+    if (team->creator != t) atomic_store_explicit(&t->waits, team, memory_order_release);
+}
+
+static void write_join(struct omp_team *team)
+{
+    uint64_t number = team->fork.number, at = number & (OMP_JOINS - 1);
+    uint64_t now = vt_write_few(VT_HEAD(VT_K_THREAD_JOIN, 1, team->region), team->level, 0, 0, 0, 2);
+    if (!now) now = vt_ticks();
+    atomic_store_explicit(&team->joined[at].ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&team->joined[at].number, number, memory_order_release);
+    team->fork.joined = now;
+    team->lasted = now - team->forked;
 }
 
 void omp_join(struct omp_thread *t, struct omp_team *team)
 {
-    struct omp_fork *fork = &team->fork;
-    uint64_t at = fork->number & (OMP_JOINS - 1);
-    uint64_t now = vt_write_few(VT_HEAD(VT_K_THREAD_JOIN, 1, fork->region), fork->level, 0, 0, 0, 2);
-    if (!now) now = vt_ticks();
-    atomic_store_explicit(&team->joined[at].ticks, now, memory_order_relaxed);
-    atomic_store_explicit(&team->joined[at].number, fork->number, memory_order_release);
-    fork->last_joined = now;
+    if (OMP_LIKELY(team->region)) write_join(team);
     t->team = team->outer;
     t->task = team->outer_task;
     t->ended = team->outer_ended;
-    t->level = fork->level - 1;
-    if (t->team) t->wait = t->team->fork.wait;
-}
-
-/* ---- Worksharing ---- */
-
-void omp_open(struct omp_thread *t, uint32_t region)
-{
-    if (t->nopen < OMP_OPEN) t->open[t->nopen] = region;
-    t->nopen++;
-    vt_write_few(HEAD_ENTER(region), 0, 0, 0, 0, 1);
-}
-
-void omp_close(struct omp_thread *t, uint32_t also)
-{
-    if (!t->nopen) {
-        if (also) vt_leave(also);
-        return;
-    }
-    uint32_t region = --t->nopen < OMP_OPEN ? t->open[t->nopen] : 0;
-    if (also) vt_write_2(HEAD_LEAVE(also), HEAD_LEAVE(region));
-    else vt_write_few(HEAD_LEAVE(region), 0, 0, 0, 0, 1);
+    t->hidden = team->outer_hidden;
+    t->level = team->level - 1;
+    if (t->team) t->wait = t->team->wait;
 }
 
 void omp_single_end(struct omp_thread *t)
@@ -145,26 +150,40 @@ void omp_single_end(struct omp_thread *t)
     omp_close(t, 0);
 }
 
+/* ---- Around a call: a region of 0 is not recorded ---- */
+
+void omp_enter(uint32_t region)
+{
+    if (region) vt_enter(region);
+}
+
+void omp_leave(uint32_t region)
+{
+    if (region) vt_leave(region);
+}
+
 /* ---- Tasks ---- */
+
+static uint32_t team_of(const struct omp_thread *t) { return t->team && !t->hidden ? t->team->id : 0; }
 
 uint64_t omp_task_create(struct omp_thread *t, uint32_t create)
 {
-    uint64_t task = two((uint32_t)++t->created & OMP_TASK_MAX, t->location), team = t->team ? t->team->fork.id : 0;
+    uint64_t task = two((uint32_t)++t->created & OMP_TASK_MAX, t->location), team = team_of(t);
     uint64_t head = VT_HEAD(VT_K_THREAD_TASK_CREATE, 2, 0);
-    if (create) vt_write_5(HEAD_ENTER(create), head, task, team, HEAD_LEAVE(create));
+    if (create) vt_write_5(OMP_ENTER(create), head, task, team, OMP_LEAVE(create));
     else vt_write_3(head, task, team);
     return task;
 }
 
 void omp_task_begin(struct omp_thread *t, uint64_t task, uint32_t region)
 {
-    vt_write_3(VT_HEAD(VT_K_THREAD_TASK_BEGIN, 2, region), task, t->team ? t->team->fork.id : 0);
+    vt_write_3(VT_HEAD(VT_K_THREAD_TASK_BEGIN, 2, region), task, team_of(t));
     t->task = task;
 }
 
 void omp_task_end(struct omp_thread *t, uint64_t task, uint32_t region, uint64_t next, int later)
 {
-    uint64_t team = two(t->team ? t->team->fork.id : 0, later);
+    uint64_t team = two(team_of(t), later);
     vt_write_4(VT_HEAD(VT_K_THREAD_TASK_END, 3, region), task, team, next);
     t->task = next;
 }
@@ -216,17 +235,24 @@ void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
     uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed);
     atomic_store_explicit(&lock->acquired, number + 1, memory_order_relaxed);
     t->held[t->nheld % OMP_HELD].lock = lock;
+    t->held[t->nheld % OMP_HELD].told = region;
     t->held[t->nheld++ % OMP_HELD].number = number;
-    vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number), HEAD_LEAVE(region));
+    if (region)
+        vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number),
+                   OMP_LEAVE(region));
 }
 
 void omp_lock_gives(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
 {
-    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1;
+    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1, told = 1;
     for (uint32_t i = 1; i <= OMP_HELD; i++) /* the next holder may have acquired it already */
         if (t->held[(t->nheld - i) % OMP_HELD].lock == lock) {
             number = t->held[(t->nheld - i) % OMP_HELD].number;
+            told = t->held[(t->nheld - i) % OMP_HELD].told;
             break;
         }
-    vt_write_3(HEAD_ENTER(region), VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number));
+    uint64_t head = VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_OPENMP), which = two(omp_lock_id(lock), number);
+    if (told && region) vt_write_3(OMP_ENTER(region), head, which);
+    else if (told) vt_write_2(head, which);
+    else omp_enter(region);
 }

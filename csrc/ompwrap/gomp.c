@@ -9,6 +9,7 @@ struct call {
     uintptr_t head; /* the first word of data: of reductions libgomp reads it */
     void (*body)(void *);
     void *data;
+    struct omp_team *team;
     struct omp_fork fork; /* a copy, so that the other threads fetch one line of memory only */
 } __attribute__((aligned(64)));
 
@@ -28,9 +29,9 @@ GOMP_BODIES static void run_as(const struct call *call, int construct)
     }
     uint32_t nopen = t->nopen, thread = 0;
     int single = t->single, after = t->after_single;
-    if (!omp_is_member(t, call->fork.id)) thread = (uint32_t)ask(&number, (const void *)call->body);
+    if (!omp_is_member(t, call->team->id)) thread = (uint32_t)ask(&number, (const void *)call->body);
     t->single = 0;
-    omp_team_begin(t, &call->fork, thread);
+    omp_team_begin(t, call->team, call->fork, thread);
     if (construct >= 0) omp_open(t, omp_region(construct, (const void *)call->body));
     call->body(call->data);
     omp_single_end(t);
@@ -61,6 +62,7 @@ static long parallel(const struct omp_behind *behind, struct omp_thread *t, void
     call.head = data ? *(uintptr_t *)data : 0;
     call.body = body;
     call.data = data;
+    call.team = team;
     call.fork = team->fork;
     long result = GOMP_NEXT(parallel_call)(runs, &call, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
     omp_join(t, team);
@@ -106,7 +108,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
     {                                                                                                                  \
         GOMP_BEHIND(symbol);                                                                                           \
         uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;                                        \
-        if (t) vt_enter(barrier);                                                                                      \
+        if (t) omp_enter(barrier);                                                                                     \
         long result = GOMP_NEXT(long(void))();                                                                         \
         if (t) omp_close(t, barrier);                                                                                  \
         return result;                                                                                                 \
@@ -202,7 +204,7 @@ OMP_EXPORT void GOMP_single_copy_end(void *data)
 {
     GOMP_BEHIND(GOMP_single_copy_end);
     uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;
-    if (t) vt_enter(barrier);
+    if (t) omp_enter(barrier);
     GOMP_NEXT(void(void *))(data);
     if (t) omp_close(t, barrier);
 }
@@ -222,9 +224,9 @@ static inline uint32_t barrier(struct omp_thread *t, const void *site)
     {                                                                                                                  \
         GOMP_BEHIND(symbol);                                                                                           \
         uint32_t region = t ? region_of : 0;                                                                           \
-        if (t) vt_enter(region);                                                                                       \
+        if (t) omp_enter(region);                                                                                      \
         long result = GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                 \
-        if (t) vt_leave(region);                                                                                       \
+        if (t) omp_leave(region);                                                                                      \
         return result;                                                                                                 \
     }
 
@@ -237,7 +239,7 @@ OMP_EXPORT char GOMP_cancel(int which, char cancels)
     GOMP_BEHIND(GOMP_cancel);
     if (t && cancels) {
         uint32_t region = omp_region(OMP_CANCEL, GOMP_SITE);
-        vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
+        if (region) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
     }
     return GOMP_NEXT(char(int, char))(which, cancels);
 }

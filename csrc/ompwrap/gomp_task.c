@@ -39,18 +39,19 @@ static void create(void *to, void *from)
         *(uintptr_t *)source->data = source->words[0];
     if (c->copy) c->copy(data_of(c), c->data);
     else if (c->bytes) memcpy(data_of(c), c->data, (size_t)c->bytes);
-    c->task = t ? omp_task_create(t, 0) : 0;
+    c->region = t ? omp_region(OMP_TASK, (const void *)c->body) : 0;
+    c->task = c->region ? omp_task_create(t, 0) : 0;
 }
 
 GOMP_BODIES static void execute(struct carried *c)
 {
     struct omp_thread *t = omp_thread();
     uint64_t before = t ? t->task : 0;
-    if (t) omp_task_begin(t, c->task, c->region);
     uint64_t task = c->task;
     uint32_t region = c->region;
+    if (t && region) omp_task_begin(t, task, region);
     c->body(data_of(c));
-    if (t) omp_task_end(t, task, region, before, 0);
+    if (t && region) omp_task_end(t, task, region, before, 0);
 }
 
 static void run_task(void *data) { execute(data); }
@@ -86,11 +87,10 @@ OMP_EXPORT void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *,
     }
     struct carried c = carry(body, data, copy, bytes, align);
     uint32_t region = omp_region(OMP_TASK_CREATE, (const void *)body);
-    c.region = omp_region(OMP_TASK, (const void *)body);
-    vt_enter(region);
+    omp_enter(region);
     GOMP_NEXT(task_call)
     (run_task, &c, create, room(&c), alignment(align), deferred, flags, depend, priority, detach);
-    vt_leave(region);
+    omp_leave(region);
 }
 
 typedef void taskloop_call(void (*)(void *), void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int,
@@ -107,11 +107,10 @@ typedef void taskloop_call(void (*)(void *), void *, void (*)(void *, void *), l
         }                                                                                                              \
         struct carried c = carry(body, data, copy, bytes, align);                                                      \
         uint32_t region = omp_region(OMP_TASKLOOP, (const void *)body);                                                \
-        c.region = omp_region(OMP_TASK, (const void *)body);                                                           \
-        vt_enter(region);                                                                                              \
+        omp_enter(region);                                                                                             \
         GOMP_NEXT(taskloop_call)                                                                                       \
         (run_loop, &c, create, room(&c), alignment(align), flags, tasks, priority, begin, end, step);                  \
-        vt_leave(region);                                                                                              \
+        omp_leave(region);                                                                                             \
     }
 
 TASKLOOP(GOMP_taskloop)
@@ -122,9 +121,9 @@ TASKLOOP(GOMP_taskloop_ull)
     {                                                                                                                  \
         GOMP_BEHIND(symbol);                                                                                           \
         uint32_t region = t ? omp_region(OMP_TASKWAIT, GOMP_SITE) : 0;                                                 \
-        if (t) vt_enter(region);                                                                                       \
+        if (t) omp_enter(region);                                                                                      \
         GOMP_NEXT(void(void **))(depend);                                                                              \
-        if (t) vt_leave(region);                                                                                       \
+        if (t) omp_leave(region);                                                                                      \
     }
 
 WAIT(GOMP_taskwait)

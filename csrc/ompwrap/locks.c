@@ -14,10 +14,10 @@
         LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
-        if (lock) vt_enter(region);                                                                                    \
+        if (lock) omp_enter(region);                                                                                   \
         GOMP_NEXT(void(void *))(variable);                                                                             \
         if (lock && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                                       \
-        else if (lock) vt_leave(region);                                                                               \
+        else if (lock) omp_leave(region);                                                                              \
     }
 
 #define UNSET(symbol, construct, nests)                                                                                \
@@ -27,9 +27,9 @@
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_gives(t, lock, region);                    \
-        else if (lock) vt_enter(region);                                                                               \
+        else if (lock) omp_enter(region);                                                                              \
         GOMP_NEXT(void(void *))(variable);                                                                             \
-        if (lock) vt_leave(region);                                                                                    \
+        if (lock) omp_leave(region);                                                                                   \
     }
 
 /* Not held: 0; else how often the thread holds it, of a simple lock 1. */
@@ -39,10 +39,10 @@
         LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
-        if (lock) vt_enter(region);                                                                                    \
+        if (lock) omp_enter(region);                                                                                   \
         int held = GOMP_NEXT(int(void *))(variable);                                                                   \
         if (lock && held && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                               \
-        else if (lock) vt_leave(region);                                                                               \
+        else if (lock) omp_leave(region);                                                                              \
         return held;                                                                                                   \
     }
 

@@ -41,20 +41,54 @@ static inline const void *site(const struct omp_thread *t, const void *code)
     return t->team ? t->team->code : NULL;
 }
 
-/* ---- Teams. What stands in the data of a parallel region and of an implicit task is the team. ---- */
+/* ---- Teams. What stands in the data of an implicit task is the team. The data of a parallel region lies where libomp's own
+   threads look at each fork, and so costs them nothing to read, while the team's own memory, which another core has just
+   written, would cost as much as all records of a region. So it holds what they need, if the region before was brief:
+   bits 63 recorded, 62 look into the team instead; below, the team's id (21), the fork's number and when the fork before it
+   was joined, in ticks: the lowest bits of both.                                                                          */
+
+#define RECORDED (1ull << 63)
+#define LOOK (1ull << 62)
+#define NUMBER_BITS 21
+#define JOINED_BITS 20
+#define LOWEST(value, bits) ((value) & ((1ull << (bits)) - 1))
+
+static uint64_t tell(const struct omp_team *team)
+{
+    uint64_t data = RECORDED | (uint64_t)team->id << (NUMBER_BITS + JOINED_BITS);
+    if (team->lasted >> JOINED_BITS) data |= LOOK;
+    return data | LOWEST(team->fork.number, NUMBER_BITS) << JOINED_BITS | LOWEST(team->fork.joined, JOINED_BITS);
+}
+
+static struct omp_team *team_of(uint64_t data)
+{
+    if (!(data & RECORDED)) return NULL;
+    return atomic_load_explicit(&omp_teams[data >> (NUMBER_BITS + JOINED_BITS) & VT_ID_MAX], memory_order_acquire);
+}
+
+/* Who took part in the fork before waits since then for its join. */
+static struct omp_fork fork_of(const struct omp_thread *t, const struct omp_team *team, uint64_t data)
+{
+    struct omp_fork fork = {atomic_load_explicit(&t->waits_number, memory_order_relaxed) + 1, t->ended_at};
+    if (data & LOOK || !t->ended_at || atomic_load_explicit(&t->waits, memory_order_relaxed) != team) return team->fork;
+    if (LOWEST(fork.number ^ data >> JOINED_BITS, NUMBER_BITS)) return team->fork;
+    fork.joined += LOWEST(data - t->ended_at, JOINED_BITS);
+    return fork;
+}
 
 static void on_parallel_begin(union data *task, const void *frame, union data *parallel, unsigned threads, int flags,
                               const void *code)
 {
     struct omp_thread *t = omp_thread();
+    struct omp_team *team = t && !(flags & PARALLEL_LEAGUE) ? omp_fork(t, OMP_PARALLEL, site(t, code), threads) : NULL;
     (void)task, (void)frame;
-    parallel->ptr = t && !(flags & PARALLEL_LEAGUE) ? omp_fork(t, OMP_PARALLEL, site(t, code), threads) : NULL;
+    parallel->value = team ? tell(team) : 0;
 }
 
 static void on_parallel_end(union data *parallel, union data *task, int flags, const void *code)
 {
     (void)task, (void)flags, (void)code;
-    struct omp_team *team = parallel->ptr;
+    struct omp_team *team = team_of(parallel->value);
     if (team) omp_join(team->creator, team);
 }
 
@@ -65,8 +99,8 @@ static void on_implicit_task(int endpoint, union data *parallel, union data *tas
     (void)size;
     if (!t || flags & TASK_INITIAL) return;
     if (endpoint == BEGIN) {
-        struct omp_team *team = task->ptr = parallel ? parallel->ptr : NULL;
-        if (team) omp_team_begin(t, &team->fork, index);
+        struct omp_team *team = task->ptr = parallel ? team_of(parallel->value) : NULL;
+        if (team) omp_team_begin(t, team, fork_of(t, team, parallel->value), index);
     } else if (task->ptr && t->team == task->ptr) omp_team_end(t); /* it had no barrier */
 }
 
@@ -97,19 +131,40 @@ static int is_last(const struct omp_thread *t, int kind, const void *code)
     return t->team && !t->ended && (!code || (const char *)code - 1 == t->team->code);
 }
 
-/* A worker is told of the end of the wait for its team only when it is woken up again: its wait ends as the team does. */
-static void on_sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *code)
+static void wait_at(struct omp_thread *t, enum omp_construct construct, int endpoint, const void *code)
 {
-    struct omp_thread *t = omp_thread();
-    (void)parallel, (void)task;
-    if (!t || kind == REDUCTION) return;
-    if (endpoint & BEGIN && is_last(t, kind, code)) omp_team_end(t);
-    else if (t->ended && t->team) __builtin_prefetch(&t->team->fork); /* another core has just written it */
-    if (kind == BARRIER_PARALLEL || (kind == BARRIER_IMPLICIT && t->ended)) return;
-    int construct = kind == TASKWAIT ? OMP_TASKWAIT : kind == TASKGROUP ? OMP_TASKGROUP : OMP_IMPLICIT_BARRIER;
-    if (kind == BARRIER_EXPLICIT || kind == ALL_BARRIERS) construct = OMP_BARRIER;
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
     if (endpoint & END) omp_close(t, 0);
+}
+
+/* A worker is told of the end of the wait for its team only when it is woken up again: its wait ends as the team does. */
+static __attribute__((noinline)) void on_wait(int kind, int endpoint, const void *code)
+{
+    struct omp_thread *t = omp_thread();
+    if (!t) return;
+    switch (kind) {
+    case BARRIER_IMPLICIT:
+    case BARRIER_PARALLEL:
+        if (endpoint & BEGIN && is_last(t, kind, code)) omp_team_end(t);
+        else if (kind == BARRIER_IMPLICIT && !t->ended) wait_at(t, OMP_IMPLICIT_BARRIER, endpoint, code);
+        return;
+    case TASKWAIT: wait_at(t, OMP_TASKWAIT, endpoint, code); return;
+    case TASKGROUP: wait_at(t, OMP_TASKGROUP, endpoint, code); return;
+    case ALL_BARRIERS:
+    case BARRIER_EXPLICIT: wait_at(t, OMP_BARRIER, endpoint, code); return;
+    case REDUCTION: return;
+    default: wait_at(t, OMP_IMPLICIT_BARRIER, endpoint, code);
+    }
+}
+
+/* An explicit barrier is so short that nothing may stand before it, not even room on the stack for the others. */
+static void on_sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *code)
+{
+    struct omp_thread *t = omp_here;
+    (void)parallel, (void)task;
+    if (!OMP_LIKELY(t && kind == BARRIER_EXPLICIT && code && endpoint != BEGIN_END)) on_wait(kind, endpoint, code);
+    else if (endpoint == END) omp_close(t, 0);
+    else omp_open(t, omp_region(OMP_BARRIER, (const char *)code - 1));
 }
 
 static void on_cancel(union data *task, int flags, const void *code)
@@ -118,7 +173,7 @@ static void on_cancel(union data *task, int flags, const void *code)
     (void)task;
     if (!t || !(flags & 0x10 /* ompt_cancel_activated */)) return;
     uint32_t region = omp_region(OMP_CANCEL, site(t, code));
-    vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
+    if (region) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
 /* ---- One thread at a time; locks are recorded by their functions (locks.c). wait: the address of what is waited for ---- */
@@ -175,7 +230,13 @@ static void on_task_create(union data *parent, const void *frame, union data *ta
     const void *at = site(t, code);
     uint32_t region = omp_region(OMP_TASK, at);
     if (region > 0xffff) region = omp_region(OMP_TASK, NULL) & 0xffff;
-    uint64_t new = omp_task_create(t, omp_region(OMP_TASK_CREATE, at));
+    uint32_t create = omp_region(OMP_TASK_CREATE, at);
+    if (!region) {
+        omp_enter(create);
+        omp_leave(create);
+        return;
+    }
+    uint64_t new = omp_task_create(t, create);
     task->value = EXPLICIT | (uint64_t)region << 47 | (new >> 32 & 0xffff) << 31 | (new & OMP_TASK_MAX);
 }
 

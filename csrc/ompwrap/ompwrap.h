@@ -44,7 +44,8 @@
     X(TEST_LOCK, "omp_test_lock", 1)                                                                                   \
     X(SET_NEST_LOCK, "omp_set_nest_lock", 1)                                                                           \
     X(UNSET_NEST_LOCK, "omp_unset_nest_lock", 1)                                                                       \
-    X(TEST_NEST_LOCK, "omp_test_nest_lock", 1)
+    X(TEST_NEST_LOCK, "omp_test_nest_lock", 1)                                                                         \
+    X(WAIT, "implicit barrier", 16) /* at the end of a parallel region, recorded as long as that is */
 
 enum omp_construct {
 #define OMP_CONSTRUCT(name, text, role) OMP_##name,
@@ -55,25 +56,31 @@ enum omp_construct {
 
 struct omp_thread;
 
-/* What each member has to know of a fork. */
+/* Of a fork. */
 struct omp_fork {
-    struct omp_team *team;
-    uint64_t number;       /* of the team's forks, from 1 */
-    uint64_t last_joined;  /* ticks: when the fork before it was joined */
-    uint32_t id, level;    /* of the team */
-    uint32_t region, wait; /* regions of the construct and of the wait at its end */
+    uint64_t number; /* of the team's forks, from 1 */
+    uint64_t joined; /* ticks: when the fork before it was joined; 0: unknown */
 };
 
 /* All parallel regions that one thread forks at one level: one communicator of OTF2. Lives as long as the process. */
 struct omp_team {
-    struct omp_fork fork; /* the newest: in a line of its own, since the members read it */
-    uint8_t away[64 - sizeof(struct omp_fork)];
-    struct omp_thread *creator;
-    uint32_t creator_location;
-    const void *code;       /* of the fork */
-    struct omp_team *outer; /* that the creator is in otherwise, its task there, and whether it waits there */
-    uint64_t outer_task;
-    int outer_ended;
+    /* What the members read: it seldom changes, so it stays in the cache of each of them. */
+    struct {
+        uint32_t id, level;
+        uint32_t region, wait;         /* of the construct, 0: it is not recorded; and of the wait at its end */
+        const void *code, *wait_code;  /* of the fork, and of that which has the region `wait` */
+        struct omp_thread *creator;
+        uint32_t creator_location;
+    } __attribute__((aligned(64)));
+    /* What each fork and join writes. */
+    struct {
+        struct omp_fork fork;   /* the newest */
+        uint64_t forked;        /* ticks; 0: unknown */
+        uint64_t lasted;        /* ticks between the fork before it and its join */
+        struct omp_team *outer; /* that the creator is in otherwise, its task there, and whether it waits there */
+        uint64_t outer_task;
+        int outer_ended, outer_hidden;
+    } __attribute__((aligned(64)));
     struct {
         _Atomic uint64_t number, ticks;
     } joined[OMP_JOINS]; /* when the newest forks were joined */
@@ -86,10 +93,12 @@ struct omp_thread {
     uint32_t location, level; /* level: number of teams that it is in */
     struct omp_team *team;    /* the innermost */
     int ended;                /* it has nothing more to do there, and waits for the others */
+    int hidden;               /* of that team nothing is recorded */
     uint64_t task;            /* that it works on: creating location << 32 | number; 0 its implicit one */
     uint64_t created;         /* tasks */
     _Atomic(struct omp_team *) waits; /* the team for whose end it waits, as a worker; fork there */
     _Atomic uint64_t waits_number;
+    uint64_t ended_at; /* ticks: when it began to wait; 0: unknown */
     uint32_t thread_number;
     uint32_t wait; /* region of the wait at the end of the team */
     int single, after_single; /* it executes a single; the next barrier is that of one */
@@ -99,7 +108,7 @@ struct omp_thread {
     uint64_t tasks[OMP_TASKS]; /* of libomp: open ones, innermost last */
     struct {
         struct omp_lock *lock;
-        uint32_t number;
+        uint32_t number, told; /* told: that it was acquired stands in the trace */
     } held[OMP_HELD]; /* locks that it acquired last, and as how many-th */
     uint32_t nheld;
     struct omp_team *teams[OMP_LEVELS]; /* that it forks */
@@ -140,8 +149,11 @@ extern struct omp_lock omp_locks[OMP_LOCKS];
 
 static inline uint64_t omp_hash(uint64_t key) { return key * 0x9e3779b97f4a7c15u >> 48; }
 
+/* Asks the filter about all constructs. 0: none is recorded. */
+int omp_ask_filter(void);
 uint32_t omp_find_region(enum omp_construct construct, const void *code);
-/* The region of a construct at a place in the code, defined at its first use; 0: not recorded. */
+/* The region of a construct at a place in the code, defined at its first use; 0: not recorded, this time. So it is asked for
+   once for each time that the construct is met.                                                                          */
 static inline uint32_t omp_region(enum omp_construct construct, const void *code)
 {
     uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code;
@@ -163,11 +175,12 @@ static inline struct omp_lock *omp_lock_of(const void *variable)
 static inline uint32_t omp_lock_id(const struct omp_lock *lock) { return (uint32_t)(lock - omp_locks) + 1; }
 
 /* ---- events.c. t is the calling thread. ---- */
+extern _Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1]; /* by id; costs memory as it is used */
 struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, const void *code, uint32_t threads);
 /* Whether the thread has said that it is a member. */
 static inline int omp_is_member(const struct omp_thread *t, uint32_t team) { return t->seen[team / 8] >> team % 8 & 1; }
 /* number: the thread's in the team, if it has not said yet that it is a member. */
-void omp_team_begin(struct omp_thread *t, const struct omp_fork *fork, uint32_t number);
+void omp_team_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork fork, uint32_t number);
 /* It has nothing more to do in its innermost team, and waits for the others. */
 void omp_team_end(struct omp_thread *t);
 void omp_join(struct omp_thread *t, struct omp_team *team);
@@ -175,10 +188,29 @@ void omp_join(struct omp_thread *t, struct omp_team *team);
 uint64_t omp_joined(struct omp_thread *t);
 void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined);
 
+/* Around a call; 0: it is not recorded. */
+void omp_enter(uint32_t region);
+void omp_leave(uint32_t region);
+
+#define OMP_ENTER(region) VT_HEAD(VT_K_ENTER, 0, region)
+#define OMP_LEAVE(region) VT_HEAD(VT_K_LEAVE, 0, region)
+
 /* Regions that are left in the opposite order, by calls that do not say where they were entered. */
-void omp_open(struct omp_thread *t, uint32_t region);
+static inline void omp_open(struct omp_thread *t, uint32_t region)
+{
+    if (OMP_LIKELY(t->nopen < OMP_OPEN)) t->open[t->nopen] = region;
+    t->nopen++;
+    if (OMP_LIKELY(region)) vt_write_few(OMP_ENTER(region), 0, 0, 0, 0, 1);
+}
+
 /* also: another region that ends with the innermost, or 0. */
-void omp_close(struct omp_thread *t, uint32_t also);
+static inline void omp_close(struct omp_thread *t, uint32_t also)
+{
+    uint32_t region = t->nopen && --t->nopen < OMP_OPEN ? t->open[t->nopen] : 0;
+    if (also && region) vt_write_2(OMP_LEAVE(also), OMP_LEAVE(region));
+    else if (also || region) vt_write_few(OMP_LEAVE(also | region), 0, 0, 0, 0, 1);
+}
+
 /* A single that has no end of its own ends where the thread meets what cannot stand in it. */
 void omp_single_end(struct omp_thread *t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions by construct and place in the code, and locks by their variables: two tables. */
 #define _GNU_SOURCE
+#include <string.h>
 #include "ompwrap.h"
 
 static const struct {
@@ -16,11 +17,48 @@ struct omp_site omp_sites[OMP_SITES];
 struct omp_lock omp_locks[OMP_LOCKS];
 static _Atomic uint32_t nsites;
 
+/* Of calls that a filter limits: a place of those has no region in omp_sites, so that each call comes to omp_find_region. */
+static int64_t limits[OMP_NCONSTRUCTS];
+static struct {
+    _Atomic int64_t used;
+    _Atomic uint32_t region;
+} counts[OMP_SITES]; /* as omp_sites */
+
+/* Rules name constructs as the archive does, but for the line, which is not known yet. */
+static int64_t limit_of(const char *text, int is_function)
+{
+    char name[64] = "!$omp ";
+    strncat(name, text, sizeof name - 8);
+    return vt_call_limit(is_function ? text : name, "OMP");
+}
+
+int omp_ask_filter(void)
+{
+    int any = 0;
+    for (int i = 0; i < OMP_WAIT; i++) {
+        limits[i] = limit_of(constructs[i].text, constructs[i].role == VT_ROLE_FUNCTION);
+        if (i == OMP_FOR && limits[i] == VT_CALL_ALL) limits[i] = limit_of("do", 0); /* Fortran's name */
+        any |= limits[i] != 0;
+    }
+    limits[OMP_WAIT] = VT_CALL_ALL;
+    return any;
+}
+
 /* Two threads that come at once define it twice: vtunify takes equal regions for one. */
 static uint32_t define(enum omp_construct construct, const void *code)
 {
     return vt_define_region_at(constructs[construct].text, VT_PARADIGM_OPENMP, constructs[construct].role,
                                (uintptr_t)code);
+}
+
+static uint32_t take(enum omp_construct construct, const void *code, uint64_t at)
+{
+    uint32_t region = atomic_load_explicit(&counts[at].region, memory_order_relaxed);
+    if (atomic_load_explicit(&counts[at].used, memory_order_relaxed) >= limits[construct] ||
+        atomic_fetch_add_explicit(&counts[at].used, 1, memory_order_relaxed) >= limits[construct])
+        return 0;
+    if (!region) atomic_store(&counts[at].region, region = define(construct, code));
+    return region;
 }
 
 uint32_t omp_find_region(enum omp_construct construct, const void *code)
@@ -37,6 +75,7 @@ uint32_t omp_find_region(enum omp_construct construct, const void *code)
             }
         }
         if (there != key) continue;
+        if (limits[construct] != VT_CALL_ALL) return take(construct, code, at & (OMP_SITES - 1));
         uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
         if (!region) atomic_store(&s->region, region = define(construct, code));
         return region;
