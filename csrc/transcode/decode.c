@@ -18,6 +18,8 @@ static struct {
     vt_decompress *instead;
 } zstd;
 
+VT_EXPORT uint64_t vt_kernel_checksum(const void *data, uint64_t size) { return vt_checksum(0, data, size); }
+
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead)
 {
     zstd.instead = instead;
@@ -76,49 +78,11 @@ void vt_release(struct vt_decoder *d, const struct vt_row *row)
     if (d->seen - d->released >= RELEASE_BYTES) release(d);
 }
 
-static int unzstd(struct vt_decoder *d, void *into, uint32_t bytes, const uint8_t *stored, uint32_t nstored)
+/* The bytes of a frame; more than capacity for an error. */
+static size_t unzstd(struct vt_decoder *d, void *into, size_t capacity, const uint8_t *stored, uint32_t nstored)
 {
-    size_t n;
-    if (zstd.instead) n = zstd.instead(into, bytes, stored, nstored);
-    else if (d->context) n = zstd.decompress(d->context, into, bytes, stored, nstored);
-    else return 0;
-    return n == bytes;
-}
-
-/* Transposes 8 x 8 bytes: byte j of row b goes to byte b of row j. */
-static inline void transpose(uint64_t r[8])
-{
-    for (int i = 0; i < 4; i++) {
-        uint64_t t = (r[i] >> 32 ^ r[i + 4]) & 0xffffffffu;
-        r[i] ^= t << 32;
-        r[i + 4] ^= t;
-    }
-    for (int k = 0; k < 4; k++) {
-        int i = k < 2 ? k : k + 2; /* 0 1 4 5 */
-        uint64_t t = (r[i] >> 16 ^ r[i + 2]) & 0x0000ffff0000ffffu;
-        r[i] ^= t << 16;
-        r[i + 2] ^= t;
-    }
-    for (int i = 0; i < 8; i += 2) {
-        uint64_t t = (r[i] >> 8 ^ r[i + 1]) & 0x00ff00ff00ff00ffu;
-        r[i] ^= t << 8;
-        r[i + 1] ^= t;
-    }
-}
-
-static void unplane(uint64_t *words, const uint8_t *planes, uint32_t n)
-{
-    uint32_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t r[8];
-        for (uint32_t b = 0; b < 8; b++) memcpy(&r[b], planes + b * n + i, 8);
-        transpose(r);
-        memcpy(words + i, r, sizeof r);
-    }
-    for (; i < n; i++) {
-        words[i] = 0;
-        for (uint32_t b = 0; b < 8; b++) words[i] |= (uint64_t)planes[b * n + i] << 8 * b;
-    }
+    if (zstd.instead) return zstd.instead(into, capacity, stored, nstored);
+    return d->context ? zstd.decompress(d->context, into, capacity, stored, nstored) : SIZE_MAX;
 }
 
 /* LEB128 of 32 bits; NULL where the bytes end or hold more. */
@@ -169,10 +133,9 @@ static int decode_block(struct vt_decoder *d, const struct vt_row *row, struct v
         good = row->stored_bytes == raw;
         if (good) memcpy(d->words, stored, raw);
         break;
-    case VT_ZSTD: good = unzstd(d, d->words, raw, stored, row->stored_bytes); break;
-    case VT_ZSTD_PLANES:
-        good = unzstd(d, d->planes, raw, stored, row->stored_bytes);
-        if (good) unplane(d->words, d->planes, raw / 8);
+    case VT_ZSTD: good = unzstd(d, d->words, raw, stored, row->stored_bytes) == raw; break;
+    case VT_ZSTD_COLUMNS:
+        good = vt_columns_join(d, unzstd(d, d->columns, sizeof d->columns, stored, row->stored_bytes), raw / 8);
         break;
     case VT_VARINT: good = unvarint(d->words, raw / 8, stored, stored + row->stored_bytes); break;
     default: return vt_fail(error, VT_BAD_DATA, "unknown codec %u", row->codec);

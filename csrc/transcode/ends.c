@@ -9,7 +9,7 @@
 #include "table.h"
 
 #define PIECE 8192u /* ends */
-#define CLASSES (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE)
+#define CLASSES (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE | VT_CLASS_USER | VT_CLASS_RMA)
 
 struct finder {
     const struct vt_maps *maps;
@@ -20,6 +20,9 @@ struct finder {
     struct vt_table open; /* request -> 1 + where its place is in the file, or 1 + index of an early end | EARLY */
     struct vt_end *early; /* of requests whose begin stands on a later location */
     uint64_t nearly, capacity;
+    struct vt_table cancelled; /* requests, of sends perhaps */
+    struct vt_table issued; /* local windows with operations of this location since its last fence */
+    uint64_t messages; /* of the user API, so far */
     struct vt_end *buffer;
     uint64_t base, ticks,
         alone; /* base: where buffer goes in the file; alone: place of the blocking collective under way */
@@ -78,8 +81,8 @@ static int put(struct finder *f, struct vt_end end, uint64_t *place)
 /* Fills in all but the time of what was left open. */
 static int fill(struct finder *f, uint64_t place, struct vt_end end)
 {
-    struct vt_end *here = &f->buffer[(place - f->base) / sizeof end];
     if (place >= f->base && place < f->base + f->n * sizeof end) {
+        struct vt_end *here = &f->buffer[(place - f->base) / sizeof end];
         end.ns = here->ns;
         *here = end;
         return VT_OK;
@@ -104,6 +107,7 @@ static int close_request(struct finder *f, struct vt_end end)
 {
     uint32_t kind = end.what & 15;
     uint64_t place = vt_table_get(&f->open, end.request, kind);
+    if (place & EARLY) return VT_OK; /* it ends twice: the records are not what they should be */
     if (place) {
         vt_table_drop(&f->open, end.request, kind);
         return fill(f, place - 1, end);
@@ -145,6 +149,7 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
     }
     struct vt_end end = {.comm = f->maps->comms[VT_ID(what)], .peer = peer, .tag = (uint32_t)(w[0] >> 32)};
     uint32_t bytes = (w[1] > VT_END_BYTES_MAX ? VT_END_BYTES_MAX : (uint32_t)w[1]) << 4;
+    if (kind == VT_K_ISEND) end.request = w[2];
     if (kind == VT_K_SEND || kind == VT_K_ISEND) end.what = VT_END_SEND | bytes;
     else end.what = VT_END_RECEIVE | bytes;
     if (kind != VT_K_IRECV) return put(f, end, NULL);
@@ -155,8 +160,7 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
     return code ? code : put(f, end, NULL);
 }
 
-/* By OTF2_CollectiveOp. A prefix (Scan) gets something from rank 0 in any case; of ALLTOALLV and ALLTOALLW nobody knows
-   who gives what to whom.                                                                                              */
+/* By OTF2_CollectiveOp. Of ALLTOALLV and ALLTOALLW nobody knows who gives what to whom. */
 static enum vt_end_flow flow_of(uint32_t op)
 {
     switch (op) {
@@ -173,15 +177,45 @@ static enum vt_end_flow flow_of(uint32_t op)
     case 2: /* Gather */
     case 3:
     case 12: return VT_FLOW_TO_ROOT; /* Reduce */
+    case 14: /* Scan */
+    case 15: return VT_FLOW_PREFIX; /* Exscan */
     default: return VT_FLOW_NONE;
     }
+}
+
+/* Of the process that is read; VT_UNMAPPED where it is no member. */
+static uint32_t own_rank(const struct finder *f, uint32_t comm)
+{
+    uint64_t at = f->parts->comm_first[comm], end = f->parts->comm_first[comm + 1];
+    for (uint32_t rank = 0; at + rank < end; rank++)
+        if (f->parts->comm_members[at + rank] == (uint32_t)f->ends->process) return rank;
+    return VT_UNMAPPED;
+}
+
+/* What is known when a collective has ended is put where it has begun, too. */
+static int both_ends(struct finder *f, struct vt_end end)
+{
+    const int aside = (end.tag & VT_END_ASIDE) != 0;
+    int code = VT_OK, early = 0;
+    end.what = VT_END_BEGIN;
+    if (aside) code = close_request(f, end);
+    else if (!f->alone) return VT_OK; /* its begin is lost */
+    else {
+        const uint64_t place = f->alone - 1;
+        if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = vt_times_ns(&f->times, f->ticks, &early);
+        f->alone = 0;
+        code = fill(f, place, end);
+        if (end.request) return code;
+    }
+    end.what = VT_END_END;
+    return code ? code : put(f, end, NULL);
 }
 
 static int collective(struct finder *f, uint32_t what, const uint64_t *w)
 {
     const int aside = VT_KIND(what) == VT_K_COLL_COMPLETE;
     uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
-    const uint64_t request = aside ? w[3] : VT_END_ALONE | f->location;
+    const uint64_t request = aside ? w[3] : 0;
     if (comm >= f->parts->ncomms || !f->parts->comm_repaired[comm]) {
         if (aside) vt_table_drop(&f->open, request, VT_END_BEGIN);
         return VT_OK;
@@ -191,15 +225,70 @@ static int collective(struct finder *f, uint32_t what, const uint64_t *w)
     if (f->parts->comm_repaired[comm] == 2 && op >= 6 && op <= 8) flow = VT_FLOW_NONE;
     uint32_t gives = w[1] || !op ? VT_END_GIVES : 0, takes = w[2] || !op ? VT_END_TAKES : 0;
     struct vt_end end = {.request = request, .comm = comm, .peer = process_of(f, what, root)};
+    if (flow == VT_FLOW_PREFIX) end.peer = own_rank(f, comm);
     end.tag = flow | gives | takes | (aside ? VT_END_ASIDE : 0) | op << 8;
-    end.what = VT_END_BEGIN;
-    int code = VT_OK;
-    if (aside) code = close_request(f, end);
-    else if (f->alone) code = fill(f, f->alone - 1, end);
-    else return VT_OK; /* its begin is lost */
-    f->alone = aside ? f->alone : 0;
-    end.what = VT_END_END;
-    return code ? code : put(f, end, NULL);
+    return both_ends(f, end);
+}
+
+/* Fences and the ends of windows; see docs/clocks.md. */
+static int window(struct finder *f, uint32_t what, const uint64_t *w)
+{
+    const uint32_t local = VT_ID(what), op = (uint32_t)w[0];
+    const uint64_t win = local < f->maps->nwindows ? f->maps->windows[local] : VT_UNMAPPED;
+    const uint64_t comm = f->parts->first_window + win;
+    const int fences = vt_table_get(&f->issued, local, 0) != 0;
+    if (!op) vt_table_drop(&f->issued, local, 0);
+    if (comm >= f->parts->ncomms || !f->parts->comm_repaired[comm]) {
+        f->alone = 0;
+        return VT_OK;
+    }
+    struct vt_end end = {.comm = (uint32_t)comm, .peer = VT_UNMAPPED};
+    end.tag = VT_FLOW_NONE | VT_END_GIVES | op << 8;
+    /* An operation begins between two fences, so the second one has no MPI_MODE_NOPRECEDE. */
+    if (!op ? fences : op == 18 || op == 22) end.tag |= VT_FLOW_ALL | VT_END_TAKES;
+    return both_ends(f, end);
+}
+
+/* A message of the user API: its other end is known already. */
+static int user_message(struct finder *f, uint32_t what, const uint64_t *w)
+{
+    const uint64_t at = f->messages++, local = VT_ID(what);
+    const uint32_t peer = at < f->maps->nuser_peers ? f->maps->user_peers[at] : VT_UNMAPPED;
+    if (local >= f->maps->nuser_comms || f->maps->user_comms[local] == VT_UNMAPPED || !is_between(f, peer))
+        return VT_OK;
+    struct vt_end end = {.comm = f->maps->user_comms[local], .peer = peer, .tag = (uint32_t)w[0]};
+    end.what = VT_KIND(what) == VT_K_USER_SEND ? VT_END_SEND : VT_END_RECEIVE;
+    return put(f, end, NULL);
+}
+
+static int cancel(struct finder *f, uint64_t request)
+{
+    if (vt_table_get(&f->open, request, VT_END_POST) || vt_table_get(&f->open, request, VT_END_BEGIN)) {
+        vt_table_drop(&f->open, request, VT_END_POST);
+        vt_table_drop(&f->open, request, VT_END_BEGIN);
+        return VT_OK;
+    }
+    return !request || vt_table_set(&f->cancelled, request, 0, 1) ? VT_OK : VT_NO_MEMORY;
+}
+
+/* Nobody receives a message whose send was cancelled (MPI 4.0, 3.8.4): without it the later ones of its channel take
+   their places. It is rare, so the ends are read again for it.                                                       */
+static int drop_cancelled(struct finder *f)
+{
+    for (uint64_t k = 0; f->cancelled.count && k < f->ends->npieces; k++) {
+        const struct vt_piece *p = &f->ends->pieces[k];
+        const ssize_t bytes = (ssize_t)(p->count * sizeof *f->buffer);
+        if (pread(f->ends->file, f->buffer, (size_t)bytes, (off_t)p->offset) != bytes) return VT_NO_SPACE;
+        int found = 0;
+        for (uint32_t i = 0; i < p->count; i++) {
+            struct vt_end *end = &f->buffer[i];
+            if ((end->what & 15) != VT_END_SEND || !vt_table_get(&f->cancelled, end->request, 0)) continue;
+            end->what = VT_END_NONE;
+            found = 1;
+        }
+        if (found && write_at(f, f->buffer, p->count, p->offset)) return VT_NO_SPACE;
+    }
+    return VT_OK;
 }
 
 static int record(struct finder *f, uint32_t what, const uint64_t *w)
@@ -212,10 +301,14 @@ static int record(struct finder *f, uint32_t what, const uint64_t *w)
     case VT_K_IRECV: return message(f, what, w);
     case VT_K_IRECV_REQUEST: return open_request(f, w[0], VT_END_POST);
     case VT_K_COLL_REQUEST: return open_request(f, w[0], VT_END_BEGIN);
-    case VT_K_REQUEST_CANCELLED:
-        vt_table_drop(&f->open, w[0], VT_END_POST);
-        vt_table_drop(&f->open, w[0], VT_END_BEGIN);
-        return VT_OK;
+    case VT_K_REQUEST_CANCELLED: return cancel(f, w[0]);
+    case VT_K_RMA_PUT:
+    case VT_K_RMA_GET:
+    case VT_K_RMA_ATOMIC: return vt_table_set(&f->issued, VT_ID(what), 0, 1) ? VT_OK : VT_NO_MEMORY;
+    case VT_K_RMA_COLL_END: return window(f, what, w);
+    case VT_K_USER_SEND:
+    case VT_K_USER_RECV: return user_message(f, what, w);
+    case VT_K_RMA_COLL_BEGIN:
     case VT_K_COLL_BEGIN: {
         int code = put(f, (struct vt_end){.request = 0}, &f->alone);
         f->alone++;
@@ -273,12 +366,16 @@ VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, co
         f.location = s->rows[0].location;
         f.size = room(s);
         f.alone = 0;
+        vt_table_free(&f.issued);
         begin_piece(&f);
         code = read_rows(&f, d, s->rows, s->count);
         if (!code) code = end_piece(&f);
         if (code) break;
     }
+    if (!code) code = drop_cancelled(&f);
     vt_table_free(&f.open);
+    vt_table_free(&f.cancelled);
+    vt_table_free(&f.issued);
     free(f.early);
     free(f.buffer);
     if (d) vt_decoder_free(d);

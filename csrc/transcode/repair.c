@@ -6,22 +6,25 @@
    for another one. What comes of it does not depend on the order of the turns.                                           */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include <unistd.h>
+#include "cursor.h"
 #include "repair.h"
 #include "table.h"
 
-#define BATCH 64u /* ends of a location in memory */
+#define BATCH 64u /* ends of a location in memory, at least */
+#define BATCH_MAX 1024u
+#define BATCHES (1u << 17) /* ends of all locations in memory, where these are few */
+#define CHANNELS 4096u /* so many may stay without messages */
 #define NONE UINT32_MAX
 
-/* One location's ends. */
-struct cursor {
-    const struct vt_piece *piece, *last; /* last: behind it */
-    struct vt_end *ends;
-    uint32_t at, n, room, done, process; /* room: in ends; done: of piece */
+/* What comes next of a cursor: of one moment, what may put the clock forward comes before what tells others the time. */
+struct next {
+    uint64_t moment; /* ns * 2, + 1 where it tells */
+    uint32_t cursor;
 };
 
 struct clock {
-    uint32_t *heap, nheap; /* cursors, the earliest end on top */
+    struct next *heap; /* the earliest on top */
+    uint32_t nheap;
     uint32_t next; /* in the list of those that wait for the same, or are ready */
     struct vt_item *waits; /* for */
     int ended;
@@ -39,8 +42,15 @@ struct vt_item {
     uint32_t waiter; /* first clock that waits */
     uint8_t given, root_given, released, doubtful, op;
     struct vt_item *next;
+    struct begin *begins; /* of a prefix: of each rank; the first known ones hold the latest of theirs and all before */
+    uint32_t known;
 };
 
+struct begin {
+    uint64_t shown, base; /* shown: + 1 while it stands in an item */
+};
+
+/* Messages from one process to another, in a communicator with a tag. */
 struct queue {
     struct vt_item *first, *last; /* sent and not received, or posted and not sent */
 };
@@ -48,67 +58,46 @@ struct queue {
 struct repair {
     const struct vt_parts *parts;
     struct vt_repaired *result;
-    struct cursor *cursors;
+    struct vt_cursor *cursors;
     struct clock *clocks;
-    uint32_t *heaps, ncursors, ready; /* ready: list of clocks */
+    struct next *heaps;
+    uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
     struct vt_item *spare;
-    struct vt_table channels, posts, collectives, open, counts, broken;
+    struct vt_table channels, collectives, open, counts, broken;
+    uint64_t many; /* channels: so many are too many if some are empty */
+    int failed; /* ends could not be read: why */
 };
 
 /* ---- Ends in the order of time ---- */
 
-/* The next end of a cursor, NULL behind the last one. */
-static const struct vt_end *look(struct cursor *c)
+/* The next end of a cursor, NULL behind the last one, or where it cannot be read. */
+static struct vt_end *look(struct repair *r, struct vt_cursor *c)
 {
-    while (c->at == c->n) {
-        if (c->piece != c->last && c->done == c->piece->count) {
-            c->piece++;
-            c->done = 0;
-        }
-        if (c->piece == c->last) {
-            free(c->ends);
-            c->ends = NULL;
-            return NULL;
-        }
-        uint32_t left = c->piece->count - c->done;
-        if (!c->ends) {
-            c->room = left < BATCH && c->piece + 1 == c->last ? left : BATCH;
-            c->ends = malloc(c->room * sizeof *c->ends);
-            if (!c->ends) return NULL;
-        }
-        c->n = left < c->room ? left : c->room;
-        ssize_t bytes = (ssize_t)(c->n * sizeof *c->ends);
-        if (pread((int)c->piece->file, c->ends, (size_t)bytes, (off_t)(c->piece->offset + c->done * sizeof *c->ends)) !=
-            bytes)
-            return NULL;
-        c->done += c->n;
-        c->at = 0;
-    }
-    return &c->ends[c->at];
+    const int code = c->at == c->n ? vt_cursor_fill(c, r->batch) : VT_OK;
+    if (code) r->failed = code;
+    return c->ends ? &c->ends[c->at] : NULL;
 }
 
-/* Of one moment, what may put the clock forward comes before what tells others the time. */
-static int before(const struct repair *r, uint32_t a, uint32_t b)
+static struct next next_of(const struct vt_end *e, uint32_t cursor)
 {
-    const struct vt_end *x = &r->cursors[a].ends[r->cursors[a].at], *y = &r->cursors[b].ends[r->cursors[b].at];
-    if (x->ns != y->ns) return x->ns < y->ns;
-    int tells = (x->what & 15) == VT_END_SEND || (x->what & 15) == VT_END_BEGIN,
-        others = (y->what & 15) == VT_END_SEND || (y->what & 15) == VT_END_BEGIN;
-    return tells != others ? others : a < b;
+    const uint32_t kind = e->what & 15;
+    return (struct next){e->ns << 1 | (kind == VT_END_SEND || kind == VT_END_BEGIN), cursor};
 }
 
-static void sink(const struct repair *r, struct clock *c, uint32_t at)
+static int before(struct next x, struct next y)
 {
-    for (;;) {
-        uint32_t least = at, child = 2 * at + 1;
-        if (child < c->nheap && before(r, c->heap[child], c->heap[least])) least = child;
-        if (child + 1 < c->nheap && before(r, c->heap[child + 1], c->heap[least])) least = child + 1;
-        if (least == at) return;
-        uint32_t other = c->heap[at];
-        c->heap[at] = c->heap[least];
-        c->heap[least] = other;
-        at = least;
+    return x.moment != y.moment ? x.moment < y.moment : x.cursor < y.cursor;
+}
+
+/* Puts one in at a place or below. */
+static void sink(struct clock *c, uint32_t at, struct next one)
+{
+    for (uint32_t child; (child = 2 * at + 1) < c->nheap; at = child) {
+        child += child + 1 < c->nheap && before(c->heap[child + 1], c->heap[child]);
+        if (before(one, c->heap[child])) break;
+        c->heap[at] = c->heap[child];
     }
+    c->heap[at] = one;
 }
 
 /* ---- Items ---- */
@@ -149,15 +138,37 @@ static int wait_for(struct repair *r, uint32_t clock, struct vt_item *i)
     return 0;
 }
 
-/* The queue of messages from one process to another, in a communicator with a tag; made where there is none. */
-static struct queue *channel(struct repair *r, uint32_t from, uint32_t to, const struct vt_end *e, uint64_t key[2])
+/* Forgets channels without messages, so that tags that never come again take no memory. */
+static int sweep(struct repair *r)
 {
-    key[0] = (uint64_t)from << 32 | to;
-    key[1] = (uint64_t)e->comm << 32 | e->tag;
-    struct queue *q = (struct queue *)(uintptr_t)vt_table_get(&r->channels, key[0], key[1]);
+    struct vt_table kept = {NULL, 0, 0};
+    for (uint64_t k = 0; k < r->channels.size; k++) {
+        const struct vt_entry *entry = &r->channels.entries[k];
+        struct queue *q = (struct queue *)(uintptr_t)entry->value;
+        if (q && q->first && !vt_table_set(&kept, entry->a, entry->b, entry->value)) {
+            vt_table_free(&kept);
+            return 0;
+        }
+    }
+    for (uint64_t k = 0; k < r->channels.size; k++) {
+        struct queue *q = (struct queue *)(uintptr_t)r->channels.entries[k].value;
+        if (q && !q->first) free(q);
+    }
+    vt_table_free(&r->channels);
+    r->channels = kept;
+    r->many = 2 * kept.count + CHANNELS;
+    return 1;
+}
+
+/* The queue of a channel; made where there is none. */
+static struct queue *channel(struct repair *r, uint32_t from, uint32_t to, const struct vt_end *e)
+{
+    const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
+    struct queue *q = (struct queue *)(uintptr_t)vt_table_get(&r->channels, a, b);
     if (q) return q;
+    if (r->channels.count >= r->many && !sweep(r)) return NULL;
     if (!(q = calloc(1, sizeof *q))) return NULL;
-    if (vt_table_set(&r->channels, key[0], key[1], (uintptr_t)q)) return q;
+    if (vt_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
     free(q);
     return NULL;
 }
@@ -169,14 +180,10 @@ static void append(struct queue *q, struct vt_item *i)
     q->last = i;
 }
 
-static struct vt_item *take(struct repair *r, struct queue *q, const uint64_t key[2])
+static struct vt_item *take(struct queue *q)
 {
     struct vt_item *i = q->first;
     q->first = i->next;
-    if (!q->first) {
-        vt_table_drop(&r->channels, key[0], key[1]);
-        free(q);
-    }
     return i;
 }
 
@@ -217,10 +224,9 @@ static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent,
 
 static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint32_t process)
 {
-    uint64_t key[2];
-    struct queue *q = channel(r, process, e->peer, e, key);
+    struct queue *q = channel(r, process, e->peer, e);
     if (!q) return 0;
-    struct vt_item *i = q->first && !q->first->given ? take(r, q, key) : new_item(r);
+    struct vt_item *i = q->first && !q->first->given ? take(q) : new_item(r);
     if (!i) return 0;
     int posted = i->begun != 0;
     i->sent = shown(c, e->ns);
@@ -237,10 +243,9 @@ static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint3
 /* A receive takes its place in the queue. */
 static struct vt_item *post(struct repair *r, const struct vt_end *e, uint32_t process)
 {
-    uint64_t key[2];
-    struct queue *q = channel(r, e->peer, process, e, key);
+    struct queue *q = channel(r, e->peer, process, e);
     if (!q) return NULL;
-    struct vt_item *i = q->first && q->first->given ? take(r, q, key) : new_item(r);
+    struct vt_item *i = q->first && q->first->given ? take(q) : new_item(r);
     if (!i) return NULL;
     i->begun = 1;
     i->next = NULL;
@@ -272,9 +277,10 @@ static int received(struct repair *r, uint32_t clock, const struct vt_end *e, ui
 static struct vt_item *collective(struct repair *r, const struct vt_end *e, uint32_t process)
 {
     const uint64_t aside = e->tag & VT_END_ASIDE ? 1ull << 63 : 0, who = (uint64_t)process << 32 | e->comm;
-    uint64_t number = vt_table_get(&r->counts, who, aside) + 1;
-    if (!vt_table_set(&r->counts, who, aside, number)) return NULL;
-    uint64_t key[2] = {e->comm, number | aside};
+    uint64_t *count = vt_table_find(&r->counts, who, aside);
+    const uint64_t number = count ? ++*count : 1;
+    if (!count && !vt_table_set(&r->counts, who, aside, number)) return NULL;
+    const uint64_t key[2] = {e->comm, number | aside};
     struct vt_item *i = (struct vt_item *)(uintptr_t)vt_table_get(&r->collectives, key[0], key[1]);
     if (i) return i;
     if (!(i = new_item(r))) return NULL;
@@ -284,18 +290,45 @@ static struct vt_item *collective(struct repair *r, const struct vt_end *e, uint
     return vt_table_set(&r->collectives, key[0], key[1], (uintptr_t)i) ? i : NULL;
 }
 
-static int begun(struct repair *r, struct clock *c, const struct vt_end *e, uint32_t process)
+/* A prefix (Scan): a rank waits for those below it. */
+static int begun_in_order(struct vt_item *i, const struct vt_end *e, uint64_t now)
 {
+    if (!i->begins && !(i->begins = calloc(i->members, sizeof *i->begins))) return 0;
+    if (e->peer >= i->members) return 1;
+    i->begins[e->peer] = (struct begin){now + 1, e->ns};
+    for (; i->known < i->members && i->begins[i->known].shown; i->known++) {
+        struct begin *b = &i->begins[i->known];
+        if (!i->known) continue;
+        if (b[-1].shown > b->shown) b->shown = b[-1].shown;
+        if (b[-1].base > b->base) b->base = b[-1].base;
+    }
+    return 1;
+}
+
+static void drop_collective(struct repair *r, struct vt_item *i)
+{
+    free(i->begins);
+    drop_item(r, i);
+}
+
+static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, const struct vt_end *e)
+{
+    const uint32_t process = from->process;
     struct vt_item *i = collective(r, e, process);
-    if (!i || !vt_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
+    if (!i) return 0;
+    if (!(e->tag & VT_END_ASIDE)) from->alone = i;
+    else if (!vt_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
     uint64_t now = shown(c, e->ns);
+    const int prefix = (e->tag & VT_END_FLOW) == VT_FLOW_PREFIX;
     i->begun++;
     i->doubtful |= r->parts->doubtful[process];
+    if (prefix && !begun_in_order(i, e, now)) return 0;
     /* Not the same one, or one that others lack. */
     if (i->op != (uint8_t)(e->tag >> 8) || vt_table_get(&r->broken, e->comm, 0)) i->released = 1;
     if (e->tag & VT_END_GIVES && now > i->sent) i->sent = now;
     if (e->tag & VT_END_GIVES && e->ns > i->sent_base) i->sent_base = e->ns;
-    if (e->peer == process) {
+    if (prefix) wake(r, i);
+    else if (e->peer == process) {
         i->root_given = 1;
         i->root = now;
         i->root_base = e->ns;
@@ -308,21 +341,25 @@ static int begun(struct repair *r, struct clock *c, const struct vt_end *e, uint
 static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint32_t process, struct vt_item *i)
 {
     struct clock *c = &r->clocks[clock];
-    const uint32_t flow = e->tag & 3;
-    const int takes =
-                  e->tag & VT_END_TAKES && flow != VT_FLOW_NONE && (flow != VT_FLOW_FROM_ROOT || e->peer != process),
-              from_root = flow == VT_FLOW_FROM_ROOT, whole = i->begun == i->members;
-    int fine = 1;
-    if (takes && !i->released && !(from_root ? i->root_given : whole)) return wait_for(r, clock, i);
+    const uint32_t flow = e->tag & VT_END_FLOW;
+    struct begin from = {i->sent, i->sent_base};
+    int ready = i->begun == i->members, fine = 1, takes = e->tag & VT_END_TAKES && flow != VT_FLOW_NONE;
+    if (flow == VT_FLOW_FROM_ROOT) {
+        takes &= e->peer != process;
+        ready = i->root_given;
+        from = (struct begin){i->root, i->root_base};
+    } else if (flow == VT_FLOW_PREFIX) {
+        takes &= e->peer < i->members;
+        ready = e->peer < i->known;
+        if (ready) from = (struct begin){i->begins[e->peer].shown - 1, i->begins[e->peer].base};
+    }
+    if (takes && !i->released && !ready) return wait_for(r, clock, i);
     r->result->collectives++;
     if (i->released) r->result->ignored++;
-    else if (takes)
-        fine = arrive(r, c, e->ns, from_root ? i->root : i->sent, from_root ? i->root_base : i->sent_base, i->doubtful,
-                      &r->result->reversed_collectives);
-    vt_table_drop(&r->open, (uint64_t)process << 1 | 1, e->request);
+    else if (takes) fine = arrive(r, c, e->ns, from.shown, from.base, i->doubtful, &r->result->reversed_collectives);
     if (++i->ended == i->members) {
         vt_table_drop(&r->collectives, i->key[0], i->key[1]);
-        drop_item(r, i);
+        drop_collective(r, i);
     }
     return fine ? 1 : -1;
 }
@@ -334,42 +371,45 @@ static struct vt_item *item_of(struct repair *r, uint32_t process, uint64_t kind
     return (struct vt_item *)(uintptr_t)vt_table_get(&r->open, (uint64_t)process << 1 | kind, request);
 }
 
-/* A blocking receive that had to wait has its place already. */
-static struct vt_item *own_post(struct repair *r, const struct vt_end *e, uint32_t cursor, uint32_t process)
-{
-    struct vt_item *i = (struct vt_item *)(uintptr_t)vt_table_get(&r->posts, cursor, 0);
-    if (i) vt_table_drop(&r->posts, cursor, 0);
-    return i ? i : post(r, e, process);
-}
-
 /* 1: done, 0: the clock must wait, -1: no memory. */
 static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct vt_end *e)
 {
     struct clock *c = &r->clocks[clock];
-    uint32_t process = r->cursors[cursor].process;
+    struct vt_cursor *from = &r->cursors[cursor];
+    const uint32_t process = from->process;
     struct vt_item *i;
+    int code;
     switch (e->what & 15) {
     case VT_END_SEND: return sent(r, c, e, process) ? 1 : -1;
-    case VT_END_RECEIVE: {
-        if (!(i = own_post(r, e, cursor, process))) return -1;
-        int code = received(r, clock, e, process, i);
-        return code || vt_table_set(&r->posts, cursor, 0, (uintptr_t)i) ? code : -1;
-    }
+    case VT_END_RECEIVE: /* one that had to wait has its place already */
+        if (!from->posted && !(from->posted = post(r, e, process))) return -1;
+        code = received(r, clock, e, process, from->posted);
+        if (code == 1) from->posted = NULL;
+        return code;
     case VT_END_POST:
         i = post(r, e, process);
         return i && vt_table_set(&r->open, (uint64_t)process << 1, e->request, (uintptr_t)i) ? 1 : -1;
-    case VT_END_DONE: {
+    case VT_END_DONE:
         if (!(i = item_of(r, process, 0, e->request))) return 1;
-        int code = received(r, clock, e, process, i);
+        code = received(r, clock, e, process, i);
         if (code == 1) vt_table_drop(&r->open, (uint64_t)process << 1, e->request);
         return code;
-    }
-    case VT_END_BEGIN: return begun(r, c, e, process) ? 1 : -1;
+    case VT_END_BEGIN: return begun(r, c, from, e) ? 1 : -1;
     case VT_END_END:
-        if (!(i = item_of(r, process, 1, e->request))) return 1;
-        return ended(r, clock, e, process, i);
+        i = e->tag & VT_END_ASIDE ? item_of(r, process, 1, e->request) : from->alone;
+        if (!i) return 1;
+        code = ended(r, clock, e, process, i);
+        if (code == 1 && i == from->alone) from->alone = NULL;
+        else if (code == 1) vt_table_drop(&r->open, (uint64_t)process << 1 | 1, e->request);
+        return code;
     default: return 1;
     }
+}
+
+/* A blocking collective's begin that says when it ends: it becomes its end. */
+static int is_whole(const struct vt_end *e)
+{
+    return (e->what & 15) == VT_END_BEGIN && !(e->tag & VT_END_ASIDE) && e->request;
 }
 
 /* Goes on with a clock until it waits or has no more ends. 0: no memory. */
@@ -377,13 +417,21 @@ static int turn(struct repair *r, uint32_t clock)
 {
     struct clock *c = &r->clocks[clock];
     while (c->nheap) {
-        uint32_t cursor = c->heap[0];
-        struct cursor *from = &r->cursors[cursor];
-        int code = step(r, clock, cursor, &from->ends[from->at]);
+        const uint32_t cursor = c->heap[0].cursor;
+        struct vt_cursor *from = &r->cursors[cursor];
+        struct vt_end *e = &from->ends[from->at];
+        int code = step(r, clock, cursor, e);
         if (code <= 0) return code == 0;
+        if (is_whole(e)) {
+            e->ns = e->request;
+            e->what = VT_END_END;
+            sink(c, 0, next_of(e, cursor));
+            continue;
+        }
         from->at++;
-        if (!look(from)) c->heap[0] = c->heap[--c->nheap];
-        sink(r, c, 0);
+        e = look(r, from);
+        if (e) sink(c, 0, next_of(e, cursor));
+        else if (--c->nheap) sink(c, 0, c->heap[c->nheap]);
     }
     c->ended = 1;
     return 1;
@@ -420,22 +468,26 @@ static int replay(struct repair *r)
 static int prepare(struct repair *r, const struct vt_piece *pieces, uint64_t n)
 {
     const struct vt_parts *parts = r->parts;
-    r->cursors = calloc(n + 1, sizeof *r->cursors);
+    uint64_t locations = 0;
+    for (uint64_t k = 0; k < n; k++)
+        locations += !k || pieces[k].process != pieces[k - 1].process || pieces[k].location != pieces[k - 1].location;
+    r->batch = locations * BATCH_MAX < BATCHES ? BATCH_MAX : locations * BATCH < BATCHES ? BATCHES / locations : BATCH;
+    r->cursors = calloc(locations + 1, sizeof *r->cursors);
     r->clocks = calloc(parts->nclocks + 1, sizeof *r->clocks);
-    r->heaps = calloc(n + 1, sizeof *r->heaps);
+    r->heaps = calloc(locations + 1, sizeof *r->heaps);
     if (!r->cursors || !r->clocks || !r->heaps) return 0;
     for (uint64_t k = 0; k < n;) {
-        struct cursor *c = &r->cursors[r->ncursors];
+        struct vt_cursor *c = &r->cursors[r->ncursors];
         c->piece = &pieces[k];
         c->process = pieces[k].process;
         do k++;
         while (k < n && pieces[k].process == c->piece->process && pieces[k].location == c->piece->location);
         c->last = &pieces[k];
-        r->clocks[parts->clocks[c->process]].nheap += look(c) != NULL;
+        r->clocks[parts->clocks[c->process]].nheap += look(r, c) != NULL;
         r->ncursors++;
     }
     r->ready = NONE;
-    uint32_t *heap = r->heaps;
+    struct next *heap = r->heaps;
     for (uint64_t k = parts->nclocks; k-- > 0;) {
         struct clock *c = &r->clocks[k];
         c->heap = heap;
@@ -446,10 +498,10 @@ static int prepare(struct repair *r, const struct vt_piece *pieces, uint64_t n)
     }
     for (uint32_t k = 0; k < r->ncursors; k++) {
         struct clock *c = &r->clocks[parts->clocks[r->cursors[k].process]];
-        if (r->cursors[k].ends) c->heap[c->nheap++] = k;
+        if (r->cursors[k].ends) c->heap[c->nheap++] = next_of(r->cursors[k].ends, k);
     }
     for (uint64_t k = 0; k < parts->nclocks; k++)
-        for (uint32_t at = r->clocks[k].nheap; at-- > 0;) sink(r, &r->clocks[k], at);
+        for (uint32_t at = r->clocks[k].nheap; at-- > 0;) sink(&r->clocks[k], at, r->clocks[k].heap[at]);
     return 1;
 }
 
@@ -485,13 +537,13 @@ static void give_back(struct repair *r)
         free(q);
     }
     for (uint64_t k = 0; k < r->collectives.size; k++)
-        if (r->collectives.entries[k].value) drop_item(r, (struct vt_item *)(uintptr_t)r->collectives.entries[k].value);
+        if (r->collectives.entries[k].value)
+            drop_collective(r, (struct vt_item *)(uintptr_t)r->collectives.entries[k].value);
     for (struct vt_item *i = r->spare, *next; i; i = next) {
         next = i->next;
         free(i);
     }
     vt_table_free(&r->channels);
-    vt_table_free(&r->posts);
     vt_table_free(&r->collectives);
     vt_table_free(&r->open);
     vt_table_free(&r->counts);
@@ -504,12 +556,12 @@ static void give_back(struct repair *r)
 VT_EXPORT int vt_kernel_repair(const struct vt_parts *parts, const struct vt_piece *pieces, uint64_t npieces,
                                struct vt_repaired *result)
 {
-    struct repair r = {.parts = parts, .result = result};
+    struct repair r = {.parts = parts, .result = result, .many = CHANNELS};
     memset(result, 0, sizeof *result);
-    int good = prepare(&r, pieces, npieces) && replay(&r) && collect(&r);
+    int good = prepare(&r, pieces, npieces) && replay(&r) && !r.failed && collect(&r);
     give_back(&r);
     if (!good) vt_kernel_repair_free(result);
-    return good ? VT_OK : VT_NO_MEMORY;
+    return good ? VT_OK : r.failed ? r.failed : VT_NO_MEMORY;
 }
 
 VT_EXPORT void vt_kernel_repair_free(struct vt_repaired *result)

@@ -12,28 +12,37 @@
 enum vt_end_kind { VT_END_NONE, VT_END_SEND, VT_END_RECEIVE, VT_END_POST, VT_END_DONE, VT_END_BEGIN, VT_END_END };
 
 /* Who waits for whom in a collective. */
-enum vt_end_flow { VT_FLOW_NONE, VT_FLOW_ALL, VT_FLOW_FROM_ROOT, VT_FLOW_TO_ROOT };
+enum vt_end_flow {
+    VT_FLOW_NONE,
+    VT_FLOW_ALL,
+    VT_FLOW_FROM_ROOT,
+    VT_FLOW_TO_ROOT,
+    VT_FLOW_PREFIX, /* for all of lower ranks */
+};
 
 #define VT_END_BYTES_MAX ((1u << 28) - 1)
-#define VT_END_GIVES 4u /* in tag of BEGIN: the process gives something to the others */
-#define VT_END_TAKES 8u /* and takes something from them */
-#define VT_END_ASIDE 16u /* non-blocking */
-#define VT_END_ALONE 1ull << 63 /* request of a blocking collective: with it the location */
+#define VT_END_FLOW 7u /* in tag of BEGIN: enum vt_end_flow */
+#define VT_END_GIVES 8u /* the process gives something to the others */
+#define VT_END_TAKES 16u /* and takes something from them */
+#define VT_END_ASIDE 32u /* non-blocking */
 
 struct vt_end {
-    uint64_t ns, request; /* request: joins POST with DONE, BEGIN with END */
-    uint32_t comm, peer, tag; /* peer: process; of BEGIN the root or VT_UNMAPPED; tag of BEGIN: flow, flags, op << 8 */
+    uint64_t ns, request; /* request: joins POST with DONE, BEGIN with END; of a blocking BEGIN: ns of its END, or 0 */
+    uint32_t comm, peer, tag; /* peer: process; of BEGIN and END the root or VT_UNMAPPED, of a prefix the own rank;
+                                 tag of BEGIN and END: flow, flags, op << 8 */
     uint32_t what; /* enum vt_end_kind, bytes << 4 */
 };
 
-/* The processes of a run, by their number in the archive, and its communicators. */
+/* The processes of a run, by their number in the archive, and its communicators; behind these its windows of one-sided
+   communication, each with the members of its communicator.                                                         */
 struct vt_parts {
     const uint32_t *clocks; /* of each process; VT_UNMAPPED: there is nothing of it */
     const uint8_t *doubtful; /* of each process: it may lack ends */
     const uint32_t *comm_first,
         *comm_members; /* where a communicator's members begin; process of each, ascending by rank */
     const uint8_t *comm_repaired; /* 1: its collectives count, 2: it has a topology */
-    uint64_t nprocesses, ncomms, nmembers, nclocks;
+    uint64_t nprocesses, ncomms, nmembers, nclocks; /* ncomms: with windows */
+    uint64_t first_window; /* number of communicators */
     uint64_t limit; /* ns that a doubtful end may move a clock by */
 };
 
@@ -50,7 +59,7 @@ struct vt_ends {
     int32_t file, process;
 };
 
-/* The ends of all locations of a process. which: the stream where an error is; VT_NO_SPACE: the file cannot be written. */
+/* The ends of all locations of a process. user_peers of maps: not ranks but processes, of all streams in their order. which: the stream where an error is; VT_NO_SPACE: the file cannot be written. */
 VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              const struct vt_parts *parts, struct vt_ends *ends, uint32_t *which,
                              struct vt_error *error);
@@ -69,7 +78,7 @@ struct vt_repaired {
     uint64_t *first; /* nclocks + 1: where those of each clock begin */
 };
 
-/* pieces: those of all processes, of each location in order. */
+/* pieces: those of all processes, of each location in order. VT_NO_SPACE: the files cannot be read. */
 VT_EXPORT int vt_kernel_repair(const struct vt_parts *parts, const struct vt_piece *pieces, uint64_t npieces,
                                struct vt_repaired *result);
 VT_EXPORT void vt_kernel_repair_free(struct vt_repaired *result);

@@ -21,6 +21,13 @@ uint64_t vt_table_get(const struct vt_table *t, uint64_t a, uint64_t b)
     return t->count ? t->entries[place(t, a, b)].value : 0;
 }
 
+uint64_t *vt_table_find(const struct vt_table *t, uint64_t a, uint64_t b)
+{
+    if (!t->count) return NULL;
+    struct vt_entry *entry = &t->entries[place(t, a, b)];
+    return entry->value ? &entry->value : NULL;
+}
+
 static int grow(struct vt_table *t)
 {
     struct vt_table larger = {NULL, t->count, t->size ? t->size * 2 : 64};

@@ -13,6 +13,7 @@ struct vt_table {
 };
 
 uint64_t vt_table_get(const struct vt_table *t, uint64_t a, uint64_t b); /* 0: not there */
+uint64_t *vt_table_find(const struct vt_table *t, uint64_t a, uint64_t b); /* to change it in place; NULL: not there */
 int vt_table_set(struct vt_table *t, uint64_t a, uint64_t b, uint64_t value); /* 0: no memory */
 void vt_table_drop(struct vt_table *t, uint64_t a, uint64_t b);
 void vt_table_free(struct vt_table *t);

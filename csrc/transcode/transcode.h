@@ -108,6 +108,7 @@ struct vt_note {
 typedef size_t vt_decompress(void *dst, size_t capacity, const void *src, size_t bytes);
 
 VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
+VT_EXPORT uint64_t vt_kernel_checksum(const void *data, uint64_t size); /* vt_checksum from 0 on */
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead); /* NULL: libzstd.so.1; returns 1 when there is one */
 VT_EXPORT const char *vt_kernel_event(uint32_t number);
 VT_EXPORT int32_t vt_kernel_prepare(void *archive);
@@ -134,13 +135,19 @@ struct vt_decoder {
     uint32_t nopen;
     uint64_t released, seen; /* file pages in memory that are done with */
     uint64_t words[VT_WORDS_MAX]; /* the records; definitions use it as bytes */
-    uint8_t planes[VT_RAW_MAX];
+    struct vt_column {
+        uint32_t what, size, next, count; /* size: payload words; next: of its next record */
+    } whats[VT_WORDS_MAX];
+    uint64_t times[VT_WORDS_MAX], payload[VT_WORDS_MAX];
+    uint8_t columns[VT_COLUMNS_MOST];
 };
 
 struct vt_decoder *vt_decoder_new(void);
 void vt_decoder_free(struct vt_decoder *d);
 /* Checks and unpacks a row into words and open. Returns VT_OK or VT_BAD_DATA with a text. */
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
+/* Joins the columns in d->columns to n words; 0: they are damaged. columns.c. */
+int vt_columns_join(struct vt_decoder *d, size_t bytes, uint32_t n);
 /* Tells the system that the row's pages are not needed any more: memory use stays flat for any length. */
 void vt_release(struct vt_decoder *d, const struct vt_row *row);
 /* Formats an error's text; returns code. */
