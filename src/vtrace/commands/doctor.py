@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,25 @@ from vtrace import __version__, paths
 from vtrace.console import plain
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi import Mpi, find_mpi
+from vtrace.wrappers.toolchain import HOOKS
 
 _COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 _COUNTERS = ("tsc", "kvm-clock", "hyperv", "arch_sys_counter")
 """Clock sources of the kernel with which the runtime reads the processor's counter, as csrc/core/clock.c has them."""
+_PROBE = """
+import os
+from vtrace.wrappers import mpi_library
+mpi_library.choose(os.environ)
+from mpi4py import MPI
+library = MPI.Get_library_version().strip("\\0\\n ").splitlines()[0].partition(",")[0]
+os.write(1, f"{MPI.COMM_WORLD.size} {library}\\n".encode())  # in one piece: lines of both are not to mix
+"""
+"""What a rank of vtunify-mpi does first; tells how many it finds, and with which MPI."""
+_ANYWHERE = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}  # fmt: skip
+"""Open MPI wants to be told that two processes may run here."""
 _ENOUGH = 256 << 20
 """Bytes that recording wants to be free."""
 
@@ -57,7 +73,7 @@ def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> No
       vtrace doctor --mpicc mpicc.openmpi    one MPI
       vtrace doctor --json | jq '.findings[] | select(.problem)'
     """
-    findings = [*_own(), *_compilers(), *_mpis(mpicc), *_machine()]
+    findings = [*_own(), *_compilers(), *_mpis(mpicc), _mpi4py(), *_machine()]
     if as_json:
         click.echo(
             json.dumps({"version": __version__, "findings": [asdict(finding) for finding in findings]}, indent=1)
@@ -92,6 +108,7 @@ def _own() -> Iterator[_Finding]:
     yield _Finding("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
     again = "install vtrace again: pip install vtrace"
     yield _tried("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
+    yield _tried("hooks", again, _hooks, needed=False)
     yield _tried("libotf2", "pip install otf2", _otf2)
     zstd = "traces get larger: install the package libzstd1 or libzstd"
     yield _tried("libzstd", zstd, lambda: str(_loaded("libzstd.so.1")), needed=False)
@@ -100,6 +117,13 @@ def _own() -> Iterator[_Finding]:
 def _loaded(library: str | Path) -> str | Path:
     ctypes.CDLL(str(library))
     return library
+
+
+def _hooks() -> str:
+    place = paths.LIB / HOOKS
+    if not place.exists():
+        raise VtraceError(f"{place}: calls that a filter keeps out cost more without it")
+    return str(place)
 
 
 def _otf2() -> str:
@@ -167,6 +191,34 @@ def _mpi(mpi: Mpi) -> _Finding:
     ]
     more = {"mpicc": mpi.mpicc, "library": str(mpi.library), "built": cached, "lines": lines, **asdict(found)}
     return _Finding("MPI", f"{mpi.label} {mpi.library}", None, False, more)
+
+
+def _mpi4py() -> _Finding:
+    """Whether two processes of the mpiexec there is find each other by mpi4py: vtunify-mpi needs that."""
+    try:
+        release = metadata.version("mpi4py")
+    except metadata.PackageNotFoundError:
+        return _Finding("mpi4py", "missing", "vtunify-mpi needs it, vtunify does not: pip install mpi4py")
+    mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    if mpiexec is None:
+        return _Finding("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs one: pip install mpich")
+    words = [mpiexec, "-n", "2", sys.executable, "-c", _PROBE]
+    try:
+        done = subprocess.run(
+            words, env=_ANYWHERE | os.environ, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        sizes, said = [line.partition(" ") for line in done.stdout.splitlines()], done.stderr.strip().splitlines()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        sizes, said = [], [str(error)]
+    more = {"mpiexec": mpiexec, "library": sizes[0][2] if sizes else ""}
+    if [size for size, _, _ in sizes] == ["2", "2"]:
+        return _Finding("mpi4py", f"{release}, with {more['library']} of {mpiexec}", more=more)
+    hint = "MPI4PY_LIBMPI=/path/libmpi.so names the library of this mpiexec; or use another mpiexec for vtunify-mpi"
+    if sizes:
+        problem = f"it loads {more['library']}, by which the processes of {mpiexec} do not find each other; {hint}"
+    else:
+        problem = f"it does not start under {mpiexec}: {said[-1] if said else 'no message'}; {hint}"
+    return _Finding("mpi4py", f"{release}, does not fit {mpiexec}", problem, more=more)
 
 
 def _machine() -> Iterator[_Finding]:

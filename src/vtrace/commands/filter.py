@@ -19,19 +19,26 @@ _EXAMPLES = """\b
 Examples:
   vtrace filter heat.filter                              check the file
   vtrace filter heat.filter --explain 'Grid::at(int)'
-  vtrace filter heat.filter --explain MPI_Iprobe --group MPI --rank 3
+  vtrace filter heat.filter --explain MPI_Iprobe --rank 3
+  vtrace filter heat.filter --explain malloc --group LIBC-MALLOC
   VT_FILTER_SPEC=heat.filter vtrace filter --explain step
 """
 _ROOM = 1 << 16
+_GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_", "OMP"))
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--explain", "names", multiple=True, metavar="NAME", help="Which rule hits this function or call.")
-@click.option("--group", default="Application", metavar="GROUP", help="Its group: MPI, LIBC-I/O, LIBC-MALLOC, User...")
+@click.option(
+    "--group",
+    metavar="GROUP",
+    help="Its group: MPI, LIBC-I/O, LIBC-MALLOC, User... Without it MPI_ stands for MPI, pthread_ for Pthreads, "
+    "!$omp and omp_ for OMP, other names for Application.",
+)
 @click.option("--rank", default=0, type=click.IntRange(0), help="For rules of some ranks only.")
 @click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
-def command(file: Path | None, names: tuple[str, ...], group: str, rank: int, as_json: bool) -> None:
+def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> None:
     """Check a filter file, and say which of its rules hit.
 
     Without FILE that of VT_FILTER_SPEC. The runtime itself reads the file, and tells on stderr what it leaves out.
@@ -48,7 +55,7 @@ def command(file: Path | None, names: tuple[str, ...], group: str, rank: int, as
     runtime.vt_filter_explain.argtypes = [
         ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t,
     ]  # fmt: skip
-    found = [_explain(runtime, name, group, rank) for name in names or ("",)]
+    found = [_explain(runtime, name, group or _group_of(name), rank) for name in names or ("",)]
     if as_json:
         click.echo(json.dumps(found if names else [{"rules": found[0]["rules"]}], indent=2))
     elif not names:
@@ -57,6 +64,10 @@ def command(file: Path | None, names: tuple[str, ...], group: str, rank: int, as
         for row in found:
             click.echo(plain(_sentence(row, path)))
     sys.stdout.flush()
+
+
+def _group_of(name: str) -> str:
+    return next((group for start, group in _GROUPS if name.startswith(start)), "Application")
 
 
 def _explain(runtime: ctypes.CDLL, name: str, group: str, rank: int) -> dict[str, object]:

@@ -72,6 +72,7 @@ def _data(o: Overview) -> dict[str, Any]:
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
+        "clocks": o.vtrace.get("CLOCKS", {}),
         "regions": o.regions,
         "communicators": o.communicators,
         "locations": [_location_data(location) for location in o.locations],
@@ -113,6 +114,8 @@ def _about(o: Overview) -> Pairs:
         ("processes", f"{processes}, locations {len(o.locations)}, regions {o.regions}"),
         ("communicators", _some(o.communicators)),
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
+        ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
+        ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),
         ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
         ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
@@ -126,6 +129,26 @@ def _complete(coverage: dict[str, Any]) -> str:
     if "complete" not in coverage:
         return ""
     return "yes" if coverage["complete"] else "no: " + "; ".join(coverage["shortfalls"])
+
+
+def _clocks(known: dict[str, Any]) -> str:
+    """Only where there are several: how far times of different hosts may be wrong."""
+    if known.get("count", 1) < 2:
+        return ""
+    parts = [f"{known['count']}, times are those of {known['reference']}"]
+    if known["compared"]:
+        parts.append(f"compared {known['measured']} times, within {known['error_ns'] / 1000:.1f} us")
+    if by_time := known["count"] - 1 - known["compared"]:
+        parts.append(f"{by_time} aligned by real time only")
+    return ", ".join(parts)
+
+
+def _repair(known: dict[str, Any]) -> str:
+    r = known.get("repair")
+    if not r:
+        return ""
+    ran = f"{r['reversed_messages']:,} of {r['messages']:,} messages and {r['reversed_collectives']:,} of {r['collectives']:,} collective calls ran backwards"  # noqa: E501
+    return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections by {r['largest_ns'] / 1000:.1f} us at most"
 
 
 def _coverage(sums: dict[str, Any]) -> str:

@@ -63,17 +63,19 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
         return
     chosen = score.to_leave_out(found, fit)
     left = score.total(found) - sum(row.most for row in chosen)
-    title = (
-        f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without these {len(chosen)} functions"
-    )
+    title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without {_functions(len(chosen))}"
     text = score.filter_text(chosen, title)
     if output is None and not as_json:
         click.echo(text, nl=False)
     elif output is not None:
         output.write_text(text)
-        click.echo(f"{output}: {len(chosen)} functions; next: VT_FILTER_SPEC={output} for the run")
+        click.echo(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run")
     if left > fit:
         Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
+
+
+def _functions(number: int) -> str:
+    return f"{number:,} function{'s' if number != 1 else ''}"
 
 
 def _open(target: str) -> Trace:

@@ -51,7 +51,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         ),
         click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=jobs, help=jobs_help),
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
-        click.option("--partial", is_flag=True, help="Go on without missing ranks and buffers; the archive says so."),
+        click.option("--partial", is_flag=True, help="Go on without missing ranks, files and buffers."),
         click.option(
             "--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program."
         ),

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from vtrace.unify.mpi import MpiRanks
 
 _NAME = "vtunify-mpi"
-_PATIENCE = 0.5
+_PATIENCE = 3
 """Seconds that an interrupted rank waits for rank 0 to end all."""
+_NAP = 0.2
+"""Seconds for mpiexec to hand on what was said: it drops the rest when it ends all."""
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
 
@@ -79,8 +82,12 @@ def _ranks() -> MpiRanks:
     from vtrace.unify.mpi import MpiRanks
 
     mpi_library.choose(os.environ)
+    if launcher.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
+        click.echo(f"{_NAME}: warning: {talk.plain(why)}", err=True)  # MPI may end the process without a word of this
     try:
-        ranks = MpiRanks()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # each rank would say what is said below
+            ranks = MpiRanks()
     except ImportError as error:
         hint = "pip install mpi4py; or vtunify PREFIX, which unifies with threads"
         raise VtraceError(f"mpi4py is missing or cannot be loaded: {error}", hint) from error
@@ -88,10 +95,11 @@ def _ranks() -> MpiRanks:
         hint = "MPI4PY_LIBMPI names the libmpi.so of your mpiexec; or pip install mpich"
         raise VtraceError(f"mpi4py finds no MPI library: {str(error).splitlines()[0]}", hint) from error
     started = launcher.size(os.environ)
-    if ranks.size == 1 and started > 1:
+    if ranks.size == 1 and (started > 1 or launcher.rank(os.environ)):
         raise VtraceError(
-            f"{started} ranks were started, but each is alone: mpi4py has loaded another MPI than that of mpiexec",
-            "MPI4PY_LIBMPI names the libmpi.so to load",
+            f"{started or 'several'} ranks were started, but each is alone: mpi4py has loaded another MPI than that of "
+            "mpiexec",
+            "MPI4PY_LIBMPI names the libmpi.so to load; vtrace doctor tries it",
         )
     return ranks
 
@@ -105,8 +113,9 @@ def _abort(ranks: MpiRanks, error: BaseException) -> None:
     elif isinstance(error, VtraceError | OSError):
         click.echo(f"{_NAME}: error: {talk.plain(str(error))}", err=True)
     else:
-        traceback.print_exception(error)
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     sys.stderr.flush()
+    time.sleep(_NAP)
     ranks.abort(130 if isinstance(error, KeyboardInterrupt) else 1)
 
 

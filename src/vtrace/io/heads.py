@@ -6,18 +6,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
-
-import numpy as np
+from typing import BinaryIO, TypeVar
 
 from vtrace import __version__
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
+from vtrace.io.kernel_abi import checksum
+
+_FILE = struct.Struct("<8sHBBIQ16sQ4IQ2I5Q32s64s256s512s768s")
+"""records.FILE: a clock pair is three numbers."""
+Value = TypeVar("Value", bytes, tuple[int, int, int])
+_CHECKSUM = int(records.FILE.fields["checksum"][1])  # type: ignore[index]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileHead:
     """Who wrote a file: struct vt_file."""
 
@@ -53,11 +59,29 @@ class FileHead:
 
 def open_file(path: Path) -> BinaryIO:
     """Opens a file for reading; raises OSError for what is no regular file, too: such may never begin, or never end."""
+    return open(open_descriptor(path)[0], "rb")
+
+
+def open_descriptor(path: Path) -> tuple[int, int]:
+    """The same, without what Python puts around a descriptor: also the size of the file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return open(descriptor, "rb")
+    return descriptor, about.st_size
+
+
+def read_begin(path: Path) -> tuple[bytes, int]:
+    """The first FILE_HEAD bytes of a file, and its size. Raises VtraceError when it cannot be read."""
+    try:
+        descriptor, size = open_descriptor(path)
+        try:
+            return os.pread(descriptor, records.FILE_HEAD, 0), size
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
 
 
 def read_head(path: Path) -> FileHead:
@@ -65,11 +89,7 @@ def read_head(path: Path) -> FileHead:
 
     Raises FormatError when it is foreign, cut, damaged or of another version, VtraceError when it cannot be read.
     """
-    try:
-        with open_file(path) as file:
-            return parse_head(path, file.read(records.FILE_HEAD))
-    except OSError as error:
-        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
+    return parse_head(path, read_begin(path)[0])
 
 
 def parse_head(path: Path, data: bytes) -> FileHead:
@@ -80,36 +100,48 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         raise FormatError(f"{path}: not a file of vtrace (no VTRACE at byte 0)")
     if len(data) < records.FILE_HEAD:
         raise FormatError(f"{path}: cut at byte {len(data)}, within its head")
-    row = np.frombuffer(data, records.FILE, 1)[0]
-    tool = _text(row["tool"])
-    if row["version"] != records.FORMAT_VERSION:
+    _, version, content, clock, head_bytes, written, *values = _FILE.unpack_from(data)
+    run, world, rank, world_size, location, pid, start, parent_pid, forked, parent_start, frequency, *values = values
+    ticks, mono, real, tool, host, prefix, directory, buffer = values
+    if version != records.FORMAT_VERSION:
         raise FormatError(
-            f"{path}: format {row['version']} at byte 8, written by {tool or 'an unknown version'}; "
+            f"{path}: format {version} at byte 8, written by {_text(tool) or 'an unknown version'}; "
             f"vtrace {__version__} reads format {records.FORMAT_VERSION}",
             "unify with the version that wrote it",
         )
-    content = int(row["content"])
     if content not in (records.EVENTS, records.DEFINITION_DATA, records.BUFFER):
         raise FormatError(f"{path}: unknown content {content} at byte 10")
-    if row["head_bytes"] != records.FILE_HEAD:
-        raise FormatError(f"{path}: head of {row['head_bytes']} bytes at byte 12, expected {records.FILE_HEAD}")
+    if head_bytes != records.FILE_HEAD:
+        raise FormatError(f"{path}: head of {head_bytes} bytes at byte 12, expected {records.FILE_HEAD}")
     # A buffer's head changes while its process runs, so it carries no checksum.
-    if content != records.BUFFER and row["checksum"] != records.head_checksum(data):
+    if content != records.BUFFER and written != checksum(_unsigned(data)):
         raise FormatError(f"{path}: the head at byte 0 is damaged (wrong checksum)")
-    pair = row["pair"]
     return FileHead(
-        path=path, content=content, clock=int(row["clock"]), run=row["run"].tobytes(), world=int(row["world"]),
-        rank=None if row["rank"] == records.NO_RANK else int(row["rank"]), world_size=int(row["world_size"]),
-        location=int(row["location"]), host=_text(row["host"]), pid=int(row["pid"]), start=int(row["start"]),
-        parent=(int(row["parent_pid"]), int(row["parent_start"])) if row["parent_start"] else None,
-        forked=bool(row["forked"]), ticks_per_second=int(row["ticks_per_second"]),
-        pair=(int(pair["ticks"]), int(pair["mono"]), int(pair["real"])), tool=tool, prefix=_text(row["prefix"]),
-        directory=_text(row["directory"]), buffer=_text(row["buffer"]),
+        path=path, content=content, clock=clock, run=_same(run), world=world,
+        rank=None if rank == records.NO_RANK else rank, world_size=world_size, location=location, host=_text(host),
+        pid=pid, start=start, parent=(parent_pid, parent_start) if parent_start else None, forked=bool(forked),
+        ticks_per_second=frequency, pair=_same((ticks, mono, real)), tool=_text(tool),
+        prefix=_text(prefix), directory=_text(directory), buffer=_text(buffer),
     )  # fmt: skip
 
 
+def _unsigned(data: bytes) -> bytes:
+    return b"".join((data[:_CHECKSUM], bytes(8), data[_CHECKSUM + 8 : records.FILE.itemsize]))
+
+
 def _text(field: bytes) -> str:
-    return os.fsdecode(bytes(field).split(b"\0")[0])
+    return _decode(field[: field.find(0)] if 0 in field else field)
+
+
+@lru_cache(1024)
+def _decode(data: bytes) -> str:
+    """One object for the many heads that say the same."""
+    return os.fsdecode(data)
+
+
+@lru_cache(1024)
+def _same(value: Value) -> Value:
+    return value
 
 
 @dataclass(frozen=True)
@@ -132,7 +164,7 @@ def read_uctl(path: Path) -> Uctl:
     lines = data.decode("utf-8", "replace").splitlines()
     if not lines or not lines[0].startswith("vtrace uctl "):
         raise FormatError(f"{path}: not a uctl file of vtrace")
-    if lines[0] != f"vtrace uctl {records.FORMAT_VERSION}":
+    if lines[0] != "vtrace uctl 1":
         raise FormatError(f"{path}: '{lines[0]}' in line 1; vtrace {__version__} reads 'vtrace uctl 1'")
     values = dict(line.split(" ", 1) for line in lines[1:] if " " in line)
     try:

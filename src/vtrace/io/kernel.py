@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -14,8 +15,9 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
+from vtrace.io.alike import same_array
 from vtrace.io.kernel_abi import NOTE, Error, Found, MapPointers, Result, Rows, load
-from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty8
+from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, empty8, no_messages
 from vtrace.io.local import Stream
 
 __all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
@@ -53,14 +55,23 @@ def prepare_archive(archive: int) -> int:
     return int(_library().vt_kernel_prepare(archive))
 
 
+class _Text(threading.local):
+    """Room for a text, one for each thread."""
+
+    def __init__(self) -> None:
+        self.buffer = ctypes.create_string_buffer(256)
+
+
+_text = _Text()
+
+
 def complaint() -> tuple[int, str]:
     """OTF2's first error on this thread since the last call: its OTF2_ErrorCode (0: none) and text.
 
     Some errors are told in no other way: a file whose last bytes could not be written is closed with success.
     """
-    text = ctypes.create_string_buffer(256)
-    code = int(_library().vt_kernel_complaint(text, len(text)))
-    return code, text.value.decode("utf-8", "replace").strip()
+    code = int(_library().vt_kernel_complaint(_text.buffer, len(_text.buffer)))
+    return code, _text.buffer.value.decode("utf-8", "replace").strip() if code else ""
 
 
 def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
@@ -156,10 +167,13 @@ class Kernel:
         finally:
             self.library.vt_kernel_scan_free(ctypes.byref(found))
         functions, addresses, *ids, messages = lists
-        regions, comms, handles = (array.astype(np.uint32) for array in ids)
-        of_users = messages.reshape(-1, 3)
-        offsets = functions.astype(np.uint32)
-        return Scan(offsets, addresses, regions, comms, handles, first, last, memory, threads, of_users)
+        numbers = (same_array(array.astype(np.uint32)) if len(array) else empty4() for array in (functions, *ids))
+        offsets, regions, comms, handles = numbers
+        return Scan(
+            offsets, same_array(addresses), regions, comms, handles, first, last, memory, threads,
+            messages.reshape(-1, 3) if len(messages) else no_messages(), int(index["stored_bytes"].sum()),
+            int(np.bitwise_or.reduce(index["classes"], initial=0)),
+        )  # fmt: skip
 
     def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
@@ -203,12 +217,12 @@ class Kernel:
         notes = np.zeros(result.nnotes, NOTE)
         if result.nnotes:
             ctypes.memmove(notes.ctypes.data, result.notes, notes.nbytes)
-        counts = {name: count for name, count in zip(self._names, result.counts, strict=True) if count}
+        counts = {name: count for name, count in zip(self._names, result.counts[:], strict=True) if count}
         return Transcoded(
             counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
             clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
             flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limited else None,
-            flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by) if n},
+            flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by[:]) if n},
             dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
             unmatched=result.unmatched, notes=notes.tolist(),
         )  # fmt: skip

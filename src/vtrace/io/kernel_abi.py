@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,44 +85,64 @@ class MapPointers(ctypes.Structure):
 
     def fill(self, maps: Maps) -> list[np.ndarray[Any, Any]]:
         """Points at the arrays of maps; returns what must stay alive meanwhile. Raises ValueError for bad lengths."""
-        comm_offsets = _offsets(maps.comm_peer_offset, maps.comms)
-        window_offsets = _offsets(maps.window_peer_offset, maps.windows)
-        pairs: list[tuple[str, Any, str, str, Any]] = [
-            ("function_offsets", maps.function_offsets, "nfunctions", "function_regions", maps.function_regions),
-            ("addresses", maps.addresses, "naddresses", "address_regions", maps.address_regions),
-            ("comms", maps.comms, "ncomms", "comm_peer_offset", comm_offsets),
-            ("regions", maps.regions, "nregions", "user_regions", _offsets(maps.user_regions, maps.regions)),
-            ("metrics", maps.metrics, "nmetrics", "metric_types", maps.metric_types),
-            ("windows", maps.windows, "nwindows", "window_peer_offset", window_offsets),
-            ("attributes", maps.attributes, "nattributes", "attribute_types", maps.attribute_types),
-            ("teams", maps.teams, "nteams", "team_first", maps.team_first),
-            ("team_members", maps.team_members, "nteam_members", "team_joined", maps.team_joined),
-            ("knot_ticks", maps.knot_ticks, "nknots", "knot_ns", maps.knot_ns),
-            ("shift_ns", maps.shift_ns, "nshifts", "shifts", maps.shifts),
-        ]
-        alone = ("rank_groups", "files", "handles", "strings", "user_comms", "user_peers")
-        pairs += [(name, getattr(maps, name), f"n{name}", "", None) for name in alone]
-        wide = ("addresses", "knot_ticks", "knot_ns", "shift_ns", "shifts", "team_joined")
-        types: dict[str, Any] = dict.fromkeys(wide, np.uint64)
-        types |= dict.fromkeys(("metric_types", "attribute_types", "user_regions"), np.uint8)
         keep = []
-        for first, values, count, second, others in pairs:
-            setattr(self, count, len(values))
-            for name, array in ((first, values), (second, others)):
-                if not name:
-                    continue
-                if len(array) != len(values):
-                    raise ValueError(f"{name} has {len(array)} entries, {first} {len(values)}")
-                keep.append(np.ascontiguousarray(array, types.get(name, np.uint32)))
-                setattr(self, name, keep[-1].ctypes.data)
+        for first, count, second in _TABLES:
+            values = getattr(maps, first)
+            size = len(values)
+            if not size:  # as most are, of most processes
+                continue
+            setattr(self, count, size)
+            keep.append(self._point(first, values))
+            if second:
+                others = getattr(maps, second)
+                if not len(others) and second in _MAY_LACK:
+                    others = np.zeros(size, np.uint32)
+                if len(others) != size:
+                    raise ValueError(f"{second} has {len(others)} entries, {first} {size}")
+                keep.append(self._point(second, others))
         for name in ("unknown_region", "heap_attributes", "thread_comm"):
             setattr(self, name, getattr(maps, name))
         return keep
 
+    def _point(self, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        array = np.ascontiguousarray(values, _TYPES.get(name, np.uint32))
+        setattr(self, name, array.__array_interface__["data"][0])
+        return array
 
-def _offsets(offsets: np.ndarray[Any, Any], ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """None at all stands for 0."""
-    return offsets if len(offsets) else np.zeros(len(ids), np.uint32)
+
+_TABLES = (
+    ("function_offsets", "nfunctions", "function_regions"), ("addresses", "naddresses", "address_regions"),
+    ("comms", "ncomms", "comm_peer_offset"), ("regions", "nregions", "user_regions"),
+    ("metrics", "nmetrics", "metric_types"), ("windows", "nwindows", "window_peer_offset"),
+    ("attributes", "nattributes", "attribute_types"), ("teams", "nteams", "team_first"),
+    ("team_members", "nteam_members", "team_joined"), ("knot_ticks", "nknots", "knot_ns"),
+    ("shift_ns", "nshifts", "shifts"), ("rank_groups", "nrank_groups", ""), ("files", "nfiles", ""),
+    ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
+    ("user_peers", "nuser_peers", ""),
+)  # fmt: skip
+"""An array of struct vt_maps, its length, and another one of this length."""
+_MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}
+"""None at all stands for 0."""
+_TYPES: dict[str, Any] = dict.fromkeys(
+    ("addresses", "knot_ticks", "knot_ns", "shift_ns", "shifts", "team_joined"), np.uint64
+) | dict.fromkeys(("metric_types", "attribute_types", "user_regions"), np.uint8)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = LIB / "libvtrace-transcode.so"
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise VtraceError(f"cannot load {path}: {error}", "reinstall vtrace") from error
+    library.vt_kernel_checksum.argtypes = [ctypes.c_char_p, _u64]
+    library.vt_kernel_checksum.restype = _u64
+    return library
+
+
+def checksum(data: bytes) -> int:
+    """vt_checksum of format.h, from 0 on. Raises VtraceError when the library cannot be loaded."""
+    return int(_library().vt_kernel_checksum(data, len(data)))
 
 
 def load(otf2: str) -> ctypes.CDLL:
@@ -129,11 +150,7 @@ def load(otf2: str) -> ctypes.CDLL:
 
     Raises VtraceError when one of the two cannot be loaded.
     """
-    path = LIB / "libvtrace-transcode.so"
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise VtraceError(f"cannot load {path}: {error}", "reinstall vtrace") from error
+    library = _library()
     library.vt_kernel_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     library.vt_kernel_zstd.argtypes = [_pointer]
     library.vt_kernel_event.argtypes = [_u32]

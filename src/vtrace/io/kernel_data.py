@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,19 +17,27 @@ U4 = np.ndarray[Any, np.dtype[np.uint32]]
 U8 = np.ndarray[Any, np.dtype[np.uint64]]
 
 
+_EMPTY1, _EMPTY4, _EMPTY8 = np.empty(0, np.uint8), np.empty(0, np.uint32), np.empty(0, np.uint64)
+_NO_MESSAGES = np.empty((0, 3), np.uint64)
+
+
 def empty1() -> U1:
-    return np.empty(0, np.uint8)
+    return _EMPTY1
 
 
 def empty4() -> U4:
-    return np.empty(0, np.uint32)
+    return _EMPTY4
 
 
 def empty8() -> U8:
-    return np.empty(0, np.uint64)
+    return _EMPTY8
 
 
-@dataclass
+def no_messages() -> U8:
+    return _NO_MESSAGES
+
+
+@dataclass(slots=True)
 class Scan:
     """What a location's records name, each array ascending, and when they begin and end (ticks)."""
 
@@ -46,11 +55,15 @@ class Scan:
     """Whether any tell of the heap."""
     threads: bool = False
     """Whether any may tell of threads that begin and end."""
-    messages: U8 = field(default_factory=lambda: empty8().reshape(0, 3))
+    messages: U8 = field(default_factory=no_messages)
     """Of the user API, in their order: ticks, local communicator (+ 2**32 where it is received), tag."""
+    stored: int = 0
+    """Bytes of the blocks."""
+    classes: int = 0
+    """Classes of records that they may have."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Maps:
     """From one location's ids and ticks to the archive's. UNMAPPED stands for "no such id in the archive"."""
 
@@ -109,7 +122,7 @@ class Maps:
     """Communicator of the process's threads."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Transcoded:
     """What was written for one location. Times in ns since the archive's zero."""
 
@@ -146,5 +159,5 @@ class Transcoded:
     """Ends of such regions that it did not begin, left out."""
     unmatched: int = 0
     """Messages of the user API without another end, left out."""
-    notes: list[tuple[int, int, int]] = field(default_factory=list)
+    notes: Sequence[tuple[int, int, int]] = ()
     """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""

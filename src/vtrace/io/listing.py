@@ -13,8 +13,9 @@ import numpy as np
 
 from vtrace.errors import FormatError
 from vtrace.io import records as r
+from vtrace.io.index import BLOCK_FORM
 from vtrace.io.kernel import Kernel
-from vtrace.io.local import BLOCK_FORM, LocalFile, Stream
+from vtrace.io.local import LocalFile, Stream
 
 FUNCTION_KINDS = ("FUNCTION_ENTER", "FUNCTION_LEAVE")
 RECORD_KINDS = (*FUNCTION_KINDS, *r.KINDS)
@@ -24,7 +25,7 @@ _DEFINITIONS = {number: name for name, number in r.DEFINITIONS.items()}
 COMM_KINDS = {number: name for name, number in r.COMM_KINDS.items()}
 _CONTENTS = {r.EVENTS: "events", r.DEFINITION_DATA: "definitions", r.BUFFER: "buffer"}
 _CLOCKS = {r.CLOCK_TSC: "TSC", r.CLOCK_CNTVCT: "CNTVCT", r.CLOCK_NANOSECONDS: "nanoseconds"}
-_CODECS = {r.CODEC_RAW: "raw", r.CODEC_ZSTD: "zstd", r.CODEC_ZSTD_PLANES: "zstd-planes", r.CODEC_VARINT: "varint"}
+_CODECS = {r.CODEC_RAW: "raw", r.CODEC_ZSTD: "zstd", r.CODEC_ZSTD_COLUMNS: "zstd-columns", r.CODEC_VARINT: "varint"}
 _STATES = {r.CHUNK_FILLING: "filling", r.CHUNK_FULL: "full"}
 _CLASSES = {
     value: name.removeprefix("CLASS_").lower()

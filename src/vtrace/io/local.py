@@ -16,7 +16,8 @@ import numpy as np
 
 from vtrace.errors import VtraceError
 from vtrace.io import records
-from vtrace.io.heads import FileHead, Uctl, open_file, parse_head, read_head, read_uctl
+from vtrace.io.heads import FileHead, Uctl, open_descriptor, parse_head, read_head, read_uctl
+from vtrace.io.index import BLOCK_FORM, CHUNK_FORM, INDEX, Rows, index_blocks, index_chunks
 
 __all__ = [
     "INDEX",
@@ -31,22 +32,6 @@ __all__ = [
     "read_uctl",
     "streams",
 ]
-
-INDEX = np.dtype(
-    [
-        ("address", "<u8"), ("form", "u1"), ("content", "u1"), ("codec", "u1"), ("location", "<u4"),
-        ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"),
-        ("raw_bytes", "<u4"), ("stored_bytes", "<u4"), ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"),
-        ("dropped", "<u8"), ("pair", records.CLOCK_PAIR),
-    ],
-    align=True,
-)  # fmt: skip
-"""One block (form 0) or chunk of a buffer (form 1). address: where its head lies in this process's memory.
-classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled). struct vt_row of the kernel."""
-
-BLOCK_FORM, CHUNK_FORM = 0, 1
-_BATCH = 4096
-"""Heads that are kept in memory at a time: a row takes a fifth of a head."""
 
 
 @dataclass(eq=False)
@@ -84,122 +69,28 @@ def allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def open_local(path: Path) -> LocalFile:
+def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
     """Maps a def, events or buffer file and indexes its blocks (of a buffer: its chunks, as far as published).
 
-    Raises FormatError for a bad head and VtraceError when the file cannot be read. A file that is cut or damaged
-    further behind gives what stands before, and says so in cut.
+    known: its head, where that was read before. Raises FormatError for a bad head and VtraceError when the file cannot
+    be read. A file that is cut or damaged further behind gives what stands before, and says so in cut.
     """
     try:
-        with open_file(path) as file:
-            head = parse_head(path, os.pread(file.fileno(), records.FILE_HEAD, 0))
-            size = os.fstat(file.fileno()).st_size
-            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        descriptor, size = open_descriptor(path)
+        try:
+            head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
+            mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
             view = np.frombuffer(mapped, np.uint8)
-            base = int(view.ctypes.data)
+            base = int(view.__array_interface__["data"][0])
             del view  # or the map could not be closed
             # Heads are read with pread: touching the map for them would make the whole file resident.
-            index = _index_chunks if head.content == records.BUFFER else _index_blocks
-            rows, cut = index(file.fileno(), size, head, base)
+            index = index_chunks if head.content == records.BUFFER else index_blocks
+            rows, cut = index(descriptor, size, head, base)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
     return LocalFile(path, head, rows, cut, base, size, mapped)
-
-
-Rows = np.ndarray[Any, np.dtype[np.void]]
-
-
-def _rows(heads: list[bytes], dtype: np.dtype[np.void], offsets: list[int], base: int, form: int) -> tuple[Rows, Any]:
-    """Rows with all that blocks' or chunks' heads (of dtype) have in common with them, and the heads themselves."""
-    found = np.frombuffer(b"".join(heads), dtype)
-    rows = np.zeros(len(found), INDEX)
-    for name in set(INDEX.names or ()) & set(dtype.names or ()):
-        rows[name] = found[name]
-    rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
-    rows["form"] = form
-    return rows, found
-
-
-def _index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    parts: list[Rows] = []
-    heads: list[bytes] = []
-    offsets: list[int] = []
-    at, cut = records.FILE_HEAD, None
-    while at < size:
-        if len(heads) == _BATCH:
-            parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
-            heads, offsets = [], []
-        data = os.pread(fd, records.BLOCK.itemsize, at)
-        if len(data) < records.BLOCK.itemsize:
-            cut = f"{head.path}: cut within the head of the block at byte {at}"
-            break
-        block = np.frombuffer(data, records.BLOCK, 1)[0]
-        wrong = _block_problem(block, head.content, size - at - records.BLOCK.itemsize)
-        if wrong:
-            cut = f"{head.path}: {wrong} at byte {at}"
-            break
-        heads.append(data)
-        offsets.append(at)
-        at += records.BLOCK.itemsize + int(block["stored_bytes"])
-    parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
-    return np.concatenate(parts), cut
-
-
-def _block_problem(block: Any, content: int, rest: int) -> str | None:
-    """What is wrong with a block's head (a BLOCK scalar) that has rest bytes behind it, or None."""
-    if block["magic"] != records.BLOCK_MAGIC:
-        return "no block"
-    if block["version"] != records.FORMAT_VERSION:
-        return f"a block of format {block['version']} (this vtrace reads format {records.FORMAT_VERSION})"
-    if block["content"] != content or block["codec"] > records.CODEC_VARINT:
-        return "a damaged block"
-    if block["raw_bytes"] > records.RAW_MAX or block["nopen"] > records.OPEN_MAX:
-        return "a damaged block"
-    if content == records.EVENTS and block["raw_bytes"] % 8:
-        return "a damaged block"
-    if block["stored_bytes"] > rest:
-        return "cut within the block"
-    return None
-
-
-def _index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    heads: list[bytes] = []
-    offsets: list[int] = []
-    problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
-    for at in range(records.CHUNK_SIZE, size - records.CHUNK_SIZE + 1, records.CHUNK_SIZE):
-        data = os.pread(fd, records.CHUNK.itemsize, at)
-        if len(data) < records.CHUNK.itemsize:
-            problem = f"{head.path}: cut at byte {at}"
-            break
-        chunk = np.frombuffer(data, records.CHUNK, 1)[0]
-        if chunk["state"] == records.CHUNK_FREE:
-            continue
-        if _is_damaged(chunk):
-            problem = problem or f"{head.path}: a damaged chunk at byte {at}"
-            continue
-        heads.append(data)
-        offsets.append(at)
-    rows, chunks = _rows(heads, records.CHUNK, offsets, base, CHUNK_FORM)
-    filling = chunks["state"] == records.CHUNK_FILLING
-    for name, unknown in (("records", 0), ("classes", records.CLASS_ALL), ("end_ticks", 0)):
-        rows[name][filling] = unknown
-    ends = chunks["head"].astype(np.uint32)
-    ends[ends == 0] = records.CHUNK_SIZE
-    rows["raw_bytes"] = rows["stored_bytes"] = ends - records.CHUNK_DATA
-    return rows, problem
-
-
-def _is_damaged(chunk: Any) -> bool:
-    """Whether the head of a chunk in use (a CHUNK scalar) is impossible."""
-    end = int(chunk["head"]) or records.CHUNK_SIZE
-    events = chunk["content"] == records.EVENTS
-    return bool(
-        chunk["state"] > records.CHUNK_FULL
-        or not (events or chunk["content"] == records.DEFINITION_DATA)
-        or chunk["nopen"] > records.OPEN_MAX
-        or end < records.CHUNK_DATA
-        or (events and end % 8)
-    )
 
 
 def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
@@ -237,6 +128,9 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
 
     Each sequence number is taken once: an intact block before the chunk it was made from, that before a damaged one.
     """
+    whole = {(file.head.content, file.head.location): _whole(file) for file in files}
+    if len(whole) == len(files) and None not in whole.values():
+        return {key: stream for key, stream in sorted(whole.items()) if stream}
     rows = np.concatenate([np.empty(0, INDEX), *(file.blocks for file in files)])
     owners = np.repeat(np.arange(len(files)), [len(file.blocks) for file in files])
     order = np.lexsort((rows["sequence"], rows["location"], rows["content"]))
@@ -254,6 +148,16 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
         used = used + [files[n] for n in np.unique(owners[part][chosen]) if files[n] not in used]
         found[key] = _stream(key, rows[part][chosen], used)
     return found
+
+
+def _whole(file: LocalFile) -> Stream | None:
+    """The stream of a file that has all that its location wrote, in order, as almost every one has."""
+    rows, head = file.blocks, file.head
+    if file.cut or head.content == records.BUFFER or rows["location"].tolist() != [head.location] * len(rows):
+        return None
+    if rows["sequence"].tolist() != list(range(len(rows))):
+        return None
+    return Stream(head.location, head.content, rows, [file], [])
 
 
 def _choose(rows: Rows, owners: np.ndarray[Any, Any], files: list[LocalFile]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 FILE_MAGIC: Final = b"VTRACE\r\n"
 BLOCK_MAGIC: Final = b"VTB1"
 
@@ -156,7 +156,7 @@ CLOCK_TSC, CLOCK_CNTVCT, CLOCK_NANOSECONDS = 1, 2, 3
 EVENTS, DEFINITION_DATA, BUFFER = 1, 2, 3
 """Values of content: enum vt_content."""
 CHUNK_FREE, CHUNK_FILLING, CHUNK_FULL = 0, 1, 2
-CODEC_RAW, CODEC_ZSTD, CODEC_ZSTD_PLANES, CODEC_VARINT = 0, 1, 2, 3
+CODEC_RAW, CODEC_ZSTD, CODEC_ZSTD_COLUMNS, CODEC_VARINT = 0, 1, 2, 3
 
 CLOCK_PAIR = np.dtype([("ticks", "<u8"), ("mono", "<u8"), ("real", "<u8")])
 FILE = np.dtype(
@@ -185,6 +185,14 @@ BLOCK = np.dtype(
         ("open", "<u8", OPEN_MAX),
     ]
 )  # fmt: skip
+COLUMNS = np.dtype(
+    [
+        ("records", "<u2"), ("whats", "<u2"), ("step", "<u4"), ("time_bytes", "u1"), ("payload_bytes", "u1"),
+        ("unused", "<u2"),
+    ]
+)  # fmt: skip
+STEP_ZERO: Final = 128
+WHAT_BYTES: Final = 6
 
 
 def what(kind: str, identifier: int = 0) -> int:
@@ -207,12 +215,6 @@ def checksum(seed: int, data: bytes) -> int:
         value = (value ^ word ^ rest << 56) * factor & mask
         value ^= value >> 32
     return value
-
-
-def head_checksum(head: bytes) -> int:
-    """The checksum that belongs into a file head (its first FILE.itemsize bytes)."""
-    at = int(FILE.fields["checksum"][1])  # type: ignore[index]
-    return checksum(0, head[:at] + bytes(8) + head[at + 8 : FILE.itemsize])
 
 
 def block_checksum(head: bytes, stored: bytes) -> int:

@@ -30,7 +30,7 @@ class _Parts(ctypes.Structure):
     _fields_ = [
         ("clocks", _pointer), ("doubtful", _pointer), ("comm_first", _pointer), ("comm_members", _pointer),
         ("comm_repaired", _pointer), ("nprocesses", _u64), ("ncomms", _u64), ("nmembers", _u64), ("nclocks", _u64),
-        ("limit", _u64),
+        ("first_window", _u64), ("limit", _u64),
     ]  # fmt: skip
 
 
@@ -54,7 +54,8 @@ class _Repaired(ctypes.Structure):
 
 @dataclass
 class Parts:
-    """Who takes part: struct vt_parts. clocks, doubtful: of each process; comm_first: one more than communicators."""
+    """Who takes part: struct vt_parts. clocks, doubtful: of each process; comm_first: one more than communicators and,
+    from first_window on, windows; firsts: first OTF2 location of each process."""
 
     clocks: U4
     doubtful: U1
@@ -62,13 +63,15 @@ class Parts:
     comm_members: U4
     comm_repaired: U1
     nclocks: int
+    first_window: int
     limit: int
+    firsts: U4
 
     def pointers(self) -> _Parts:
         """For the kernel, as long as this object lives."""
         arrays = (self.clocks, self.doubtful, self.comm_first, self.comm_members, self.comm_repaired)
-        sizes = (len(self.clocks), len(self.comm_repaired), len(self.comm_members), self.nclocks, self.limit)
-        return _Parts(*(array.ctypes.data for array in arrays), *sizes)
+        sizes = (len(self.clocks), len(self.comm_repaired), len(self.comm_members), self.nclocks)
+        return _Parts(*(array.ctypes.data for array in arrays), *sizes, self.first_window, self.limit)
 
 
 @dataclass
@@ -128,7 +131,10 @@ class Ends:
 def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
     """Replays the ends of all processes: pieces in their order, each location's in order. Raises VtraceError."""
     found, pointers, pieces = _Repaired(), parts.pointers(), np.ascontiguousarray(pieces)
-    if kernel.library.vt_kernel_repair(ctypes.byref(pointers), pieces.ctypes.data, len(pieces), ctypes.byref(found)):
+    code = kernel.library.vt_kernel_repair(ctypes.byref(pointers), pieces.ctypes.data, len(pieces), ctypes.byref(found))
+    if code == _NO_SPACE:
+        raise VtraceError("cannot read a temporary file", "--no-repair does without")
+    if code:
         raise VtraceError("not enough memory to repair the times", "--no-repair does without")
     try:
         first = _array(found.first, parts.nclocks + 1, np.dtype("<u8"))

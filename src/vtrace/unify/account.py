@@ -15,7 +15,7 @@ from vtrace.io.archive import Definitions, Marker
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
-from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums
+from vtrace.unify.coverage import FILE, Fate, Row, labels, shortfalls, sums
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
@@ -58,8 +58,10 @@ def first_facts(processes: Sequence[Process], ranks: Ranks) -> Facts:
     return next(iter(ranks.gather(found).values()), _NOTHING)
 
 
-def properties(run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[Row]) -> dict[str, str]:
-    """Archive properties: who, what with, when, and the sums over all locations."""
+def properties(
+    run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[Row], clocks: dict[str, Any]
+) -> dict[str, str]:
+    """Archive properties: who, what with, when, the sums over all locations; clocks: how well their times agree."""
     known = first.properties
     about = {
         "command": _short(known.get("command", [])),
@@ -82,6 +84,7 @@ def properties(run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequenc
     missing = shortfalls(run.missing, incomplete, rows)
     coverage = {"complete": not missing, "shortfalls": missing} | sums(rows)
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
+    values["CLOCKS"] = clocks
     if of_user := user.properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
@@ -139,9 +142,10 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     died = [fate for fate in incomplete if fate.died]
     if died:
         yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
-    lost = sum(row.lost for row in rows if row not in limited)
-    if lost:
-        yield f"{lost} events were not recorded on {_locations([r for r in rows if r.lost and r not in limited])}"
+    unrecorded = {row.id: lost for row in rows if row not in limited and (lost := row.lost - row.lost_by.get(FILE, 0))}
+    if unrecorded:
+        where = _locations([row for row in rows if row.id in unrecorded])
+        yield f"{sum(unrecorded.values())} events were not recorded on {where}"
     clamped = sum(row.clamped for row in rows)
     if clamped:
         yield f"{clamped} times would have gone backwards and were moved up to the one before"

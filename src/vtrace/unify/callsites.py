@@ -21,6 +21,7 @@ _UNKNOWN = "[unknown]"
 def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
     """Adds the texts of all processes' call sites to their texts."""
     found: list[dict[int, list[Place]]] = []
+    definitions = [known for known in definitions if known.call_sites]
     for known in definitions:
         addresses = sorted({address for stack in known.call_sites.values() for address in stack})
         where = places(known.modules, np.empty(0, np.uint32), np.array(addresses, np.uint64))
@@ -30,7 +31,7 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
     symbols.resolve(wanted)
     symbols.find_statements(wanted)
     for known, sites in zip(definitions, found, strict=True):
-        known.texts |= {number: _text(stack, symbols) for number, stack in sites.items()}
+        known.texts = known.texts | {number: _text(stack, symbols) for number, stack in sites.items()}
 
 
 def call_at(place: Place, symbols: Symbols) -> tuple[str, str | None, int]:

@@ -82,10 +82,16 @@ def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:
 
     Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
     make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
+    What does not name its clock (a program that a rank has started) reads that of its host, if only one is known there.
     """
+    named: dict[str, set[str]] = {}
+    for source in sources:
+        named.setdefault(source.host, set()).update({source.clock} - {""})
     hosts: dict[tuple[str, str], list[int]] = {}
     for i, source in enumerate(sources):
-        hosts.setdefault((source.host, source.clock), []).append(i)
+        known = named[source.host]
+        clock = source.clock or (min(known) if len(known) == 1 else "")
+        hosts.setdefault((source.host, clock), []).append(i)
     found: dict[int, Curve] = {}
     doubts: list[str] = []
     for (host, _), members in hosts.items():

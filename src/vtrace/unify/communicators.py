@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vtrace.errors import FormatError
+from vtrace.io.alike import same_array
 from vtrace.io.archive import Comm, Group
 from vtrace.io.records import COMM_KINDS
 from vtrace.unify import members
@@ -117,7 +118,7 @@ def merge(
 def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
     found = np.full(max(numbers, default=0) + 1, missing, np.uint32)
     found[[*numbers]] = [*numbers.values()]
-    return found
+    return same_array(found)
 
 
 def _written(processes: Sequence[Member], tables: Sequence[Table]) -> Lists:

@@ -19,10 +19,16 @@ _FORTRAN = {"for": "do"}
 """What a construct is called there."""
 
 
+_NONE: dict[int, Place] = {}
+
+
 def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, Region]]:
     """For each process the regions that are defined by an address, by their local ids."""
-    found = []
+    found: list[dict[int, Place]] = []
     for known in definitions:
+        if not known.regions_at:
+            found.append(_NONE)
+            continue
         addresses = np.array([region.address for region in known.regions_at.values()], np.uint64)
         where = places(known.modules, np.empty(0, np.uint32), addresses)
         found.append(dict(zip(known.regions_at, where, strict=True)))

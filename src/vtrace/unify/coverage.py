@@ -20,6 +20,7 @@ from vtrace.unify.ranks import Ranks
 from vtrace.unify.user import user_markers
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
+_NAMES = [PROPERTY + key for key in _COVERAGE]
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
 _UNTOLD = "UNTOLD"
 """Why events were lost where nobody could say it any more."""
@@ -27,13 +28,16 @@ _SHOWN = 8
 _LOST_WORDS = {
     "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
     "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
+    "FILE": "in files that are missing",
 }  # fmt: skip
-"""What stands in records.LOST_REASONS, as people say it."""
+"""What stands in records.LOST_REASONS, as people say it, and FILE."""
+FILE = "FILE"
+"""Why they were lost that were recorded, in files that are missing."""
 HEAP = -1
 """Number of a process's location that has no thread: for what it has in use of its heap."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """What became of one location, as the rank that has written it tells rank 0."""
 
@@ -46,7 +50,7 @@ class Row:
     died: bool
     """The process ended without completing its files."""
     lost: int
-    """Events that happened and were not recorded."""
+    """Events that happened and were not recorded, or are in files that are missing."""
     lost_by: dict[str, int]
     """Why they were not."""
     clamped: int
@@ -77,15 +81,20 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     summary = known.summaries.get(number)
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
     clamped = (result.clamped if result else 0) + (summary.clamped if summary else 0)
+    lost_by = _lost_by(process, number, lost, result)
+    if unseen_records := process.unseen_records.get(number, 0):
+        lost, lost_by[FILE] = lost + unseen_records, unseen_records
     return Row(
-        location, number, process.label, process.died, lost, _lost_by(process, number, lost, result), clamped,
-        str(known.properties.get("setting.VT_MAX_FLUSHES", "?")), replace(result, notes=[]) if result else None,
-        [*user_markers(location, known, result)] if result else [], known.notes if number == 0 else (),
+        location, number, process.label, process.died, lost, lost_by, clamped,
+        str(known.properties.get("setting.VT_MAX_FLUSHES", "?")), result and replace(result, notes=()),
+        (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
     )  # fmt: skip
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
     """LOST records say it, and for what came after the last one the definitions."""
+    if not lost:
+        return {}
     told = result.lost_by if result else {}
     found = Counter({LOST_REASONS.get(why, _UNTOLD): n for why, n in told.items()})
     rest = lost - found.total()
@@ -99,7 +108,8 @@ def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None
 
 @dataclass(frozen=True)
 class Fate:
-    """A process of which something is missing. hidden: its buffer cannot be seen; problems: damage of its files."""
+    """A process of which something is missing. hidden: its buffer cannot be seen; problems: damage of its files; lacks:
+    files that are missing or end too early."""
 
     head: FileHead
     label: str
@@ -110,15 +120,16 @@ class Fate:
     running: bool
     hidden: bool
     problems: Sequence[str]
+    lacks: Sequence[str] = ()
 
 
 def fates(processes: Sequence[Process], ranks: Ranks) -> list[Fate]:
     """At rank 0 those of all ranks' processes, in their order."""
     found = {}
     for p in processes:
-        if p.died or p.running or p.problems or unseen(p):
-            fate = Fate(p.head, p.label, p.world, p.rank, p.main, p.died, p.running, unseen(p), p.problems)
-            found[p.number] = fate
+        if p.died or p.running or p.problems or p.lacks or unseen(p):
+            state = (p.died, p.running, unseen(p), p.problems, p.lacks)
+            found[p.number] = Fate(p.head, p.label, p.world, p.rank, p.main, *state)
     return [*ranks.gather(found).values()]
 
 
@@ -146,6 +157,7 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
             [p for p in incomplete if p.hidden],
         ),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
+        ("lacks local files", "lack local files", [p for p in incomplete if p.lacks]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
@@ -174,5 +186,5 @@ def location_properties(row: Row) -> dict[str, int]:
     """What stands with each thread's location in the archive. How many were lost why: only what is not 0."""
     if row.number == HEAP:
         return {}
-    values = row.coverage | {f"LOST_{why}": n for why, n in row.lost_by.items()}
-    return {PROPERTY + key: value for key, value in values.items()}
+    named = zip(_NAMES, row.coverage.values(), strict=True)
+    return dict(named) | {f"{PROPERTY}LOST_{why}": n for why, n in row.lost_by.items()}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vtrace.errors import FormatError
+from vtrace.io.alike import same, same_table, share_empty
 from vtrace.io.records import DEFINITIONS
 from vtrace.unify.shapes import fits
 
@@ -155,7 +156,8 @@ class UserMarker(NamedTuple):
 
 @dataclass
 class ProcessDefinitions:
-    """All definitions of one process; dictionaries are keyed by the process's own ids."""
+    """All definitions of one process; dictionaries are keyed by the process's own ids. Once they are read nothing is
+    added to any of them: processes share what they have alike."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     regions: dict[int, Region] = field(default_factory=dict)
@@ -204,17 +206,20 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
             raise FormatError(f"{origin}: a definition ({name}) has a wrong shape", "the file is damaged")
         values = [*array[1:], None] if kind == "REGION" and len(array) == 7 else array[1:]
         _add(found, kind, values)
+    for name in ("regions", "metrics", "attributes"):  # the same in all processes of a program
+        setattr(found, name, same_table(getattr(found, name)))
+    share_empty(found, but="properties")
     return found
 
 
 def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
     match kind:
         case "PROPERTY":
-            found.properties[values[0]] = values[1]
+            found.properties[same(values[0])] = same(values[1] if isinstance(values[1], str) else tuple(values[1]))
         case "REGION":
-            found.regions[values[0]] = Region(*values[1:])
+            found.regions[values[0]] = same(Region(*values[1:]))
         case "MODULE":
-            found.modules.append(Module(*values))
+            found.modules.append(same(Module(*values)))
         case "COMM":
             found.comms[values[0]] = Comm(*values[1:])
         case "COMM_MEMBERS":
@@ -224,17 +229,17 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "LOCATION":
             found.locations[values[0]] = values[2] or found.locations.get(values[0])
         case "METRIC":
-            found.metrics[values[0]] = Metric(*values[1:])
+            found.metrics[values[0]] = same(Metric(*values[1:]))
         case "CLOCK":
             found.pairs.append((values[0], values[1], values[2]))
         case "SUMMARY":
             found.summaries[values[0]] = Summary(*values[1:])
         case "ATTRIBUTE":
-            found.attributes[values[0]] = Attribute(*values[1:])
+            found.attributes[values[0]] = same(Attribute(*values[1:]))
         case "IO_FILE":
-            found.files[values[0]] = values[1]
+            found.files[values[0]] = same(values[1])
         case "IO_HANDLE":
-            found.handles[values[0]] = Handle(*values[1:])
+            found.handles[values[0]] = same(Handle(*values[1:]))
         case "RMA_WIN":
             found.windows[values[0]] = Window(*values[1:])
         case "RMA_WIN_NAME":
@@ -254,7 +259,7 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "CLOCK_OFFSET":
             found.offsets.append(ClockOffset(*values))
         case "TEXT":
-            found.texts[values[0]] = values[1]
+            found.texts[values[0]] = same(values[1])
         case "MARKER":
             found.markers[values[0]] = UserMarker(*values[1:])
         case "NOTE":
@@ -290,4 +295,4 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.user_comms = parent.user_comms | child.user_comms
     child.members_of = parent.members_of | child.members_of
     own = {module.slot for module in child.modules}
-    child.modules += [m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own]
+    child.modules = [*child.modules, *(m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own)]

@@ -163,8 +163,9 @@ def _processes(files: list[Found]) -> list[Process]:
     order = (DEFINITION_DATA, EVENTS, BUFFER)
     for file in sorted(files, key=lambda f: (order.index(f.head.content), f.head.location, f.head.path.name)):
         head = file.head
-        process = found.setdefault(head.process, Process(head, views={*file.views}))
-        process.views &= file.views
+        process = found.setdefault(head.process, Process(head, views=file.views))
+        if process.views != file.views:
+            process.views &= file.views
         process.bytes += file.bytes
         if head.content == BUFFER:
             process.buffer = head.path
@@ -172,6 +173,8 @@ def _processes(files: list[Found]) -> list[Process]:
                 process.head = head
         else:
             process.files.append(head)
+    for process in found.values():
+        process.files.sort(key=lambda head: head.location)
     ranked = sorted((p for p in found.values() if p.head.rank is not None), key=lambda p: p.head.start)
     taken: set[tuple[int, int]] = set()
     for process in ranked:
@@ -179,7 +182,7 @@ def _processes(files: list[Found]) -> list[Process]:
         if rank is not None and (world, rank) not in taken:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
-    begun = {p.head.world: p.head.start for p in reversed(ranked) if p.head.world}
+    begun = {p.head.world: p.head.start for p in ranked if p.head.world}  # the last one: behind the shells of all
     mpi = bool(ranked) and bool(ranked[0].head.world)  # else processes stand behind those that started them
     processes = sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start),
                                                       p.rank or 0, p.head.start, p.head.process))  # fmt: skip

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.heads import FileHead, read_head
 from vtrace.io.records import BUFFER, FILE_HEAD
 from vtrace.unify.alive import alive, is_process
+from vtrace.unify.begun import is_left
 from vtrace.unify.look import resolve_prefix
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
@@ -71,7 +73,8 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _BUFFER:
         yield _buffer(path, prefix, named["host"], pid)
     elif form is _ARCHIVE:
-        yield Leftover(path, "unfinished archive", _keeper(host, pid), prefix)
+        keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
+        yield Leftover(path, "unfinished archive", keeper, prefix)
     else:  # names with ranks tell no process: while any of the prefix records here, it may be its file
         busy = any(alive(head) for head in _heads(path.parent, prefix))
         keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""

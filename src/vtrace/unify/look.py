@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtrace.errors import FormatError, UsageError, VtraceError
-from vtrace.io.heads import FileHead, Uctl, open_file, read_head, read_uctl
-from vtrace.io.records import FILE_HEAD
+from vtrace.io.heads import FileHead, Uctl, parse_head, read_begin, read_uctl
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
@@ -26,13 +25,13 @@ Key = tuple[object, ...]
 """What tells local files from each other, wherever they are seen: who wrote them, what for, and their name."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Found:
     """A local file. views: numbers of the directories where it was seen, of which ranks of vtunify-mpi have several."""
 
     head: FileHead
     bytes: int
-    views: set[int]
+    views: frozenset[int]
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Seen:
         """What both have found."""
         for mine, theirs in ((self.files, other.files), (self.before, other.before)):
             for key, found in theirs.items():
-                mine.setdefault(key, found).views.update(found.views)
+                mine.setdefault(key, found).views |= found.views
         self.counted |= other.counted
         self.empty |= other.empty
         self.uctls += other.uctls
@@ -66,47 +65,44 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
 
     Raises FormatError for a bad head, which salvage leaves out and notes as a problem.
     """
+    seen, views = Seen(), frozenset([view])
     paths = [*candidates(prefix, listed)][part]
-    # No harm if its process was killed: the buffer has all.
-    empty = {path for path in paths if path.suffix == _UNBORN or _is_blank(path)}
-    seen = Seen(empty=empty)
-    mine = [path for path in paths if path not in empty]
-    seen.files = _files([head for head in _heads(mine, salvage, seen.problems) if head.prefix == prefix.name], view)
+    seen.files = _files(paths, prefix.name, salvage, views, seen)
     pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
     counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
-    seen.counted = {head.run for head in _heads(counted, True, [])}
+    seen.counted = {found.head.run for found in _files(counted, None, True, views, Seen()).values()}
     if match := re.fullmatch(r"(.+)_\d+", prefix.name):
         paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
-        seen.before = _files([head for head in _heads(paths, True, []) if head.prefix == match[1]], view)
+        seen.before = _files(paths, match[1], True, views, Seen())
     if not part.start:
         _add_uctl(seen, prefix)
     return seen
 
 
-def _is_blank(path: Path) -> bool:
-    """Whether not even a head stands in a file: a buffer grows before it gets one."""
-    try:
-        with open_file(path) as file:
-            return not file.read(FILE_HEAD).strip(b"\0")
-    except OSError as error:
-        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _files(heads: Iterable[FileHead], view: int) -> dict[Key, Found]:
-    return {(h.process, h.content, h.location, h.path.name): Found(h, os.path.getsize(h.path), {view}) for h in heads}
-
-
-def _heads(paths: Iterable[Path], salvage: bool, problems: list[str]) -> list[FileHead]:
-    heads = []
+def _files(
+    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
+) -> dict[Key, Found]:
+    """The files whose heads name the prefix (None: any). What has no head and what is left out are noted in seen."""
+    files: dict[Key, Found] = {}
     for path in paths:
+        if path.suffix == _UNBORN:  # no harm if its process was killed: the buffer has all
+            seen.empty.add(path)
+            continue
+        data, size = read_begin(path)
+        if data.count(0) == len(data):  # a buffer grows before it gets a head
+            seen.empty.add(path)
+            continue
         try:
-            heads.append(read_head(path))
+            head = parse_head(path, data)
         except FormatError as error:
             if not salvage:
                 hint = error.hint or "move it away, or use --salvage to go on without it"
                 raise FormatError(str(error.args[0]), hint) from error
-            problems.append(f"{error.args[0]}: left out")
-    return heads
+            seen.problems.append(f"{error.args[0]}: left out")
+            continue
+        if prefix in (None, head.prefix):
+            files[head.process, head.content, head.location, path.name] = Found(head, size, views)
+    return files
 
 
 def _add_uctl(seen: Seen, prefix: Path) -> None:

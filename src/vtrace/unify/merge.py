@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from vtrace.io.alike import same_array
 from vtrace.io.archive import FIRST_STRING, Attribute, Metric, Region
 from vtrace.unify import definitions as own_definitions
 from vtrace.unify.constructs import constructs
@@ -24,7 +25,11 @@ Ids = npt.NDArray[np.uint32]
 Types = npt.NDArray[np.uint8]
 
 
-@dataclass
+_NONE: Ids = np.empty(0, np.uint32)
+_NO_TYPES: Types = np.empty(0, np.uint8)
+
+
+@dataclass(slots=True)
 class RegionMaps:
     """From one process's numbers to OTF2's: code offsets and addresses (both ascending), and region ids as index."""
 
@@ -47,36 +52,72 @@ def merge_regions(
     """Merges named regions and functions of all processes: all regions (at rank 0), and the number of the last one,
     which is for what nothing is known of.
     """
-    used = []
-    for process in processes:
-        scans = process.scans.values()
-        offsets = _union([scan.functions for scan in scans], np.uint32)
-        addresses = _union([scan.addresses for scan in scans], np.uint64)
-        used.append((offsets, addresses, places(process.definitions.modules, offsets, addresses)))
-    symbols.resolve(place for _, _, found in used for place in found)
+    places_of = _Places()
+    used = [places_of(process) for process in processes]
+    symbols.resolve(place for own in places_of.all for place in own.places)
     built = constructs([process.definitions for process in processes], symbols)
     merged = _Regions()
-    for process, own, (_, _, found) in zip(processes, built, used, strict=True):
-        for local, region in sorted((process.definitions.regions | own).items()):
-            if region not in merged:
-                merged.add(region, (process.number, 0, local), _named(region))
-        for i, place in enumerate(found):
-            if place not in merged:
-                merged.add(place, (process.number, 1, i), _function(symbols, place))
-    numbers, regions = merged.number(ranks)
+    added: set[int] = set()
+    named = [process.definitions.regions | own if own else process.definitions.regions
+             for process, own in zip(processes, built, strict=True)]  # fmt: skip
+    for process, regions, own in zip(processes, named, used, strict=True):
+        if id(regions) not in added:
+            added.add(id(regions))
+            for local, region in sorted(regions.items()):
+                if region not in merged:
+                    merged.add(region, (process.number, 0, local), _named(region))
+        if id(own) not in added:
+            added.add(id(own))
+            for i, place in enumerate(own.places):
+                if place not in merged:
+                    merged.add(place, (process.number, 1, i), _function(symbols, place))
+    numbers, everyone = merged.number(ranks)
     unknown = Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT)
     keys = [*numbers] if ranks.root else []
-    everything = [region or _unseen(key) for key, region in zip(keys, regions, strict=True)]
+    everything = [region or _unseen(key) for key, region in zip(keys, everyone, strict=True)]
+    tables = {id(regions): table({local: numbers[region] for local, region in regions.items()}) for regions in named}
+    of_places = {id(own): np.array([numbers[place] for place in own.places], np.uint32) for own in places_of.all}
     maps = []
-    for process, own, (offsets, addresses, found) in zip(processes, built, used, strict=True):
-        named = table({local: numbers[region] for local, region in (process.definitions.regions | own).items()})
-        ids = np.array([numbers[place] for place in found], np.uint32)
-        maps.append(RegionMaps(offsets, ids[: len(offsets)], addresses, ids[len(offsets) :], named))
+    for regions, own in zip(named, used, strict=True):
+        ids, count = of_places[id(own)], len(own.offsets)
+        maps.append(RegionMaps(own.offsets, ids[:count], own.addresses, ids[count:], tables[id(regions)]))
     return [*everything, unknown], maps, len(numbers)
 
 
+@dataclass(slots=True)
+class _Used:
+    """The functions that a process has called."""
+
+    offsets: Ids
+    addresses: npt.NDArray[np.uint64]
+    places: list[Place]
+
+
+class _Places:
+    """Processes that have called the same functions of the same files, as most have, get one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], _Used] = {}
+
+    def __call__(self, process: Process) -> _Used:
+        scans = process.scans.values()
+        offsets = _union([scan.functions for scan in scans], np.uint32)
+        addresses = _union([scan.addresses for scan in scans], np.uint64)
+        key = (offsets.tobytes(), addresses.tobytes(), *process.definitions.modules)
+        if key not in self._known:
+            self._known[key] = _Used(offsets, addresses, places(process.definitions.modules, offsets, addresses))
+        return self._known[key]
+
+    @property
+    def all(self) -> Iterable[_Used]:
+        """All there are."""
+        return self._known.values()
+
+
 def _union(arrays: Sequence[npt.NDArray[np.generic]], kind: type[np.unsignedinteger]) -> npt.NDArray:  # type: ignore[type-arg]
-    return np.unique(np.concatenate(arrays)).astype(kind) if arrays else np.empty(0, kind)
+    if len(arrays) == 1:
+        return arrays[0].astype(kind, copy=False)  # ascending
+    return same_array(np.unique(np.concatenate(arrays)).astype(kind)) if arrays else np.empty(0, kind)
 
 
 def _named(region: own_definitions.Region) -> Region:
@@ -140,11 +181,14 @@ def merge_strings(processes: Sequence[Process], ranks: Ranks) -> tuple[list[str]
 
 def table(numbers: Mapping[int, int]) -> Ids:
     """Numbers by their key; UNDEFINED where there is none."""
-    found = np.full(max(numbers, default=-1) + 1, UNDEFINED, np.uint32)
-    found[list(numbers.keys())] = list(numbers.values())
-    return found
+    if not numbers:
+        return _NONE
+    found = np.full(max(numbers) + 1, UNDEFINED, np.uint32)
+    found[[*numbers]] = [*numbers.values()]
+    return same_array(found)
 
 
 def types(numbers: Mapping[int, int]) -> Types:
     """Numbers of types by their key."""
-    return np.where(table(numbers) == UNDEFINED, 0, table(numbers)).astype(np.uint8)
+    found = table(numbers)
+    return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8)) if len(found) else _NO_TYPES

@@ -25,10 +25,12 @@ _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", 
 
 @dataclass
 class Messages:
-    """Of one process: OTF2's communicators by its own ids, and by location the rank of each message's other end."""
+    """Of one process: OTF2's communicators by its own ids; by location the rank of each message's other end, and the
+    location of it (-1: none)."""
 
     comms: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
     peers: dict[int, Ids] = field(default_factory=dict)
+    others: dict[int, Numbers] = field(default_factory=dict)
 
 
 def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[Messages]:
@@ -55,11 +57,15 @@ def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: 
     for number, locations in members.items():
         chosen = (ends["comm"] == number) & (others >= 0)
         peers[chosen] = np.searchsorted(locations, others[chosen])
+    by_location = np.argsort(ends["location"], kind="stable")
+    sorted_locations = ends["location"][by_location]
     for process, messages in zip(processes, found, strict=True):
         own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
         messages.comms = table({local: comms[number] for local, number in own.items() if number in comms})
         for place, number in enumerate(process.locations):
-            messages.peers[number] = peers[ends["location"] == process.first + place]
+            location = process.first + place
+            own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
+            messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
     return found
 
 

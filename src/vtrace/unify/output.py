@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Archive
+from vtrace.unify.begun import Beat, own_mark, remove_left, temporary
 from vtrace.unify.ranks import Ranks
 
 
@@ -82,22 +83,26 @@ class Output:
     def __init__(self, output: Path, ranks: Ranks) -> None:
         self.path = output
         self._ranks = ranks
-        self._mark = ranks.first(lambda: f"{platform.node()}-{os.getpid()}")
-        self._temporary = output.with_name(f".{output.name}.tmp-{self._mark}")
+        self._mark = ranks.first(own_mark)
+        self._temporary = temporary(output, "tmp", self._mark)
+        self._beat: Beat | None = None
+        self.others: list[str] = []
+        """What somebody else may be writing there."""
 
     def __enter__(self) -> Output:
         check_seen(self.path, self._ranks)
-        self._ranks.first(self._make_room)
+        self._ranks.first(lambda: shutil.rmtree(self._temporary, ignore_errors=True))
         self.archive = Archive(self._temporary, self._ranks)
+        if self._ranks.root:
+            self._beat = Beat(self._temporary)
+        self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
         return self
-
-    def _make_room(self) -> None:
-        _remove_stale(self.path)
-        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._beat:
+            self._beat.end()
         if kind is not None and issubclass(kind, Exception):  # at an interrupt the kernel may still be writing
             self.archive.abort()
         if kind is not None or self._ranks.root:
@@ -108,7 +113,7 @@ class Output:
         self._ranks.first(self._publish)
 
     def _publish(self) -> None:
-        old = self.path.with_name(f".{self.path.name}.old-{self._mark}")
+        old = temporary(self.path, "old", self._mark)
         replaced = os.path.lexists(self.path)
         try:
             if replaced:
@@ -125,11 +130,3 @@ class Output:
             shutil.rmtree(old, ignore_errors=True)
         elif replaced:
             old.unlink()
-
-
-def _remove_stale(output: Path) -> None:
-    """Removes what vtunify processes of this machine left that were killed."""
-    for path in output.parent.glob(f".{output.name}.tmp-{platform.node()}-*"):
-        pid = path.name.rpartition("-")[2]
-        if pid.isdigit() and not Path("/proc", pid).exists():
-            shutil.rmtree(path, ignore_errors=True)

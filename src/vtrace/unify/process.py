@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,15 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
 from vtrace.io.local import FileHead, Stream, allow_many_files, by_location, open_local, read_head, streams
 from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
+from vtrace.unify.absent import find_absent, records_in
 from vtrace.unify.alive import alive
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
 
+_location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]
+_AT_ONCE = 4096
+"""Rows of an index that become Python's objects."""
 _NO_TIME = 1 << 63
 """Neither ticks nor ns come so far: a pair that does is damaged."""
 
@@ -31,6 +36,7 @@ class Process:
 
     head: FileHead
     files: list[FileHead] = field(default_factory=list)
+    """By location."""
     buffer: Path | None = None
     empty: list[Path] = field(default_factory=list)
     """Files without even a head."""
@@ -41,7 +47,7 @@ class Process:
     """A rank of which there are no files: it gets a location without events."""
     number: int = 0
     """Place among all processes of the run."""
-    views: set[int] = field(default_factory=set)
+    views: frozenset[int] = frozenset()
     """Directories in which all of its files were seen: see look.Found."""
     bytes: int = 0
     """Of its files."""
@@ -49,17 +55,19 @@ class Process:
     """Rank that has found its buffer, where that does not lie with the other files."""
     running: bool = False
     """It still records."""
+    owner: int | None = None
+    """Rank that has read its definitions, in what that hands on to others."""
 
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
     scans: dict[int, Scan] = field(default_factory=dict)
-    stored: dict[int, int] = field(default_factory=dict)
-    """Bytes of events by location."""
-    classes: dict[int, int] = field(default_factory=dict)
-    """Classes of records that its blocks may have, by location."""
     usable: dict[int, int] = field(default_factory=dict)
     """Blocks before the first damaged one, where there is one and salvage was asked for."""
     pairs: list[Pair] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    """Files that are missing, or end too early."""
+    unseen_records: dict[int, int] = field(default_factory=dict)
+    """What should stand in these, by location."""
 
     index: int | None = None
     """Place among all MPI processes."""
@@ -73,6 +81,8 @@ class Process:
     maps: Maps | None = None
     user_peers: dict[int, npt.NDArray[np.uint32]] = field(default_factory=dict)
     """By location: ranks of the other ends of its messages of the user API."""
+    user_others: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """By location: OTF2 locations of these ends, -1 where there is none."""
 
     @property
     def world(self) -> int:
@@ -87,7 +97,7 @@ class Process:
     @property
     def locations(self) -> list[int]:
         """The numbers of its locations; there is always a main thread."""
-        return sorted({0} | self.scans.keys())
+        return sorted({0} | self.scans.keys() | self.unseen_records.keys())
 
     @property
     def tells_heap(self) -> bool:
@@ -98,6 +108,13 @@ class Process:
     def tells_threads(self) -> bool:
         """Whether its events may tell of threads that begin and end."""
         return any(scan.threads for scan in self.scans.values())
+
+    def to_hand_on(self, owner: int) -> Process:
+        """What another rank needs to write its events."""
+        return Process(
+            self.head, self.files, self.buffer, number=self.number, owner=owner, usable=self.usable, maps=self.maps,
+            user_peers=self.user_peers,
+        )  # fmt: skip
 
     def maps_of(self, location: int) -> Maps | None:
         """What the kernel needs for one location."""
@@ -113,7 +130,7 @@ class Process:
     def died(self) -> bool:
         """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
         incomplete = not (self.absent or self.running or self.complete)
-        return incomplete and (self.buffer is not None or not self.problems)
+        return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
 
     def find_buffer(self) -> None:
         """Looks for the left-over buffer that its head names, which may be on this machine only."""
@@ -128,13 +145,18 @@ class Process:
         order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
         return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
 
-    @cached_property
-    def _paths(self) -> dict[int, list[FileHead]]:
-        """The files of each location."""
-        found: dict[int, list[FileHead]] = {}
-        for head in self.files:
-            found.setdefault(head.location, []).append(head)
-        return found
+    @property
+    def stored(self) -> int:
+        """Bytes of its events."""
+        return sum(scan.stored for scan in self.scans.values())
+
+    def stored_of(self, location: int) -> int:
+        """Bytes of a location's events."""
+        return self.scans[location].stored if location in self.scans else 0
+
+    def _files_of(self, location: int) -> list[FileHead]:
+        at = bisect_left(self.files, location, key=_location)
+        return self.files[at : bisect_right(self.files, location, at, key=_location)]
 
     @contextmanager
     def _opened(self) -> Iterator[Iterator[Streams]]:
@@ -144,33 +166,34 @@ class Process:
             rows = by_location(buffer) if buffer else {}
 
             def each() -> Iterator[Streams]:
-                for location in sorted(self._paths.keys() | rows.keys()):
+                for location in sorted({*map(_location, self.files)} | rows.keys()):
                     with ExitStack() as inner:
-                        heads = self._paths.get(location, [])
-                        files = [inner.enter_context(open_local(head.path)) for head in heads]
+                        heads = self._files_of(location)
+                        files = [inner.enter_context(open_local(head.path, head)) for head in heads]
                         yield streams(files + ([rows[location]] if location in rows else []))
 
             yield each()
 
     @contextmanager
-    def _opened_events(self, locations: Iterable[int]) -> Iterator[list[Stream]]:
+    def _opened_events(self, heads: Sequence[FileHead]) -> Iterator[list[Stream]]:
         with ExitStack() as stack:
-            heads = [h for location in locations for h in self._paths.get(location, []) if h.content == EVENTS]
-            paths = [head.path for head in heads] + ([self.buffer] if self.buffer else [])
-            found = streams([stack.enter_context(open_local(path)) for path in paths])
+            files = [stack.enter_context(open_local(head.path, head)) for head in heads if head.content == EVENTS]
+            if self.buffer:
+                files.append(stack.enter_context(open_local(self.buffer)))
+            found = streams(files)
             yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
 
     @contextmanager
     def events(self, location: int) -> Iterator[Stream | None]:
         """The events of one location as far as they may be used; None when it has none."""
-        with self._opened_events([location]) as found:
+        with self._opened_events(self._files_of(location)) as found:
             yield next((stream for stream in found if stream.location == location), None)
 
     @contextmanager
     def all_events(self) -> Iterator[list[Stream]]:
         """Those of all its locations."""
         allow_many_files()
-        with self._opened_events(self._paths) as found:
+        with self._opened_events(self.files) as found:
             yield found
 
     def _usable(self, stream: Stream) -> Stream:
@@ -185,18 +208,21 @@ class Process:
         if self.absent:
             return
         arrays: list[list[object]] = []
+        present: dict[int, int | None] = {}
         pairs = {Pair(*self.head.pair)}
         with self._opened() as locations:
             for found in locations:
                 for (content, location), stream in sorted(found.items(), reverse=True):  # definitions first
                     if content == EVENTS:
+                        present[location] = records_in(stream)
                         self.scans[location] = self._scan(kernel, stream, salvage)
-                        self.stored[location] = int(stream.index["stored_bytes"].sum())
-                        self.classes[location] = int(np.bitwise_or.reduce(stream.index["classes"], initial=0))
                     else:
                         arrays += self._definitions(kernel, stream, salvage)
-                    pairs |= {Pair(*pair) for pair in np.unique(stream.index["pair"]).tolist()}
+                    for at in range(0, len(stream.index), _AT_ONCE):
+                        pairs |= {*map(Pair._make, stream.index["pair"][at : at + _AT_ONCE].tolist())}
         self.definitions = read(arrays, self.head.path.name)
+        if self.buffer is None:  # else it may hold what the files lack
+            self.unseen_records, self.lacks = find_absent(self.files, self.definitions.summaries, present)
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 

@@ -16,7 +16,8 @@ from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions, Group
 from vtrace.io.kernel import UNMAPPED, Kernel
-from vtrace.io.records import CLASS_COLLECTIVE, CLASS_MESSAGE, COMM_KINDS
+from vtrace.io.local import Stream
+from vtrace.io.records import CLASS_COLLECTIVE, CLASS_MESSAGE, CLASS_RMA, CLASS_USER, COMM_KINDS
 from vtrace.io.repair import PIECE, Ends, Parts, Pieces, Repaired, replay
 from vtrace.unify.find import Run
 from vtrace.unify.offsets import Clock
@@ -28,6 +29,7 @@ _DOUBT = 1_000_000
 besides what is not known of it."""
 _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
+_CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
 _MPI = 4  # OTF2_PARADIGM_MPI
 Processes = npt.NDArray[np.uint32]
 
@@ -52,10 +54,11 @@ def clock_lines(clocks: Sequence[Clock]) -> list[str]:
 
 @dataclass(frozen=True)
 class _About:
-    """What rank 0 must know of a process. comms: by the archive's number whether it has a topology, is between two
-    groups."""
+    """What rank 0 must know of a process. first: its first location; comms: by the archive's number whether it has a
+    topology, is between two groups."""
 
     index: int | None
+    first: int
     doubtful: bool
     comms: dict[int, tuple[bool, bool]]
 
@@ -63,14 +66,14 @@ class _About:
 def repair(
     run: Run, clocks: Sequence[Clock], definitions: Definitions, kernel: Kernel, near: Path, threads: int,
     ranks: Ranks, console: Console,
-) -> None:  # fmt: skip
+) -> Repaired | None:  # fmt: skip
     """Pass 1: finds what runs backwards between clocks, and puts what moves them into the maps of the processes.
 
-    Nothing where all processes share one clock: what is in order there stays so. Each rank finds the ends of its
+    Nothing (None) where all processes share one clock: what is in order there stays so. Each rank finds the ends of its
     processes and leaves them in a file near, a directory that all see; rank 0 replays them.
     """
     if ranks.first(lambda: len(clocks)) < 2:
-        return
+        return None
     console.detail("looking for messages that run backwards")
     about = ranks.gather({process.number: _about(process) for process in run.processes})
     parts = ranks.first(lambda: _parts(run.count, about, clocks, definitions))
@@ -90,6 +93,7 @@ def repair(
             f"{repaired.left} messages or collective calls still run backwards: events are missing, so it is not sure "
             "which ends belong together"
         )
+    return repaired
 
 
 def _find(
@@ -99,21 +103,33 @@ def _find(
     found: dict[int, Pieces] = {}
 
     def find(process: Process) -> None:
-        numbers = [n for n, classes in process.classes.items() if classes & (CLASS_MESSAGE | CLASS_COLLECTIVE)]
+        numbers = [n for n, scan in process.scans.items() if scan.classes & _CLASSES]
         if process.maps is None or not numbers:
             return
         with ExitStack() as stack:
             opened = [stack.enter_context(process.events(number)) for number in numbers]
             streams = [stream for stream in opened if stream is not None]
-            found[process.number] = ends.find(streams, process.maps, process.number, ranks.rank)
+            maps = replace(process.maps, user_peers=_user_peers(process, streams, parts))
+            found[process.number] = ends.find(streams, maps, process.number, ranks.rank)
 
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     try:
         ends = Ends(kernel, parts, file)
-        work_on(ranks, threads, processes, find, lambda p: sum(p.stored.values()), lambda count: None)
+        work_on(ranks, threads, processes, find, lambda p: p.stored, lambda count: None)
     finally:
         os.close(file)
     return found
+
+
+def _user_peers(process: Process, streams: Sequence[Stream], parts: Parts) -> Processes:
+    """The processes of the other ends of its messages of the user API, in the order of streams."""
+    none = np.empty(0, np.int64)
+    others = np.concatenate([none, *(process.user_others.get(stream.location, none) for stream in streams)])
+    if not len(others):
+        return np.empty(0, np.uint32)
+    order = np.argsort(parts.firsts, kind="stable")
+    owners = order[np.searchsorted(parts.firsts[order], others.clip(0), side="right") - 1]
+    return np.where(others < 0, UNMAPPED, owners).astype(np.uint32)
 
 
 def _replay(pieces: Sequence[Pieces], parts: Parts, kernel: Kernel, near: Path, files: int) -> Repaired:
@@ -164,8 +180,9 @@ def _about(process: Process) -> _About:
         if local < len(table) and table[local] != UNMAPPED:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
     # It may lack ends of messages.
-    incomplete = any(s.lost or s.off_ticks or s.limit for s in known.summaries.values())
-    return _About(process.index, bool(process.died or process.problems or known.lost or incomplete), comms)
+    incomplete = process.lacks or any(s.lost or s.off_ticks or s.limit for s in known.summaries.values())
+    doubtful = bool(process.died or process.problems or known.lost or incomplete)
+    return _About(process.index, process.first, doubtful, comms)
 
 
 def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], definitions: Definitions) -> Parts:
@@ -183,13 +200,19 @@ def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], def
             groups[comm.group] = _members(definitions.comm_groups[comm.group], by_index)
     members = [groups[comm.group] for comm in definitions.comms]
     kinds = np.array([_is_between(own, of_clock) for own in members], np.uint8)
+    windows = [window.comm for window in definitions.windows]
+    of_windows = kinds[windows] if windows else kinds[:0]
     for one in about.values():
         for number, (topology, inter) in one.comms.items():
             kinds[number] = 0 if inter else 2 if topology and kinds[number] else kinds[number]
+    members += [members[number] for number in windows]
     first = np.cumsum([0, *map(len, members)]).astype(np.uint32)
     bound = max((clock.error or 0 for clock in clocks), default=0)
-    everyone = np.concatenate([np.empty(0, np.uint32), *members])
-    return Parts(of_clock, doubtful, first, everyone, kinds, len(clocks), _DOUBT + 2 * bound)
+    return Parts(
+        of_clock, doubtful, first, np.concatenate([np.empty(0, np.uint32), *members]),
+        np.concatenate([kinds, of_windows]), len(clocks), len(kinds), _DOUBT + 2 * bound,
+        np.array([about[number].first for number in range(count)], np.uint32),
+    )  # fmt: skip
 
 
 def _members(group: Group, by_index: Processes) -> Processes:

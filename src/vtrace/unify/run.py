@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,9 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
-from vtrace.unify.coverage import HEAP, Fate, Row, fates, location_properties, row_of
+from vtrace.unify.absent import tell_absent
+from vtrace.unify.accuracy import accuracy
+from vtrace.unify.coverage import Fate, Row, fates, location_properties
 from vtrace.unify.definitions import inherit
 from vtrace.unify.elsewhere import refuse, tell
 from vtrace.unify.find import Run, kin, ranges, several
@@ -27,6 +28,7 @@ from vtrace.unify.repair import clock_lines, repair
 from vtrace.unify.share import Crew, find_together, share_out
 from vtrace.unify.system import System, add_system
 from vtrace.unify.tables import map_ids
+from vtrace.unify.writing import write_events
 
 _NEVER = 1 << 64
 
@@ -89,12 +91,17 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
     map_ids(run.processes, system, definitions, zero, ranks, console)
     first = account.first_facts(run.processes, ranks)
     with Output(output, ranks) as out:
+        for text in out.others:
+            console.warn(text)
+        repaired = None
         if request.repair:
-            repair(run, clocks, definitions, kernel, out.archive.directory, request.threads, ranks, console)
-        rows = _second_pass(out, run, kernel, len(definitions.metric_classes) - 1, request, ranks, console)
+            near = out.archive.directory
+            repaired = repair(run, clocks, definitions, kernel, near, request.threads, ranks, console)
+        heap_class = len(definitions.metric_classes) - 1
+        rows = write_events(out.archive, run, crew, kernel, heap_class, request.threads, ranks, console)
         if ranks.root:
             _complete(definitions, rows)
-            definitions.properties = account.properties(run, first, incomplete, rows)
+            definitions.properties = account.properties(run, first, incomplete, rows, accuracy(clocks, repaired))
         out.archive.finish(definitions, account.markers(rows))
         out.publish()
     for text in account.warnings(rows, incomplete):
@@ -168,6 +175,9 @@ def _damage(run: Run, crew: Crew, incomplete: Sequence[Fate], request: Request, 
         if not request.incomplete:
             refuse(hidden, crew.hosts, run.prefix, run.ranks)
         reasons.append("there may be more in buffers that cannot be seen here")
+    if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
+        tell_absent(lacks, request.incomplete, console.warn)
+        reasons.append("others are missing")
     for fate in incomplete:
         for problem in fate.problems:
             console.warn(f"{problem}: what comes before it is used")
@@ -196,47 +206,6 @@ def _map_times(
     earliest = ranks.reduce(min(starts, default=_NEVER), min)
     definitions.realtime = ranks.first(lambda: earliest)
     return definitions.realtime, clocks
-
-
-def _second_pass(
-    out: Output, run: Run, kernel: Kernel, heap_class: int, request: Request, ranks: Ranks, console: Console
-) -> list[Row]:
-    """Pass 2: each location by itself, the largest first; heap_class: the metrics of what a process has in use."""
-    tasks = [_Task(process.first + i, process, n) for process in run.processes for i, n in enumerate(process.locations)]
-    tasks += [_Task(process.heap, process, HEAP) for process in run.processes if process.heap is not None]
-    done: dict[int, Row] = {}
-
-    def write(task: _Task) -> None:
-        maps = task.process.maps_of(task.number)
-        with out.archive.event_writer(task.id) as writer, ExitStack() as stack:
-            result = None
-            if task.number == HEAP and maps is not None:
-                streams = stack.enter_context(task.process.all_events())
-                result = kernel.heap(writer, streams, maps, heap_class)
-            elif (stream := stack.enter_context(task.process.events(task.number))) is not None and maps is not None:
-                result = kernel.transcode(writer, stream, maps)
-        done[task.id] = row_of(task.id, task.process, task.number, result)
-
-    locations, stored = ranks.total([len(tasks), sum(task.bytes for task in tasks)])
-    console.detail(f"writing the events of {locations} locations with {ranks.size * request.threads} threads")
-    with console.steps("events", stored, "bytes") as advance:
-        work_on(ranks, request.threads, tasks, write, lambda task: task.bytes, advance)
-    return [*ranks.gather(done).values()]
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One location to write: its OTF2 id, its process, its number there."""
-
-    id: int
-    process: Process
-    number: int
-
-    @property
-    def bytes(self) -> int:
-        """What is stored of it."""
-        stored = self.process.stored
-        return sum(stored.values()) if self.number == HEAP else stored.get(self.number, 0)
 
 
 def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:

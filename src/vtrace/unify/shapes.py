@@ -49,23 +49,41 @@ value came later, and may be missing.
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
 
 
-def _fits_one(value: object, wanted: Any) -> bool:
-    if isinstance(wanted, tuple):
-        return any(_fits_one(value, one) for one in wanted)
-    if isinstance(wanted, range):
-        return type(value) is int and value in wanted
-    if isinstance(value, list):
-        return wanted is list and all(isinstance(item, str) for item in value)
-    return type(value) is wanted if isinstance(wanted, type) else value == wanted
+def _choices(wanted: Any) -> dict[type, Any]:
+    """By the type of a value what contains those that are allowed; None: all are."""
+    found: dict[type, Any] = {}
+    for one in wanted if isinstance(wanted, tuple) else (wanted,):
+        if isinstance(one, tuple):
+            found |= _choices(one)
+        elif isinstance(one, range):
+            found[int] = one
+        elif one is None or isinstance(one, type):
+            found[one or type(None)] = None
+        else:
+            found[type(one)] = {*found.get(type(one), ()), one}
+    return found
+
+
+_CHOICES = {number: [_choices(wanted) for wanted in shape] for number, shape in _SHAPES.items()}
 
 
 def fits(array: list[Any]) -> str | None:
     """The kind of a decoded definition; None where its values are none of that kind."""
     number, *values = array
-    shape = _SHAPES.get(number)
+    choices = _CHOICES.get(number, [])
     if number == DEFINITIONS["REGION"] and len(values) == 6:
         values.append(None)
-    good = shape is not None and len(values) == len(shape) and all(map(_fits_one, values, shape))
-    if not good or (shape is _PROPERTY and isinstance(values[1], list) != (values[0] == "command")):
+    if len(values) != len(choices) or not choices:
+        return None
+    for value, choice in zip(values, choices, strict=True):
+        allowed = choice.get(type(value), ())
+        if allowed is not None and value not in allowed:
+            return None
+    if number == DEFINITIONS["PROPERTY"] and not _fits_property(*values):
         return None
     return _NAMES[number]
+
+
+def _fits_property(name: str, value: Any) -> bool:
+    words = isinstance(value, list)
+    return words == (name == "command") and (not words or all(isinstance(word, str) for word in value))

@@ -19,7 +19,7 @@ from vtrace.unify.output import sees_token
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
 
-_A_FILE = 10_000
+A_FILE = 10_000
 """What opening a file counts beside its bytes."""
 
 
@@ -150,12 +150,12 @@ def _families(processes: Sequence[Process]) -> list[list[Process]]:
 
 
 def _weight(family: Sequence[Process]) -> int:
-    return sum(process.bytes + _A_FILE * len(process.files) for process in family)
+    return sum(process.bytes + A_FILE * len(process.files) for process in family)
 
 
-def _views(family: Sequence[Process], crew: Crew) -> set[int]:
+def _views(family: Sequence[Process], crew: Crew) -> frozenset[int]:
     known = [process.views for process in family if not process.absent]
-    common = set.intersection(*known) if known else {crew.views[0]}
+    common = frozenset.intersection(*known) if known else frozenset(crew.views[:1])
     if not common:
         files = ", ".join(sorted(str(path) for process in family for path in process.all_files())[:4])
         raise VtraceError(

@@ -89,11 +89,14 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
     definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
     nodes = {host: number for number, host in enumerate(hosts, 1)}
     numbers = {process.id: number for number, process in enumerate(processes) if not process.absent}
+    worlds = {world: n for n, world in enumerate(dict.fromkeys(p.world for p in processes if p.mpi), 1)}
     index = 0
     places = []
     for group, process in enumerate(processes):
         creator = numbers.get(process.parent) if process.parent else None
-        definitions.groups.append(LocationGroup(process.name, nodes[process.id[0]], creator))
+        world = worlds.get(process.world, 1) if process.mpi else 1
+        name = process.name if world == 1 else f"{process.name} of world {world}"
+        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator))
         first = len(definitions.locations)
         definitions.locations += [Location(name, group) for name in process.threads]
         heap = None
@@ -118,6 +121,6 @@ def _thread_names(process: Process) -> list[str]:
 
 def _process_name(process: Process) -> str:
     if process.world and process.rank is not None:
-        return f"MPI Rank {process.rank}" if process.main else f"MPI Rank {process.rank} of world {process.world:x}"
+        return f"MPI Rank {process.rank}"
     program = os.path.basename(str(process.definitions.properties.get("executable", "")))
     return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")

@@ -60,7 +60,7 @@ def map_ids(
         if process.curve is None:
             continue
         source = process.source()
-        process.user_peers = messages[i].peers
+        process.user_peers, process.user_others = messages[i].peers, messages[i].others
         ticks, ns = process.curve.knots(zero, source.first, source.last)
         process.maps = Maps(
             function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,

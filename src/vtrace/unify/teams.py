@@ -35,16 +35,15 @@ Team = tuple[str, list[int]]
 def add_teams(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[ProcessTeams]:
     """Adds the communicators of all teams. Ranks are in the order of the locations."""
     found = [_members(process) for process in processes]
-    own = {
-        process.number: [
-            (f"OpenMP team of {_creator(process, team)}", [*known.values()]) for team, known in teams.items()
-        ]
-        for process, teams in zip(processes, found, strict=True)
-    }
+    own = {process.number: _named(process, teams) for process, teams in zip(processes, found, strict=True) if teams}
     everyone = Concatenated(own, ranks)
     base = ranks.first(lambda: _add(everyone.items, definitions))
     result = []
+    nothing = ProcessTeams()
     for process, teams in zip(processes, found, strict=True):
+        if not teams:
+            result.append(nothing)
+            continue
         first = base + everyone.first[process.number]
         ids = table({team: first + i for i, team in enumerate(teams)})
         order = [location for known in teams.values() for location in known]
@@ -82,7 +81,9 @@ def _members(process: Process) -> dict[int, dict[int, int]]:
     return found
 
 
-def _creator(process: Process, team: int) -> str:
-    creator = next(member.creator for (id_, _), member in process.definitions.teams.items() if id_ == team)
-    name = f"thread {creator}" if creator else "the master thread"
-    return f"{name} of {process.label}"
+def _named(process: Process, teams: dict[int, dict[int, int]]) -> list[Team]:
+    creators: dict[int, int] = {}
+    for (team, _), member in process.definitions.teams.items():
+        creators.setdefault(team, member.creator)
+    by = {team: f"thread {creators[team]}" if creators[team] else "the master thread" for team in teams}
+    return [(f"OpenMP team of {by[team]} of {process.label}", [*known.values()]) for team, known in teams.items()]

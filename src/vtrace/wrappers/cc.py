@@ -125,7 +125,8 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
         nothing = "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions"
         _say(language, f"{line.sanitized}: {nothing}")
     directory = toolchain.library_directory()
-    vtrace = toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
+    vtrace = toolchain.hooks_flags(line.words)
+    vtrace += toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
     linked = [*args[:at], *shim, *args[at:]]
     if _wants_openmp(options, line):
         found = toolchain.openmp_position(linked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 _OPENMPI, _MPICH = ("libmpi.so.40",), ("libmpi.so.12", "libmpich.so.12")
 """Sonames of both families; MPICH's in Debian is the last."""
@@ -26,6 +26,26 @@ def choose(environ: MutableMapping[str, str]) -> None:
     environ["MPI4PY_LIBMPI"] = os.pathsep.join(
         [*(os.path.join(place, name) for place in places if place for name in names), *names]
     )
+
+
+def misfit(environ: Mapping[str, str]) -> str | None:
+    """Why the library that the user has named is hardly the right one: such leave each rank alone, or start none."""
+    named = next((place for place in environ.get("MPI4PY_LIBMPI", "").split(os.pathsep) if os.path.exists(place)), "")
+    library, started = family(named), launchers_family(environ)
+    if library is None or started is None or library == started:
+        return None
+    return f"MPI4PY_LIBMPI={named} is a library of {library}, but a launcher of {started} has started this"
+
+
+def family(library: str) -> str | None:
+    """Whose MPI library a file is."""
+    name = os.path.basename(os.path.realpath(library))
+    return "Open MPI" if name.startswith(_OPENMPI) else "MPICH" if name.startswith(_MPICH) else None
+
+
+def launchers_family(environ: Mapping[str, str]) -> str | None:
+    """Whose launcher has started this process."""
+    return "Open MPI" if "OMPI_COMM_WORLD_SIZE" in environ else "MPICH" if "PMI_RANK" in environ else None
 
 
 def _beside_launcher() -> str:

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping
 
 from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers import mpi_library, uses
 from vtrace.wrappers import program as programs
-from vtrace.wrappers import uses
 from vtrace.wrappers.cache import cache_directory
 from vtrace.wrappers.choices import Choices
 from vtrace.wrappers.program import Elf, Program
@@ -269,6 +269,14 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
     is_script = program.script is not None or program.name in _SHELLS
     if library is None and (asked or (start.launched and is_script and not uses.is_python(program.name))):
         library, by = uses.launchers_library(start.mpicc), "the launcher has"
+        started = mpi_library.launchers_family(start.environ)
+        if library and not start.mpicc and mpi_library.family(library) != started == "Open MPI":
+            # The first mpicc is another MPI's: its shim would end the ranks.
+            made.warnings.append(
+                f"MPI calls are not recorded: {started} has started {program.words[0]}, and the first mpicc in PATH "
+                f"links {library}: name the right one with --mpicc"
+            )
+            return None
         if library is None and asked:
             raise VtraceError(f"{program.words[0]}: finds no MPI for it", "name its compiler command with --mpicc")
     if library is None:

@@ -67,7 +67,7 @@ def shim_library(mpi: Mpi) -> Path:
 def _cached(mpi: Mpi) -> Path:
     directory = cache_dir() / f"{_PREFIX}{mpi.key}"
     if not _is_whole(directory):
-        with _cache_errors(), _lock(cache_dir()):
+        with _cache_errors(), _lock(directory):
             _remove_remains(cache_dir())
             if not _is_whole(directory):
                 _build(mpi, directory)
@@ -98,10 +98,12 @@ def clean_shims(library: Path | None = None) -> list[Shim]:
     """Removes all shims, or those of one MPI library, and says which. Raises VtraceError if that is not allowed."""
     if not cache_dir().is_dir():
         return []
-    with _cache_errors(), _lock(cache_dir()):
-        shims = [shim for shim in list_shims() if library is None or shim.library == str(library)]
-        for shim in shims:
-            shutil.rmtree(shim.directory)
+    shims = [shim for shim in list_shims() if library is None or shim.library == str(library)]
+    with _cache_errors():
+        for directory in (Path(shim.directory) for shim in shims):
+            with _lock(directory):
+                if directory.exists():
+                    shutil.rmtree(directory)
     return shims
 
 
@@ -117,10 +119,11 @@ def _cache_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _lock(directory: Path) -> Iterator[None]:
-    """Several builds at once, as by make -j, wait for the first one and then use its result."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as file:
+def _lock(shim: Path) -> Iterator[None]:
+    """Several builds of a shim at once, as by make -j, wait for the first one and then use its result. Each shim has a
+    lock of its own: nobody waits for the build of another MPI's."""
+    shim.parent.mkdir(parents=True, exist_ok=True)
+    with shim.with_name(f"lock-{shim.name}").open("w") as file:
         # Some network file systems have no locks: then two may build, and the first one's result stays.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)

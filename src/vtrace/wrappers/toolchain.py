@@ -135,13 +135,24 @@ def openmp_flags(directory: str) -> list[str]:
     return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", f"-l:{OPENMP_SHIM}", "-Wl,--pop-state"]
 
 
+HOOKS = "libvtrace-inside.a"
+"""The hooks that functions call, for each program and library to have its own: behind the user's files, which may bring
+some, and before libvtrace.so.1, which has them too, for what is linked without vtrace."""
+
+
+def hooks_flags(words: Sequence[str]) -> list[str]:
+    """The linker does not see early enough that code calls hooks which is made at link time."""
+    late = any(word.startswith("-flto") for word in words)
+    return ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
+
+
 def link_flags(directory: str, shims: bool = False) -> list[str]:
     """Links libvtrace.so.1, and with shims those of libc's functions before it, whatever the user's flags say about
-    static and unneeded libraries."""
-    names = [*(_SHIMS if shims else ()), "libvtrace.so.1"]
+    static, whole and unneeded libraries."""
+    names = [*(_SHIMS if shims else ()), HOOKS, "libvtrace.so.1"]
     libraries = [f"-l:{name}" for name in names if os.path.exists(os.path.join(directory, name))]
-    rpath = ["-Xlinker", "-rpath", "-Xlinker", directory]
-    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", *libraries, "-Wl,--pop-state", *rpath]
+    begin = "-Wl,--push-state,-Bdynamic,--no-as-needed,--no-whole-archive"
+    return [begin, f"-L{directory}", *libraries, "-Wl,--pop-state", "-Xlinker", "-rpath", "-Xlinker", directory]
 
 
 def if_needed(libraries: Sequence[Path]) -> list[str]:

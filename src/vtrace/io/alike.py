@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What many processes of a run have alike is kept in memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+_EMPTY: dict[type, Any] = {dict: MappingProxyType({}), list: (), set: frozenset()}
+Value = TypeVar("Value", bound=Hashable)
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
+_MOST_BYTES = 4096
+"""Of an array: longer ones are seldom the same, and many of them would fill the memory."""
+
+
+def same(value: Value) -> Value:
+    """The first one of those equal to it, of the same type, that was given lately."""
+    return _same(type(value), value)  # type: ignore[no-any-return]
+
+
+@lru_cache(4096)
+def _same(kind: type, value: Any) -> Any:
+    return value
+
+
+def same_table(table: Mapping[int, Hashable]) -> dict[int, Any]:
+    """The same for a dictionary, which nobody may change any more. Its values are of one type."""
+    return _same_table(tuple(table.items()))
+
+
+@lru_cache(1024)
+def _same_table(items: tuple[tuple[int, Any], ...]) -> dict[int, Any]:
+    return dict(items)
+
+
+def same_array(array: Array) -> Array:
+    """The same for an array of one dimension, which nobody can change any more."""
+    return _same_array(array.dtype, array.tobytes()) if array.nbytes <= _MOST_BYTES else array
+
+
+@lru_cache(4096)
+def _same_array(kind: Any, data: bytes) -> Any:
+    return np.frombuffer(data, kind)
+
+
+def share_empty(holder: Any, but: str) -> None:
+    """Of the fields of a dataclass object empty dictionaries, lists and sets become such that cannot change.
+
+    Each one would take 60 bytes. but: a field that may change.
+    """
+    for name in _names(type(holder)):  # type: ignore[arg-type]
+        if name != but and not (value := getattr(holder, name)):
+            setattr(holder, name, _EMPTY[type(value)])
+
+
+@lru_cache
+def _names(kind: Any) -> list[str]:
+    return [one.name for one in fields(kind)]
