@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP of gcc and clang: a parallel region traced and untraced; barrier and critical against two clock reads."""
+"""OpenMP of gcc and clang: a parallel region traced and untraced; barrier and critical against two clock reads, and
+against two records."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from measure import BIN, HERE, Row, against_floor, build, run
+
+from vtrace.paths import LIB
 
 COMPILERS = ("gcc", "clang")
 COUNT = 500
@@ -17,8 +20,8 @@ def prepare(work: Path) -> None:
     build("gcc", "-O2", "-shared", "-fPIC", HERE / "empty_tool.c", "-o", "empty_tool.so", cwd=work)
     for compiler in COMPILERS:
         source = HERE / "openmp.c"
-        build(compiler, "-O2", "-fopenmp", source, "-o", f"openmp-{compiler}", cwd=work)
-        wrapper = (BIN / "vtrace-cc", "-vt:cc", compiler, "-vt:mt", "-vt:inst", "manual")
+        build(compiler, "-O2", "-fopenmp", f"-I{LIB / 'user'}", source, "-o", f"openmp-{compiler}", cwd=work)
+        wrapper = (BIN / "vtrace-cc", "-vt:cc", compiler, "-vt:mt", "-vt:inst", "manual", "-DVTRACE")
         build(*wrapper, "-O2", "-fopenmp", source, "-o", f"openmp-{compiler}-traced", cwd=work)
 
 
@@ -36,6 +39,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         for at, name in ((1, "barrier"), (2, "critical")):
             pairs = [(plain[3], traced[at] - plain[at]) for plain, traced in found]
             rows.append(against_floor(f"{name}, {compiler}, above 2 clock reads", pairs, 1.5))
+            pairs = [(traced[4] - plain[4], traced[at] - plain[at]) for plain, traced in found]
+            rows.append(against_floor(f"{name}, {compiler}, above 2 records with their clock reads", pairs, 1.0))
         if compiler == "gcc":
             continue
         empty = [run(f"./openmp-{compiler}", COUNT, cwd=work, LD_PRELOAD=str(work / "empty_tool.so")) for _ in found]
@@ -44,4 +49,6 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         for at, name in ((1, "barrier"), (2, "critical")):
             pairs = [(p[3] + q[at] - p[at], t[at] - p[at]) for (p, t), q in zip(found, empty, strict=True)]
             rows.append(against_floor(f"{name}, {compiler}, above 2 clock reads and such a tool", pairs, 1.5))
+            pairs = [(t[4] - p[4] + q[at] - p[at], t[at] - p[at]) for (p, t), q in zip(found, empty, strict=True)]
+            rows.append(against_floor(f"{name}, {compiler}, above 2 records and such a tool", pairs, 1.0))
     return rows

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import applications
+import clocks
 import flush
 import functions
 import iocalls
@@ -30,6 +31,23 @@ import viewing
 from measure import Row
 from rich.console import Console
 from rich.table import Table
+
+MODULES = (
+    functions,
+    flush,
+    user,
+    mpi,
+    clocks,
+    iocalls,
+    memory,
+    applications,
+    openmp,
+    threads,
+    start,
+    unify,
+    reading,
+    viewing,
+)
 
 
 def show(rows: list[Row]) -> None:
@@ -51,21 +69,7 @@ def main() -> None:
     parser.add_argument("-n", "--repetitions", type=int, default=7)
     parser.add_argument(
         "--only",
-        choices=(
-            "functions",
-            "flush",
-            "user",
-            "mpi",
-            "iocalls",
-            "memory",
-            "applications",
-            "openmp",
-            "threads",
-            "start",
-            "unify",
-            "reading",
-            "viewing",
-        ),
+        choices=[module.__name__ for module in MODULES],
         help="one group of rows",
     )
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
@@ -75,22 +79,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program too
-        modules = (
-            functions,
-            flush,
-            user,
-            mpi,
-            iocalls,
-            memory,
-            applications,
-            openmp,
-            threads,
-            start,
-            unify,
-            reading,
-            viewing,
-        )
-        for module in modules:
+        for module in MODULES:
             if args.only not in (None, module.__name__):
                 continue
             if module is not functions:

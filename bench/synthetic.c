@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* For synthetic.py: the slow parts of writing blocks of the local format. */
-#include "../csrc/core/format.h"
+#include "../csrc/core/columns.h"
 
-/* Transposes n words to planes: all lowest bytes first. */
-void planes(const uint64_t *words, uint64_t n, uint8_t *into)
+/* Records of n words as columns, as the runtime makes them; returns their bytes. */
+uint64_t columns(const uint64_t *words, uint64_t n, uint8_t *into)
 {
-    for (unsigned byte = 0; byte < 8; byte++)
-        for (uint64_t i = 0; i < n; i++) into[byte * n + i] = (uint8_t)(words[i] >> 8 * byte);
+    static struct vt_packer packer;
+    uint64_t bytes = vt_columns_pack(&packer, words, (uint32_t)n, 0);
+    memcpy(into, packer.columns, bytes);
+    return bytes;
 }
 
 /* The checksum of a head and what follows it. */

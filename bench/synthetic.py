@@ -185,7 +185,7 @@ def write(prefix: Path, program: Program, truth: bool = False, jobs: int = 1) ->
             list(pool.map(lambda rank, f=first, t=turns: writer.steps(rank, f, t), range(program.ranks)))  # type: ignore[misc]
         last = int(simulation.now.max())
         list(pool.map(lambda rank: writer.end(rank, last), range(program.ranks)))
-    text = f"vtrace uctl {r.FORMAT_VERSION}\nrun {RUN.hex()}\nworld {WORLD:x}\nranks {program.ranks}\ntool synthetic\n"
+    text = f"vtrace uctl 1\nrun {RUN.hex()}\nworld {WORLD:x}\nranks {program.ranks}\ntool synthetic\n"
     prefix.with_name(f"{prefix.name}.uctl").write_text(text)
     return {key: np.concatenate(parts) for key, parts in (writer.truth or {}).items()}
 
@@ -195,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", type=Path)
     program, clocks = Program(), Clocks()
-    for name in ("ranks", "threads", "calls", "ranks-per-host", "compute", "latency", "jitter", "seed"):
+    for name in ("ranks", "threads", "calls", "ranks-per-host", "compute", "latency", "jitter", "tags", "seed"):
         parser.add_argument(f"--{name}", type=int, default=getattr(program, name.replace("-", "_")))
     for name in ("offset", "drift", "period"):
         parser.add_argument(f"--{name}", type=float, default=getattr(clocks, name))

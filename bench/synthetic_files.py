@@ -24,16 +24,16 @@ WORLD = 7
 @cache
 def library() -> ctypes.CDLL:
     here = Path(__file__).resolve().parent
+    sources = [here / "synthetic.c", here.parent / "csrc" / "core" / "columns.c"]
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "synthetic.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", here / "synthetic.c", "-o", path], check=True)
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", *sources, "-o", path], check=True)
         made = ctypes.CDLL(str(path))
     u64, pointer = ctypes.c_uint64, ctypes.c_void_p
-    made.planes.argtypes = [pointer, u64, pointer]
-    made.planes.restype = None
+    made.columns.argtypes = [pointer, u64, pointer]
     made.checksum.argtypes = [ctypes.c_char_p, u64, ctypes.c_char_p, u64]
     made.head_checksum.argtypes = [ctypes.c_char_p, u64]
-    made.checksum.restype = made.head_checksum.restype = u64
+    made.checksum.restype = made.head_checksum.restype = made.columns.restype = u64
     return made
 
 
@@ -73,15 +73,15 @@ def file_head(content: int, program: Program, clocks: HostClocks, rank: int, num
 
 
 def block(location: Location, content: int, raw: bytes, **fields: Any) -> bytes:
-    """One block; of events transposed and compressed, as the runtime does."""
+    """One block; of events as columns and compressed, as the runtime does."""
     if content == r.EVENTS:
-        planes = ctypes.create_string_buffer(len(raw))
-        library().planes(raw, len(raw) // 8, planes)
-        stored = zstandard.ZstdCompressor(level=1).compress(planes.raw)
+        columns = ctypes.create_string_buffer(2 * r.CHUNK_SIZE)
+        size = library().columns(raw, len(raw) // 8, columns)
+        stored = zstandard.ZstdCompressor(level=1).compress(columns[:size])
     else:
         stored = zstandard.ZstdCompressor(level=1).compress(raw)
     head = np.zeros(1, r.BLOCK)
-    codec = r.CODEC_ZSTD_PLANES if content == r.EVENTS else r.CODEC_ZSTD
+    codec = r.CODEC_ZSTD_COLUMNS if content == r.EVENTS else r.CODEC_ZSTD
     values = {
         "magic": r.BLOCK_MAGIC, "version": r.FORMAT_VERSION, "codec": codec, "content": content,
         "raw_bytes": len(raw), "stored_bytes": len(stored), "location": location.number, "thread": location.thread,

@@ -63,6 +63,8 @@ class Program:
     """Nanoseconds of a message, at least."""
     jitter: int = 500
     """Mean of what is added to that at random."""
+    tags: int = 1
+    """Of messages: so many steps until one comes again."""
     clocks: Clocks = field(default_factory=Clocks)
     seed: int = 1
 
@@ -147,6 +149,7 @@ def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) 
     words, heads, times = [], [], []
     begin, ready, waited, received, collect, end = (turns[n][:, rank] for n in turns)
     number = np.arange(first, first + steps, dtype=np.int64)
+    tags = number % p.tags * 2 << 32
     left, right = (rank - 1) % p.ranks, (rank + 1) % p.ranks
 
     def put(kind: str, when: Times, identifier: Any = 0, *payload: Any) -> None:
@@ -167,17 +170,17 @@ def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) 
     put("IRECV_REQUEST", ready + 200, 0, 2 * number + 1)
     put("LEAVE", ready + 300, region["MPI_Irecv"])
     put("ENTER", ready + 400, region["MPI_Isend"])
-    put("ISEND", ready + 400, 1, right | 7 << 32, BYTES, 2 * number + 2)
+    put("ISEND", ready + 400, 1, (right | 7 << 32) + tags, BYTES, 2 * number + 2)
     put("LEAVE", ready + 600, region["MPI_Isend"])
     put("ENTER", ready + 700, region["MPI_Waitall"])
     put("ISEND_COMPLETE", waited, 0, 2 * number + 2)
-    put("IRECV", waited, 1, left | 7 << 32, BYTES, 2 * number + 1)
+    put("IRECV", waited, 1, (left | 7 << 32) + tags, BYTES, 2 * number + 1)
     put("LEAVE", waited + 100, region["MPI_Waitall"])
     put("ENTER", waited + 200, region["MPI_Send"])
-    put("SEND", waited + 200, 1, right | 8 << 32, BYTES)
+    put("SEND", waited + 200, 1, (right | 8 << 32) + tags, BYTES)
     put("LEAVE", waited + 400, region["MPI_Send"])
     put("ENTER", waited + 500, region["MPI_Recv"])
-    put("RECV", received, 1, left | 8 << 32, BYTES)
+    put("RECV", received, 1, (left | 8 << 32) + tags, BYTES)
     put("LEAVE", received + 100, region["MPI_Recv"])
     turn = number % len(OPERATIONS)
     chosen = np.array([region[o[1]] for o in OPERATIONS])[turn]
