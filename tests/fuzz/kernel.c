@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "core/format.h"
+#include "core/columns.h"
 #include "transcode/transcode.h"
 
 #define ROWS_MAX 64
@@ -306,12 +306,14 @@ static uint32_t varint(uint8_t *to, const uint8_t *from, uint32_t bytes)
 /* What a block of this codec stores for these records. */
 static uint32_t encode(uint8_t *to, size_t capacity, uint8_t codec, const uint8_t *from, uint32_t bytes)
 {
-    static uint8_t planes[UINT16_MAX];
+    static struct vt_packer packer;
     if (codec == VT_VARINT) return varint(to, from, bytes);
-    if (codec == VT_ZSTD_PLANES) {
-        uint32_t n = bytes / 8;
-        for (uint32_t i = 0; i < n * 8; i++) planes[i % 8 * n + i / 8] = from[i];
-        return (uint32_t)compress(to, capacity, planes, n * 8, 1);
+    if (codec == VT_ZSTD_COLUMNS) {
+        static uint64_t words[VT_CHUNK_WORDS];
+        memcpy(words, from, bytes < sizeof words ? bytes : sizeof words);
+        uint32_t n = bytes / 8 < VT_CHUNK_WORDS ? bytes / 8 : VT_CHUNK_WORDS;
+        uint32_t packed = vt_columns_pack(&packer, words, n, bytes & 1 ? 0x1a8000 : 0);
+        if (packed) return (uint32_t)compress(to, capacity, packer.columns, packed, 1);
     }
     if (codec == VT_ZSTD) return (uint32_t)compress(to, capacity, from, bytes, 1);
     memcpy(to, from, bytes);
@@ -323,7 +325,7 @@ static void *block(struct vt_row *row, const struct piece *p, const uint64_t *op
 {
     static uint8_t stored[3 * UINT16_MAX];
     uint32_t n = p->how & STORED ? p->bytes : encode(stored, sizeof stored, p->codec, payload, p->bytes);
-    struct vt_block head = {.version = 1, .codec = p->codec, .content = row->content, .raw_bytes = row->raw_bytes,
+    struct vt_block head = {.version = VT_FORMAT_VERSION, .codec = p->codec, .content = row->content, .raw_bytes = row->raw_bytes,
                             .stored_bytes = n, .nopen = p->nopen, .ticks = p->ticks, .end_ticks = p->end_ticks};
     uint8_t *memory = malloc(sizeof head + n);
     memcpy(head.magic, VT_BLOCK_MAGIC, sizeof head.magic);

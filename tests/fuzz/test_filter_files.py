@@ -24,8 +24,9 @@ PIECES = [
     " G", " S:1-2",
     "@", "3 - 5", ",", "OFF", "\n", "\r\n", "#", "=", "SCOREP_REGION_NAMES_BEGIN ", " SCOREP_REGION_NAMES_END ",
     " EXCLUDE ",
-    " INCLUDE ", " MANGLED ", "SCOREP_FILE_NAMES_BEGIN ", "operator--", "é", "\0",
+    " INCLUDE ", " MANGLED ", "SCOREP_FILE_NAMES_BEGIN ", "operator--", "é", "\0", "!$omp ", " @",
 ]  # fmt: skip
+GROUPS = st.sampled_from([b"MPI", b"OMP", b"Application"])
 LIKELY = st.lists(st.sampled_from(PIECES), max_size=60).map(lambda pieces: "".join(pieces).encode())
 
 
@@ -34,18 +35,19 @@ def test_no_file_harms(content: st.SearchStrategy[bytes], tmp_path: Path) -> Non
     heard, rules, groups = tmp_path / "stderr", tmp_path / "rules", tmp_path / "groups"
 
     @fuzzed(max_examples=max(150, SECONDS * 20))
-    @given(content, content, st.text("workmain*[]\\:(), #", max_size=30), st.integers(0, 9))
-    def one(filter_bytes: bytes, group_bytes: bytes, name: str, rank: int) -> None:
+    @given(content, content, st.text("workmain*[]\\:(), #@!$p", max_size=30), st.integers(0, 9), GROUPS)
+    def one(filter_bytes: bytes, group_bytes: bytes, name: str, rank: int, group: bytes) -> None:
         rules.write_bytes(filter_bytes)
         groups.write_bytes(group_bytes)
 
         def ask() -> None:
             os.dup2(os.open(heard, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.environ.pop("VT_FUZZ_SECONDS", None)  # no setting, which would be told
             os.environ.update(VT_FILTER_SPEC=str(rules), VT_GROUPS_SPEC=str(groups))
             runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
             runtime.vt_filter_explain.restype = ctypes.c_long
             room = ctypes.create_string_buffer(4096)
-            limit = runtime.vt_filter_explain(name.encode(), b"MPI", rank, room, 4096)
+            limit = runtime.vt_filter_explain(name.encode(), group, rank, room, 4096)
             pattern, line, number = room.value.split(b"\n")
             assert limit >= -1
             assert int(line) <= filter_bytes.count(b"\n") + 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libFuzzer on the kernel in C: see kernel.c. VT_FUZZ_SECONDS says how long; what it finds stays in build/fuzz."""
+"""libFuzzer on the kernel in C: see kernel.c, and ends.c for the repair. VT_FUZZ_SECONDS says how long; what it finds
+stays in build/fuzz."""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ FLAGS = [
 ]  # fmt: skip
 
 
-def build(directory: Path, sources: Path) -> Path:
-    program = directory / "kernel"
+def build(directory: Path, sources: Path, target: str = "kernel") -> Path:
+    program = directory / target
     clang = need("clang")
     runtime = Path(call([clang, "-print-runtime-dir"], directory).stdout.strip())
     if not list(runtime.glob("libclang_rt.fuzzer-*.a")):
         unavailable("libFuzzer (libclang-rt-*-dev) is not installed")
-    kernel = sorted((sources / "transcode").glob("*.c"))
+    kernel = [*sorted((sources / "transcode").glob("*.c")), sources / "core" / "columns.c"]
     done = call(
-        [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name("kernel.c"), *kernel, "-o", program], directory
+        [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c"), *kernel, "-o", program], directory
     )
     assert not done.stderr, str(done)
     return program
@@ -96,6 +97,25 @@ def seeds(directory: Path) -> Path:
     return directory
 
 
+def programs(directory: Path) -> Path:
+    """For ends.c: messages, requests and collectives that find their other ends."""
+    directory.mkdir()
+    number = {name: i for i, name in enumerate(r.KINDS)}
+
+    def record(location: int, kind: str, *payload: int) -> bytes:
+        return bytes([location, number[kind], 5, *payload])
+
+    parts = bytes([0b11100100, 0, 1, 1, 2, 0, 255, 2])
+    # Peer 2 is process 2, whose first location is 4; its peer 0 is process 0. Communicator 1 has the ranks backwards.
+    there = record(0, "SEND", 2, 8) + record(0, "ISEND", 2, 8, 3) + record(1, "REQUEST_CANCELLED", 3)
+    back = record(4, "IRECV_REQUEST", 1) + record(4, "RECV", 0, 8) + record(4, "IRECV", 0, 8, 1)
+    all_of = [record(2 * rank, "COLL_BEGIN") + record(2 * rank, "COLL_END", 11, 8, 8) for rank in range(4)]
+    later = [record(n, "COLL_REQUEST", 2) + record(n + 1, "COLL_COMPLETE", 1, 8, 8, 2) for n in range(0, 8, 2)]
+    for name, data in {"messages": there + back, "collectives": b"".join(all_of + later)}.items():
+        (directory / name).write_bytes(parts + data)
+    return directory
+
+
 def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     """libFuzzer's exit code and what it printed; inputs that are new to it stay in the corpus under directory."""
     corpus, found = directory / "corpus", directory / "found"
@@ -104,7 +124,8 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     # Of the memory in use most is the sanitizer's, and huge pages multiply it.
     limits = ["-max_len=8192", "-timeout=10", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
     words = [program, f"-max_total_time={seconds}", *limits, "-seed=1"]
-    done = call([*words, f"-artifact_prefix={found}/", corpus, seeds(directory / "seeds")], directory,
+    known = seeds(directory / "seeds") if program.name == "kernel" else programs(directory / "seeds")
+    done = call([*words, f"-artifact_prefix={found}/", corpus, known], directory,
                 check=False, timeout=seconds + 120)  # fmt: skip
     return done.returncode, done.stderr
 
@@ -116,6 +137,12 @@ def test_the_kernel_takes_anything(tmp_path: Path) -> None:
         where.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(where / "seeds", ignore_errors=True)
     code, text = fuzz(build(tmp_path, SOURCES), where, SECONDS)
+    assert code == 0, text
+    assert "Done" in text
+
+
+def test_the_repair_takes_anything(tmp_path: Path) -> None:
+    code, text = fuzz(build(tmp_path, SOURCES, "ends"), tmp_path, SECONDS // 2 + 1)
     assert code == 0, text
     assert "Done" in text
 
@@ -133,6 +160,7 @@ MISTAKES = {
     "an unknown flag of I/O": ("io.c", "high <= STATUS_FLAGS", "1"),
     "an attribute twice": ("attribute.c", "[i] == id) return", "[i] == id && p->depth > 9) return"),
     "a message of users is not counted": ("user.c", "p->messages++", "p->messages"),
+    "an end twice": ("ends.c", "if (place & EARLY) return VT_OK;", ""),
     "attributes of another event": ("transcode.c", "&& !passes_on(what)", "&& !passes_on(what) && what % 2"),
 }
 
@@ -147,5 +175,6 @@ def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
     text = file.read_text()
     assert right in text
     file.write_text(text.replace(right, wrong))
-    code, _ = fuzz(build(tmp_path, tmp_path / "csrc"), tmp_path, 60)
+    target = "ends" if name in ("ends.c", "repair.c") else "kernel"
+    code, _ = fuzz(build(tmp_path, tmp_path / "csrc", target), tmp_path, 60)
     assert code != 0

@@ -119,7 +119,7 @@ def read_events(anchor: Path, expected: int) -> None:
 
 PLACES = st.integers(0, 90)
 CODECS = st.sampled_from(
-    [(r.CODEC_RAW, r.CODEC_RAW), (r.CODEC_RAW, r.CODEC_VARINT), (r.CODEC_ZSTD, r.CODEC_ZSTD_PLANES)]
+    [(r.CODEC_RAW, r.CODEC_RAW), (r.CODEC_RAW, r.CODEC_VARINT), (r.CODEC_ZSTD, r.CODEC_ZSTD_COLUMNS)]
 )
 
 

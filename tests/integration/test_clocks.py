@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,14 +14,14 @@ import pytest
 from support.build import Builder
 from support.check import check
 from support.mpis import NAMES, Mpi, find
-from support.readback import Trace
+from support.readback import Trace, read
 from support.run import run, unify, vtrace
 
 SUM = sum(4 * i + 6 for i in range(20))
 
 
-def hosts(mpi: Mpi, place: Path, per_host: int) -> list[str]:
-    """Words before a program that give each rank a host name and the host's clock."""
+def hosts(mpi: Mpi, place: Path, per_host: int, wave: int = 0) -> list[str]:
+    """Words before a program that give each rank a host name and the host's clock, which may swing by so many ns."""
     for words in (["unshare", "--uts"], ["unshare", "-r", "--uts"]):
         if subprocess.run([*words, "hostname", "node"], capture_output=True).returncode == 0:
             break
@@ -32,7 +34,8 @@ def hosts(mpi: Mpi, place: Path, per_host: int) -> list[str]:
     script.write_text(
         f"""#!/bin/sh
 host=$((${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} / {per_host}))
-export SKEW_NS=$((host * -3000000000)) SKEW_PPM=$((host * 80)) VT_CLOCK_COUNTER=no PRELOAD={library}
+export SKEW_NS=$((host * -3000000000)) SKEW_PPM=$((host * 80)) SKEW_WAVE=$((host * {wave}))
+export VT_CLOCK_COUNTER=no PRELOAD={library}
 exec {" ".join(words)} sh -c "hostname node$host; LD_PRELOAD=$PRELOAD"' exec "$@"' sh "$@"
 """
     )
@@ -40,8 +43,8 @@ exec {" ".join(words)} sh -c "hostname node$host; LD_PRELOAD=$PRELOAD"' exec "$@
     return [*mpi.launch, "-n", "4", str(script)]
 
 
-def offsets(place: Path) -> int:
-    done = vtrace(place, "dump", "--only", "CLOCK_OFFSET", "clocks")
+def offsets(place: Path, prefix: str = "clocks") -> int:
+    done = vtrace(place, "dump", "--only", "CLOCK_OFFSET", prefix)
     return done.stdout.count(" CLOCK_OFFSET ")
 
 
@@ -70,6 +73,10 @@ def test_hosts(mpi: Mpi, tmp_path: Path, per_host: int) -> None:
     assert compared is not None
     assert 2 <= int(compared[1]) / (count - 1) <= 3  # one that took long, between two others, does not count
     assert longest(check(tmp_path / "clocks.trace")) < 2_000_000_000
+    shown = vtrace(tmp_path, "info", "clocks").stdout
+    known = rf"clocks +{count}, times are those of node0, compared {compared[1]} times, within [0-9.]+ us\n"
+    assert re.search(known, shown)
+    assert re.search(r"repair +\d+ of \d+ messages and \d+ of 80 collective calls ran backwards, 0 after \d+ ", shown)
 
 
 def test_one_host(build: Builder, tmp_path: Path) -> None:
@@ -79,3 +86,64 @@ def test_one_host(build: Builder, tmp_path: Path) -> None:
     assert offsets(tmp_path) == 0
     assert "clocks: all processes share that of" in unify(tmp_path, "-v", "clocks").stderr
     longest(check(tmp_path / "clocks.trace"))
+
+
+def disordered(trace: Trace) -> int:
+    """Messages that arrive before they are sent; collectives and fences that end before all have begun, Scan before all
+    of lower ranks have."""
+    sent: dict[tuple[int, int], list[int]] = defaultdict(list)
+    got: dict[tuple[int, int], list[int]] = defaultdict(list)
+    begun: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    ended: dict[tuple[int, bool], list[tuple[int, str]]] = defaultdict(list)
+    for event in trace.events:
+        rank = trace.locations[event.location].process
+        if event.kind == "MpiSend":
+            sent[rank, event.attrs["receiver"]].append(event.time)
+        elif event.kind == "MpiRecv":
+            got[event.attrs["sender"], rank].append(event.time)
+        elif event.kind in ("MpiCollectiveBegin", "RmaCollectiveBegin"):
+            begun[rank, event.kind.startswith("Rma")].append(event.time)
+        elif event.kind in ("MpiCollectiveEnd", "RmaCollectiveEnd"):
+            ended[rank, event.kind.startswith("Rma")].append((event.time, event.attrs["collective_op"]))
+    assert {key: len(times) for key, times in sent.items()} == {key: len(times) for key, times in got.items()}
+    count = sum(a < b for key, times in got.items() for a, b in zip(times, sent[key], strict=True))
+    assert {key: len(times) for key, times in begun.items()} == {key: len(times) for key, times in ended.items()}
+    for rank, one_sided in begun:
+        # Making a window need not wait, nor does the first fence.
+        for i, (end, op) in list(enumerate(ended[rank, one_sided]))[2 * one_sided :]:
+            lower = range(rank + 1 if op == "SCAN" else 4)
+            count += end < max(begun[other, one_sided][i] for other in lower)
+    return count
+
+
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.full) for name in NAMES[1:])])
+def test_threads_and_common_flushes(build: Builder, tmp_path: Path, name: str) -> None:
+    """Two threads a rank, clocks that swing: offsets at each common flush; threads of a process keep their order."""
+    mpi = find(name, build)
+    program = mpi.build("hosts.c", flags=("-O1", "-fopenmp"))
+    env = {"VT_SYNC_FLUSH": "yes", "VT_SYNC_FLUSH_LEVEL": "20", "VT_BUFFER_SIZE": "1M", "VT_MAX_FLUSHES": "0"}
+    done = run(program, tmp_path, "1500", "20", launch=hosts(mpi, tmp_path, 1, 40_000), env={**mpi.env, **env})
+    assert done.stdout.split() == ["sum", str(20 * (4 + 2 + 3 + 4)), "failed", "20"]
+    unify(tmp_path, "-k", "--no-repair", "hosts")
+    before = read(tmp_path / "u_hosts.trace")
+    said = unify(tmp_path, "-kv", "--force", "hosts").stderr
+    trace = check(tmp_path / "u_hosts.trace")
+    masters = [n for n, location in trace.locations.items() if location.name == "Master thread"]
+    flushes = [trace.kinds(location)["BufferFlush"] for location in masters]
+    assert offsets(tmp_path, "hosts") == 3 * (2 + flushes[0] - 1), "the last one, at the end, is alone"
+    assert len(set(flushes)) == 1
+    assert flushes[0] >= 3
+    assert disordered(before) > 0
+    assert disordered(trace) == 0
+    assert "between clocks: 0 after" in said
+    assert trace.kinds()["MpiRequestCancelled"] == trace.kinds()["MpiIsend"] == 80
+    for process in {location.process for location in trace.locations.values()}:
+        threads = [n for n, location in trace.locations.items() if location.process == process]
+        assert len(threads) == 2
+        times = {n: ([e.time for e in before.of(n)], [e.time for e in trace.of(n)]) for n in threads}
+        pairs = sorted(pair for old, new in times.values() for pair in zip(old, new, strict=True))
+        assert all(a[1] <= b[1] for a, b in pairwise(pairs)), "what was in order on a process still is"
+        forks = [e.time for e in trace.of(threads[0]) if e.kind == "ThreadFork"]
+        for n in threads:
+            begins = [e.time for e in trace.of(n) if e.kind == "ThreadTeamBegin"]
+            assert all(fork <= begin for fork, begin in zip(forks, begins, strict=True))

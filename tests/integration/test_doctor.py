@@ -4,15 +4,27 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from support.mpis import Mpi
+from support.build import Builder
+from support.mpis import Mpi, find
 from support.run import vtrace
 from support.tools import need
 from vtrace.wrappers.header import REMOVED, exported_symbols, prototypes
 from vtrace.wrappers.mpi import find_mpi
+
+HIDE = """
+from importlib import metadata
+version = metadata.version
+def hidden(name):
+    if name == "mpi4py":
+        raise metadata.PackageNotFoundError(name)
+    return version(name)
+metadata.version = hidden
+"""
 
 
 def look(cwd: Path, *args: str | Path, **env: str) -> dict[str, Any]:
@@ -68,4 +80,52 @@ def test_places(tmp_path: Path) -> None:
     found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path))
     assert found["code"] == 0
     assert found["buffer"]["value"].startswith(f"{tmp_path} (")
-    assert all(found[name]["problem"] is None for name in ("vtrace", "runtime", "libotf2", "libzstd", "compilers"))
+    assert all(
+        found[name]["problem"] is None for name in ("vtrace", "runtime", "hooks", "libotf2", "libzstd", "compilers")
+    )
+
+
+def on_path(where: Path, mpiexec: Path) -> dict[str, str]:
+    """Environment in which this mpiexec is the one in PATH."""
+    where.mkdir()
+    (where / "mpiexec").write_text(f'#!/bin/sh\nexec {mpiexec} "$@"\n')
+    (where / "mpiexec").chmod(0o755)
+    return {"PATH": f"{where}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_mpi4py(mpi: Mpi, tmp_path: Path) -> None:
+    """It is tried with the mpiexec that there is, and said which library does not fit it."""
+    env = {"PATH": f"{Path(mpi.launch[0]).parent}{os.pathsep}{os.environ['PATH']}"}
+    if mpi.name in ("mpich", "openmpi"):
+        env = on_path(tmp_path / "bin", Path(mpi.launch[0]))
+    found = look(tmp_path, "--mpicc", mpi.mpicc, **env)["mpi4py"]
+    family = "Open MPI" if mpi.is_open else "MPICH"
+    assert found["problem"] is None
+    assert family in found["value"]
+    assert found["value"].endswith(f" of {found['more']['mpiexec']}")
+
+
+def test_mpi4py_of_another_mpi(build: Builder, tmp_path: Path) -> None:
+    other = find("openmpi", build)
+    installed = find_mpi(str(other.mpicc))
+    assert installed is not None
+    mpich = find("mpich-wheel", build)
+    env = {
+        "PATH": f"{Path(mpich.launch[0]).parent}{os.pathsep}{os.environ['PATH']}",
+        "MPI4PY_LIBMPI": str(installed.library),
+    }
+    found = look(tmp_path, "--mpicc", mpich.mpicc, **env)
+    assert found["code"] == 0
+    problem = found["mpi4py"]["problem"]
+    assert "it loads Open MPI" in problem
+    assert "MPI4PY_LIBMPI=/path/libmpi.so" in problem
+
+
+def test_no_mpi4py(tmp_path: Path) -> None:
+    """Beside an installed vtrace without it."""
+    hidden = tmp_path / "hide"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(HIDE)
+    found = look(tmp_path, PYTHONPATH=str(hidden))
+    assert found["mpi4py"]["value"] == "missing"
+    assert found["mpi4py"]["problem"] == "vtunify-mpi needs it, vtunify does not: pip install mpi4py"

@@ -112,7 +112,7 @@ def test_clang(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_off_costs_no_attribute_and_a_wrong_depth_is_told(mpi: Mpi, tmp_path: Path) -> None:
     program = compiled(mpi)
     done = mpi.run(program, tmp_path, ranks=2, env={"VT_MPI_CALLSITES": "99"})
-    assert "VT_MPI_CALLSITES=99 is too large: 32 is used" in done.stderr
+    assert "VT_MPI_CALLSITES=99 is too large (0 to 32): 32 is used" in done.stderr
     mpi.run(program, tmp_path, ranks=2)
     unify(tmp_path, "mpi_sites")
     trace = check(tmp_path / "mpi_sites.trace")

@@ -207,6 +207,23 @@ def test_wait_at_the_end_of_a_region_is_seen(build: Builder, tmp_path: Path, com
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_each_wait_ends_as_its_region_does(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """To the tick: of brief regions in turn, of long ones, and of threads that sat out some in between. A thread that
+    libgomp no longer needs calls pthread_detach first: its last wait ends behind that."""
+    program = build("omp.c", compiler=compiler, flags=("-O2", *FLAGS), mode="mt")
+    trace = record(program, tmp_path, "parallel", "waits", "changing", "parallel", "waits")
+    joins = [event.time for event in trace.of(0) if event.kind == "ThreadJoin"]
+    ends = 0
+    for location in set(trace.locations) - {0}:
+        begins, waited = ([e.time for e in trace.of(location) if e.kind == f"ThreadTeam{x}"] for x in ("Begin", "End"))
+        wanted = [next(join for join in joins if join >= begin) for begin in begins]
+        assert waited[:-1] == wanted[:-1], location
+        assert waited[-1] >= wanted[-1], location
+        ends += len(waited)
+    assert ends == 2 * 20 + 2 * 3 + 2 * (1 + 2 + 3)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_100_000_regions_are_one_team(build: Builder, tmp_path: Path, compiler: str) -> None:
     program = build("omp.c", compiler=compiler, flags=("-O2", *FLAGS, "-vt:inst", "manual"), mode="mt")
     run(program, tmp_path, "many", env={"VT_MAX_FLUSHES": "0"})

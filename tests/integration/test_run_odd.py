@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run before programs that nothing can be preloaded into, or not everything: they run, and one line says why."""
+"""vtrace run before programs that nothing can be preloaded into, or not everything: they run, and one line says why.
+
+And before shells that start ranks.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -11,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.check import check
+from support.mpis import Mpi
 from support.run import names, unify, vtrace
 from support.tools import Done, call, command, need
 
@@ -194,3 +199,19 @@ def test_an_mpi_linked_statically(tmp_path: Path) -> None:
     )
     call([need("gcc"), "p.c", "-o", "p"], tmp_path)
     assert "the MPI library is linked statically" in run(tmp_path, "./p").stderr
+
+
+def test_ranks_below_shells(mpi: Mpi, tmp_path: Path) -> None:
+    """The shell of each rank, what it starts before and after the program, and the ranks are one run."""
+    program = mpi.build("mpi_messages.c", plain=True)
+    script = f"uname; {shlex.quote(str(program))}; uname"
+    call([*command("vtrace"), "run", "-o", "below", *mpi.launch, "-n", "3", "sh", "-c", script], tmp_path, mpi.env)
+    assert [path.name for path in tmp_path.glob("*.uctl")] == ["below.uctl"]
+    unify(tmp_path, "below")
+    trace = check(tmp_path / "below.trace")
+    found = {location.process: location.group for location in trace.locations.values()}
+    assert sorted(name for name in found.values() if "Rank" in name) == [f"MPI Rank {rank}" for rank in range(3)]
+    shells = [group for group, name in found.items() if "Rank" not in name and "(uname)" not in name]
+    assert len(shells) == 3
+    assert len(found) == 3 + 3 + 2 * 3
+    assert sorted(Counter(trace.creators.values()).items()) == [(shell, 3) for shell in sorted(shells)]

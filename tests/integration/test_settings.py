@@ -10,7 +10,7 @@ import pytest
 from support.build import Builder
 from support.check import check
 from support.readback import Trace
-from support.run import names, record, run, unify
+from support.run import names, record, run, unify, vtrace
 
 CHUNK = 65536
 IN_CHUNK = (CHUNK - 512) // 8  # records
@@ -151,6 +151,14 @@ def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
     ("name", "value"),
     [
         ("VT_BUFFER_SIZE", "abc"),
+        ("VT_SYNC_FLUSH_LEVEL", "101"),
+        ("VT_SYNC_FLUSH", "sometimes"),
+        ("VT_MAX_STACK_DEPTH", "deep"),
+        ("VT_MAX_THREADS", "70000"),
+        ("VT_FILE_UNIQUE", "0x3"),
+        ("VT_FILE_PREFIX", "a/b"),
+        ("VT_MEMTRACE", "2"),
+        ("VT_IOTRACE", "all"),
         ("VT_BUFFER_SIZE", "-1"),
         ("VT_BUFFER_SIZE", "10 M"),
         ("VT_BUFFER_SIZE", "999999999999999999999999"),
@@ -176,6 +184,25 @@ def test_wrong_values_change_nothing(many: Path, tmp_path: Path, name: str, valu
     assert value in about[0]
     unify(tmp_path, "many")
     assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 10}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("VT_BUFFER_SIZE", "1K", "is too small (at least 100K): 100K is used"),
+        ("VT_BUFFER_SIZE", "-1", "is not a size in bytes, K, M or G (at least 100K): 32M is used"),
+        ("VT_THREAD_BUFFER_SIZE", "2G", "is too large (100K to 1G): 1G is used"),
+        ("VT_MAX_FLUSHES", "-1", "is not a whole number (at least 0): 1 is used"),
+        ("VT_SYNC_FLUSH_LEVEL", "101", "is too large (0 to 100): 100 is used"),
+        ("VT_VERBOSE", "3", "is too large (0 to 2): 2 is used"),
+        ("VT_MAX_THREADS", "0", "is too small (1 to 65536): 1 is used"),
+        ("VT_CLEAN", "maybe", "is not yes or no: yes is used"),
+    ],
+)
+def test_what_is_said_of_wrong_values(tmp_path: Path, name: str, value: str, said: str) -> None:
+    """The value, what is allowed and what is used instead."""
+    done = vtrace(tmp_path, "settings", env={name: value})
+    assert done.stderr == f"vtrace: {name}={value} {said}\n"
 
 
 def test_wrong_values_are_not_said_when_silent(many: Path, tmp_path: Path) -> None:

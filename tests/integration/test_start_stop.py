@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -55,12 +56,12 @@ def test_calls(build: Builder, tmp_path: Path, start: str, stop: str, calls: int
 @pytest.mark.parametrize("threads", [0, 3])
 def test_seconds(build: Builder, tmp_path: Path, threads: int) -> None:
     """To the microsecond, also of threads that notice it late."""
-    trace, _ = spans(build, tmp_path, "2", "0.5", str(threads), VT_START_AFTER="0.1", VT_STOP_AFTER="0.3s")
+    trace, _ = spans(build, tmp_path, "2", "0.8", str(threads), VT_START_AFTER="0.4", VT_STOP_AFTER="0.6s")
     assert len(trace.locations) == 1 + threads
     for location in trace.locations:
         off, on, end = switches(trace, location)
         assert abs(end.time - on.time - 200 * MS) < MS
-        assert end.time - trace.offset <= 300 * MS
+        assert end.time - trace.offset <= 600 * MS
         assert off.time <= on.time
         for event in trace.of(location):
             assert on.time <= event.time or event is off
@@ -69,6 +70,26 @@ def test_seconds(build: Builder, tmp_path: Path, threads: int) -> None:
         assert trace.calls(location)["spin"] == 1
     if threads:
         assert len({switches(trace, location)[-1].time for location in trace.locations}) == 1
+
+
+@pytest.mark.parametrize("how", ["window", "off"])
+def test_threads_that_never_notice(build: Builder, tmp_path: Path, how: str) -> None:
+    """A thread that goes on without an event is off from the same moment on as all others."""
+    program = build("idles.c", flags=FLAGS)
+    off = how == "off"
+    env = {} if off else {"VT_STOP_AFTER": "0.2", "VT_PTHREAD": "no"}
+    done = run(program, tmp_path, "0.2", *["off"] * off, env=env)
+    unify(tmp_path, "idles")
+    trace = check(tmp_path / "idles.trace")
+    assert len(done.stderr.splitlines()) == 1
+    assert len(trace.locations) == 3
+    ends = {location: switches(trace, location) for location in trace.locations}
+    assert [len(found) for found in ends.values()] == [1, 1, 1]
+    (end,) = {found[0].time for found in ends.values()}
+    assert [event.kind for event in trace.events if event.time > end] == ["Leave"] * off  # main's
+    once, often = sorted(trace.calls(location)["leaf"] for location in (1, 2))  # whichever thread came first
+    assert once == 1 < 10 < often < 201
+    assert json.loads(trace.properties["VTRACE::COVERAGE"])["complete"]
 
 
 def test_ranks_count_by_themselves(build: Builder, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,8 +20,9 @@ from support.build import Builder
 from support.check import check
 from support.mpis import NAMES, Mpi, find
 from support.parallel import assert_same, unify_mpi
-from support.run import names, run, unify
+from support.run import names, run, unify, vtrace
 from support.tools import ROOT, call, command, environment
+from vtrace.wrappers.mpi import find_mpi
 
 RANKS = (1, 2, 3, 5, 8)
 HEAT = ROOT / "examples" / "heat2d"
@@ -140,6 +143,52 @@ def test_bad_file(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     assert names(place) == files
 
 
+def test_threads_of_one_process(mpich: Mpi, build: Builder, tmp_path: Path) -> None:
+    """All ranks write some of them."""
+    run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "5", "2000")
+    unify(tmp_path, "-k", "threads")
+    done = unify_mpi(mpich, tmp_path, "-k", "-v", "-o", "all", "threads", ranks=3)
+    moved = re.search(r"(\d+) locations are written by another rank", done.stderr)
+    assert moved is not None
+    assert 3 <= int(moved[1]) <= 5
+    assert_same(tmp_path / "u_threads.trace", tmp_path / "all.trace")
+
+
+def test_lost_file(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """Who wrote it has told how much it wrote."""
+    (place,) = copied(heat, tmp_path, "1234")
+    (place / "heat2d.3.events.z").unlink()
+    files = names(place)
+    done = unify_mpi(mpich, place, "heat2d", ranks=2, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+    assert re.search(r"rank 2: .*/heat2d\.3\.events\.z is missing, with [1-9]\d* records \(.*--partial", done.stderr)
+    assert names(place) == files
+    unify_mpi(mpich, place, "--partial", "heat2d", ranks=2)
+    assert names(place) == files | {"heat2d.trace"}
+    told = json.loads(vtrace(place, "info", "--json", "heat2d.trace").stdout)
+    assert [bool(row["events"]) for row in told["locations"]] == [True, True, False, True]
+    assert told["locations"][2]["lost_by"] == {"FILE": told["coverage"]["lost"]}
+    assert told["shortfalls"][0] == "rank 2 lacks local files"
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_library_of_another_mpi(family: str, build: Builder, heat: Path, tmp_path: Path) -> None:
+    """Each rank would be alone and write the whole archive, or none starts: the first line says why."""
+    mpi, other = find(family, build), find("openmpi" if family == "mpich" else "mpich", build)
+    installed = find_mpi(str(other.mpicc))
+    assert installed is not None
+    env = {**other.env, "MPI4PY_LIBMPI": str(installed.library)}
+    done = unify_mpi(mpi, heat, "-k", "-o", tmp_path / "all", "heat2d", ranks=2, check=False, **env)
+    assert done.returncode != 0
+    own = [line for line in done.stderr.splitlines() if line.startswith("vtunify-mpi: ")]
+    theirs, ours = ("Open MPI", "MPICH") if family == "mpich" else ("MPICH", "Open MPI")
+    assert own[0].endswith(f" is a library of {theirs}, but a launcher of {ours} has started this")
+    if family == "mpich":
+        assert own[1].startswith("vtunify-mpi: error: 2 ranks were started, but each is alone")
+        assert "suspicious" not in done.stderr
+    assert not (tmp_path / "all.trace").exists()
+
+
 BEFORE_EVENTS = """
 import os, resource, time
 from vtrace.io.archive import Archive
@@ -188,30 +237,44 @@ def test_no_directory_that_all_see(heat: Path, mpich: Mpi, tmp_path: Path) -> No
     assert "none is not a directory" in error
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_interrupted(heat: Path, mpich: Mpi, number: signal.Signals, tmp_path: Path) -> None:
+ENDS = [(signal.SIGINT, "launcher"), (signal.SIGTERM, "launcher"), (signal.SIGKILL, "ranks")]
+MORE_ENDS = [*ENDS, (signal.SIGKILL, "launcher"), (signal.SIGKILL, "rank"), (signal.SIGTERM, "rank")]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "whom"),
+    [
+        *((NAMES[0], *end) for end in ENDS),
+        *(pytest.param(name, *end, marks=pytest.mark.full) for name in NAMES for end in MORE_ENDS),
+    ],
+)
+def test_interrupted(heat: Path, build: Builder, name: str, number: signal.Signals, whom: str, tmp_path: Path) -> None:
     """Local files stay as they are, and another run removes what was begun and writes the same."""
+    mpi = find(name, build)
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
-    slow = {**changed(tmp_path / "slow", "time.sleep(2)"), **mpich.env}
-    words = [*mpich.launch, "-n", "2", *command("vtunify-mpi"), "heat2d"]
+    slow = {**changed(tmp_path / "slow", "time.sleep(2)"), **mpi.env}
+    words = [*mpi.launch, "-n", "2", *command("vtunify-mpi"), "heat2d"]
     process = subprocess.Popen(words, cwd=place, env=environment(slow), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(place.glob(".heat2d.trace.tmp-*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    if number == signal.SIGKILL:
-        for pid in _ranks(place):
-            os.kill(pid, number)
-    else:
+    if whom == "launcher":
         process.send_signal(number)
+    else:
+        for pid in _ranks(place)[: 1 if whom == "rank" else None]:
+            os.kill(pid, number)
     process.communicate(timeout=60)
     assert process.returncode != 0
     while _ranks(place) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert {name for name in names(place) if not name.startswith(".")} == files
-    unify_mpi(mpich, place, "heat2d", ranks=2)
+    unify_mpi(mpi, place, "heat2d", ranks=2)
     assert names(place) == {"heat2d.trace"}
     assert_same(heat / "u_heat2d.trace", place / "heat2d.trace")
+
+
+LAUNCHER = re.compile(rb"mpiexec|prterun|orted|prted")
 
 
 def _ranks(place: Path) -> list[int]:
@@ -220,7 +283,7 @@ def _ranks(place: Path) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes()
-            if (process / "cwd").resolve() == place and b"vtunify-mpi" in words and b"mpiexec" not in words:
+            if (process / "cwd").resolve() == place and b"vtunify-mpi" in words and not LAUNCHER.search(words):
                 found.append(int(process.name))
         except OSError:
             continue

@@ -110,7 +110,7 @@ static QUIET int raw(void)
     char *block = aligned_alloc(64, 65536);
     if (!tls || !block || stack == MAP_FAILED) return 77;
     memset(block, 0, 65536);
-    memcpy(block + 32768 - 8192, (char *)pthread_self() - 8192, 8192 + 2304);
+    memcpy(block + 32768, (char *)pthread_self(), 2304); /* variables of threads lie below it */
     void **tcb = tls(block + 32768);
     if (!tcb) return 77;
     tcb[0] = tcb[2] = tcb;

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange messages; then one calls MPI_Abort, or with an argument both end without MPI_Finalize. */
+/* Two ranks exchange messages; then one calls MPI_Abort, or with an argument both end without MPI_Finalize: when both have
+   got all, since a launcher may kill the other one then.                                                                */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+static void meet(int rank)
+{
+    const char *const names[] = {"got0", "got1"};
+    close(open(names[rank], O_CREAT | O_WRONLY, 0666));
+    while (access(names[1 - rank], F_OK)) usleep(1000);
+}
 
 int main(int argc, char **argv)
 {
@@ -10,8 +20,14 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 10; i++)
         MPI_Sendrecv(&i, 1, MPI_INT, 1 - rank, i, &in, 1, MPI_INT, 1 - rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (argc > 1) _Exit(0);
+    if (argc > 1) {
+        meet(rank);
+        _Exit(0);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) close(open("waits", O_CREAT | O_WRONLY, 0666));
+    while (rank && access("waits", F_OK)) usleep(1000);
+    if (rank) usleep(200000); /* rank 0 is about to wait for a message */
     if (rank == 0) MPI_Recv(&in, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Abort(MPI_COMM_WORLD, 3);
     return 0;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def write_head(
     if content == r.BUFFER:
         return data
     at = r.FILE.fields["checksum"][1]
-    return data[:at] + r.head_checksum(data).to_bytes(8, "little") + data[at + 8 :]
+    unsigned = data[:at] + bytes(8) + data[at + 8 : r.FILE.itemsize]
+    return data[:at] + r.checksum(0, unsigned).to_bytes(8, "little") + data[at + 8 :]
 
 
 class Chunk:
@@ -110,14 +112,59 @@ class Chunk:
 
 
 def encode(data: bytes, codec: int) -> bytes:
-    """The stored bytes of a block."""
+    """The stored bytes of a block; as columns only whole records can stand."""
     if codec == r.CODEC_RAW:
         return data
     if codec == r.CODEC_VARINT:
         return varint(data)
-    if codec == r.CODEC_ZSTD_PLANES:
-        data = np.frombuffer(data, np.uint8).reshape(-1, 8).T.tobytes()
+    if codec == r.CODEC_ZSTD_COLUMNS and is_whole(data):
+        data = columns(data)
     return zstandard.ZstdCompressor(level=1).compress(data)
+
+
+def columns(data: bytes, step: int = 0) -> bytes:
+    """Whole records as columns; step as in struct vt_columns. Raises IndexError for what is no whole record."""
+    words = np.frombuffer(data, "<u8").tolist()
+    whats: list[int] = []
+    times: list[int] = []
+    payloads: dict[int, list[list[int]]] = {}
+    at = 0
+    while at < len(words):
+        what = words[at] & 0xFFFFFFFF
+        size = 0 if what & r.FUNCTION else what >> 21 & 7
+        if at + size >= len(words):
+            raise IndexError("a cut record")
+        whats.append(what)
+        times.append(words[at] >> 32)
+        payloads.setdefault(what, []).append(words[at + 1 : at + 1 + size])
+        at += 1 + size
+    if step:
+        near = [int(ticks * (65536 / step) + 0.5) for ticks in times]
+        times = [n << 8 | t - (n * step >> 16) + r.STEP_ZERO for n, t in zip(near, times, strict=True)]
+    payload = [word for same in payloads.values() for column in zip(*same, strict=True) for word in column]
+    signed = [(b - a + (1 << 63)) % (1 << 64) - (1 << 63) for a, b in pairwise([0, *payload])]
+    payload = [2 * d if d >= 0 else -2 * d - 1 for d in signed]
+    head = np.zeros(1, r.COLUMNS)
+    sizes = [(max(numbers, default=0).bit_length() + 7) // 8 for numbers in (times, payload)]
+    head[0] = (len(whats), len(payloads), step, *sizes, 0)
+    counted = [what | len(same) << 32 for what, same in payloads.items()]
+    number = {what: i for i, what in enumerate(payloads)}
+    index = [number[what] for what in whats]
+    parts = [(counted, r.WHAT_BYTES), (index, 1 + (len(payloads) > 256)), (times, sizes[0]), (payload, sizes[1])]
+    return head.tobytes() + b"".join(planes(numbers, size) for numbers, size in parts)
+
+
+def planes(numbers: Sequence[int], size: int) -> bytes:
+    """All lowest bytes, then all second ones, as many as size says."""
+    return np.array(numbers, "<u8").view(np.uint8).reshape(-1, 8)[:, :size].T.tobytes()
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether columns can be made of it."""
+    try:
+        return len(columns(data)) > 0
+    except IndexError:
+        return False
 
 
 def varint(data: bytes) -> bytes:
@@ -133,12 +180,14 @@ def varint(data: bytes) -> bytes:
 
 
 def block(chunk: Chunk, codec: int | None = None, **fields: Any) -> bytes:
-    """A chunk as a block (definitions: ZSTD, events: ZSTD_PLANES unless codec says otherwise).
+    """A chunk as a block (definitions: ZSTD, events: ZSTD_COLUMNS, cut ones RAW, unless codec says otherwise).
 
     fields override those of the head by their name in records.BLOCK; "stored" overrides the stored bytes.
     """
     if codec is None:
-        codec = r.CODEC_ZSTD_PLANES if chunk.content == r.EVENTS else r.CODEC_ZSTD
+        codec = r.CODEC_ZSTD
+        if chunk.content == r.EVENTS:
+            codec = r.CODEC_ZSTD_COLUMNS if is_whole(bytes(chunk.data)) else r.CODEC_RAW
     stored = fields.pop("stored", None)
     if stored is None:
         stored = encode(bytes(chunk.data), codec)

@@ -21,14 +21,14 @@ def clock(start: int = 0) -> tuple[int, int, int]:
 
 
 def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> list[list[Any]]:
-    """Definitions of one location: a rank's main thread defines what its process shares."""
+    """Definitions of one location: a rank's main thread defines what its process shares. Two records or more."""
     shared = [
         ["PROPERTY", "command", ["./heat", "100"]], ["PROPERTY", "setting.VT_MAX_FLUSHES", "1"],
         ["REGION", SEND, "MPI_Send", 4, 28, None, 0], ["REGION", RECV, "MPI_Recv", 4, 28, None, 0],
         ["REGION", WORK, "work", 1, 1, "heat.c", 12],
         ["COMM", 1, COMM_KINDS["WORLD"], None, 0, 9, 0, size, rank, 0],
     ]  # fmt: skip
-    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 4, 0, 0, 0, 0, 0, 2000, False]]
+    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 2, 0, 0, 0, 0, 0, 2000, False]]
     chosen = ([] if location else shared) + (end if ended else [])
     return [[DEFINITIONS[name], *values] for name, *values in chosen]
 

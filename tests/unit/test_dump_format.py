@@ -103,7 +103,7 @@ def test_heads(run: Path) -> None:
     chunk = every_kind()
     assert blocks[1]["raw_bytes"] == len(chunk.data)
     assert blocks[1].items() >= {
-        "offset": r.FILE_HEAD, "sequence": 0, "codec": "zstd-planes", "records": chunk.records, "thread": 100,
+        "offset": r.FILE_HEAD, "sequence": 0, "codec": "zstd-columns", "records": chunk.records, "thread": 100,
         "ticks": 1000, "end_ticks": chunk.end_ticks,
     }.items()  # fmt: skip
     assert {"function", "new_code", "message", "collective", "control"} <= set(blocks[1]["classes"])

@@ -28,12 +28,13 @@ PAIRS = [[D["CLOCK"], 1000, 1000, START], [D["CLOCK"], 10**9 + 1000, 10**9 + 100
 
 
 def process(where: Path, name: str, chunks: dict[int, list[lf.Chunk]], definitions: list[Any], **head: Any) -> None:
-    """The files of one process: events by location, all definitions with its main thread's."""
-    last = [D["SUMMARY"], 0, 1, 0, 0, 0, 0, 0, 0, False]
+    """The files of one process: events by location, all definitions of regions and so on with its main thread's."""
     head = {"prefix": "t", "directory": str(where), **head}
-    lf.write_defs(where / f"t.{name}.def.z", [*PAIRS, *definitions, last], **head)
     for location, content in chunks.items():
         file = name if not location else f"{int(name, 16) << 16 | location:x}"
+        own = [*PAIRS, *definitions] if not location else []
+        last = [D["SUMMARY"], location, 1, 0, 0, 0, 0, 0, 0, False]
+        lf.write_defs(where / f"t.{file}.def.z", [*own, last], **head, location=location)
         lf.write_events(where / f"t.{file}.events.z", content, **head, location=location)
 
 

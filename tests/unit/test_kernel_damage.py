@@ -28,7 +28,7 @@ def word(value: int) -> lf.Chunk:
 
 
 GOOD = chunk().enter(1).leave(1)
-FRAME = lf.encode(bytes(GOOD.data), r.CODEC_ZSTD_PLANES)
+FRAME = lf.encode(bytes(GOOD.data), r.CODEC_ZSTD_COLUMNS)
 OTHERS = lf.encode(bytes(GOOD.data), r.CODEC_VARINT)
 
 
@@ -91,7 +91,7 @@ def test_random_damage_is_never_fatal(tmp_path: Path, kernel: Kernel) -> None:
     archive = Archive(tmp_path / "t.trace")
     failed = 0
     for round in range(400):
-        codec = numbers.choice([r.CODEC_RAW, r.CODEC_ZSTD_PLANES, r.CODEC_VARINT])
+        codec = numbers.choice([r.CODEC_RAW, r.CODEC_ZSTD_COLUMNS, r.CODEC_VARINT])
         c = chunk(numbers.choice([0, 3]), 1000, [numbers.getrandbits(64) for _ in range(5)])
         for kind, identifier, payload, _, _ in numbers.choices(MPI, k=20):
             c.record(kind, 1, identifier, *payload).enter(numbers.randrange(9)).leave(numbers.randrange(9))

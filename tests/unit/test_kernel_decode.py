@@ -32,7 +32,7 @@ def either_zstd(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("either_zstd")
-@pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD, r.CODEC_ZSTD_PLANES, r.CODEC_VARINT])
+@pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD, r.CODEC_ZSTD_COLUMNS, r.CODEC_VARINT])
 def test_codecs(tmp_path: Path, kernel: Kernel, codec: int) -> None:
     """Blocks of every length around the eight words that are transposed at once, and the longest."""
     numbers = random.Random(codec)

@@ -50,7 +50,7 @@ def test_head_without_rank_and_parent(tmp_path: Path) -> None:
 
 
 HEAD = lf.write_head(r.EVENTS)
-OTHER = lf.write_head(r.EVENTS, version=2, tool="vtrace 9.1")
+OTHER = lf.write_head(r.EVENTS, version=1, tool="vtrace 9.1")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ OTHER = lf.write_head(r.EVENTS, version=2, tool="vtrace 9.1")
         (HEAD.replace(b"\r\n", b"\n", 1), "text mode"),
         (HEAD[:5], "damaged or cut"),
         (HEAD[:2000], "cut at byte 2000"),
-        (OTHER, "format 2 at byte 8, written by vtrace 9.1; vtrace 0.1.0 reads format 1"),
+        (OTHER, "format 1 at byte 8, written by vtrace 9.1; vtrace 0.1.0 reads format 2"),
         (HEAD[:48] + b"\x07" + HEAD[49:], "wrong checksum"),
         (HEAD[:10] + b"\x09" + HEAD[11:], "unknown content 9 at byte 10"),
         (lf.write_head(r.EVENTS, head_bytes=4096), "head of 4096 bytes at byte 12"),
@@ -84,7 +84,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
                 read(path)
 
 
-@pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD_PLANES, r.CODEC_VARINT])
+@pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD_COLUMNS, r.CODEC_VARINT])
 def test_blocks_are_indexed(tmp_path: Path, codec: int) -> None:
     path = lf.write_events(tmp_path / "e", chunks(3, location=2), codec=codec)
     with open_local(path) as file:
@@ -103,7 +103,7 @@ def test_blocks_are_indexed(tmp_path: Path, codec: int) -> None:
 def test_many_blocks_are_indexed_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = lf.write_events(tmp_path / "e", chunks(5))
     whole = open_local(path)
-    monkeypatch.setattr("vtrace.io.local._BATCH", 2)
+    monkeypatch.setattr("vtrace.io.index._BATCH", 2)
     again = open_local(path)
     assert [*again.blocks["sequence"]] == [0, 1, 2, 3, 4]
     assert [*(again.blocks["address"] - again.base)] == [*(whole.blocks["address"] - whole.base)]
@@ -144,7 +144,7 @@ def test_a_cut_file_gives_what_is_whole(tmp_path: Path, kept: int, blocks: int) 
     ("fields", "text"),
     [
         ({"magic": b"XXXX"}, "no block"),
-        ({"version": 2}, "format 2"),
+        ({"version": 3}, "format 3"),
         ({"codec": 4}, "damaged"),
         ({"content": r.DEFINITION_DATA}, "damaged"),
         ({"raw_bytes": r.RAW_MAX + 8}, "damaged"),

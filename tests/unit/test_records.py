@@ -19,7 +19,13 @@ TEXT = (ROOT / "csrc" / HEADER).read_text()
 
 @pytest.mark.parametrize(
     ("struct", "dtype"),
-    [("vt_file", r.FILE), ("vt_chunk", r.CHUNK), ("vt_block", r.BLOCK), ("vt_clock_pair", r.CLOCK_PAIR)],
+    [
+        ("vt_file", r.FILE),
+        ("vt_chunk", r.CHUNK),
+        ("vt_block", r.BLOCK),
+        ("vt_columns", r.COLUMNS),
+        ("vt_clock_pair", r.CLOCK_PAIR),
+    ],
 )
 def test_structures(tmp_path: Path, struct: str, dtype: np.dtype[np.void]) -> None:
     found = layout(tmp_path, HEADER, struct, list(dtype.names or ()))
@@ -64,7 +70,7 @@ def test_enumerations(tmp_path: Path) -> None:
         "VT_CHUNK_": {"FREE": r.CHUNK_FREE, "FILLING": r.CHUNK_FILLING, "FULL": r.CHUNK_FULL},
         "VT_": {
             "EVENTS": r.EVENTS, "DEFINITIONS": r.DEFINITION_DATA, "BUFFER": r.BUFFER, "RAW": r.CODEC_RAW,
-            "ZSTD": r.CODEC_ZSTD, "ZSTD_PLANES": r.CODEC_ZSTD_PLANES, "VARINT": r.CODEC_VARINT,
+            "ZSTD": r.CODEC_ZSTD, "ZSTD_COLUMNS": r.CODEC_ZSTD_COLUMNS, "VARINT": r.CODEC_VARINT,
         },
     }  # fmt: skip
     expected = {prefix + name: number for prefix, names in twins.items() for name, number in names.items()}

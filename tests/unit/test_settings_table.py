@@ -81,7 +81,7 @@ def test_a_table_for_people(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "settings", env={"VT_BUFFER_SIZE": "lots"})
     assert len(done.stdout.splitlines()) == len(MEANINGS)
     assert re.search(r"^VT_BUFFER_SIZE +32M +environment: lots +bytes", done.stdout, re.MULTILINE)
-    assert done.stderr == "vtrace: VT_BUFFER_SIZE=lots is not a size in bytes, K, M or G: 32M is used\n"
+    assert done.stderr == "vtrace: VT_BUFFER_SIZE=lots is not a size in bytes, K, M or G (at least 100K): 32M is used\n"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ EPOCH = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000
 
 
-def source(pairs: list[Pair], host: str = "a", kind: int = CLOCK_TSC, nominal: int = 0) -> Source:
-    return Source(host, kind, nominal, pairs, pairs[0].ticks, pairs[-1].ticks)
+def source(pairs: list[Pair], host: str = "a", kind: int = CLOCK_TSC, nominal: int = 0, clock: str = "") -> Source:
+    return Source(host, kind, nominal, pairs, pairs[0].ticks, pairs[-1].ticks, clock)
 
 
 def pair(seconds: float, hertz: int = 2_000_000_000, real: int = EPOCH, noise: int = 0) -> Pair:
@@ -102,3 +102,14 @@ def test_nonsense_stays_within_64_bits() -> None:
 def test_any_rate(hertz: int) -> None:
     (curve,), _ = curves([source([pair(0, hertz), pair(1000, hertz)])])
     assert abs(curve.at(pair(500, hertz).ticks) - (EPOCH + 500 * SECOND)) <= SECOND // hertz + 1
+
+
+def test_what_names_no_clock_reads_that_of_its_host() -> None:
+    """Unless the host has several: containers with times of their own."""
+    pairs = [pair(0), pair(4)]
+    (rank, child), _ = curves([source(pairs, clock="x"), source([pair(1), pair(3)])])
+    assert rank is child
+    (rank, other, child), _ = curves([source(pairs, clock="x"), source(pairs, clock="y"), source([pair(1), pair(3)])])
+    assert rank is not other
+    assert child is not rank
+    assert child is not other

@@ -49,7 +49,7 @@ def arrays(**changed: list[Any]) -> list[list[Any]]:
 def test_every_definition_of_the_format_is_read() -> None:
     assert set(GOOD) == set(DEFINITIONS)
     found = read(arrays(), "heat.1.def.z")
-    assert found.properties == {"command": ["./heat", "7"]}
+    assert found.properties == {"command": ("./heat", "7")}
     assert found.regions == {3: Region("MPI_Send", 4, 28, None, 0)}
     assert found.modules[0].path == "/bin/heat"
     assert (found.comms[1].tag, found.comms[1].size, found.comms[1].rank) == ("tag", 4, 2)
@@ -128,7 +128,7 @@ def test_forked_child_inherits_what_it_does_not_define() -> None:
     assert child.regions[3].name == "own"
     assert child.comms == parent.comms
     assert (child.windows, child.window_names, child.groups) == (parent.windows, parent.window_names, parent.groups)
-    assert (child.texts, child.markers, child.notes) == (parent.texts, parent.markers, [])
+    assert (child.texts, child.markers, child.notes) == (parent.texts, parent.markers, ())
     assert (child.user_comms, child.members_of) == (parent.user_comms, parent.members_of)
     assert (child.attributes, child.files, child.handles) == (parent.attributes, parent.files, parent.handles)
     assert (parent.inherited, child.inherited) == (set(), {2})

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What killed runs of vtunify left is removed by the next one, on any host, but not what somebody still writes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+import pytest
+
+from support.tworanks import names, run, two_ranks
+from vtrace.console import Console
+from vtrace.unify import begun
+from vtrace.unify.run import Request, unify
+
+DEAD = 4_194_305
+"""Above the largest number of a process."""
+LONG_AGO = 2 * begun.SILENT
+
+
+@pytest.fixture
+def heat(tmp_path: Path) -> Path:
+    return two_ranks(tmp_path)
+
+
+def left(heat: Path, host: str, pid: int, age: float = 0, kind: str = "tmp") -> Path:
+    """A directory that vtunify has begun, and touched last age seconds ago."""
+    path = heat.with_name(f".heat.trace.{kind}-{host}-{pid}")
+    path.mkdir()
+    (path / "traces.def").touch()
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("host", "pid", "age"),
+    [(platform.node(), DEAD, 0), ("node-7", 1, LONG_AGO), (platform.node(), 1, LONG_AGO)],
+    ids=["dead", "of another host", "its number went to another process"],
+)  # fmt: skip
+def test_nobody_works_on_it(heat: Path, host: str, pid: int, age: float, capsys: pytest.CaptureFixture[str]) -> None:
+    left(heat, host, pid, age)
+    unify(Request(heat), Console("vtunify"))
+    assert names(heat) == {"heat.trace"}
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("host", ["node-7", platform.node()])
+def test_somebody_may_work_on_it(heat: Path, host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = left(heat, host, 1, 150)  # A file's time lags some ms behind the clock: away from a whole minute.
+    unify(Request(heat), Console("vtunify"))
+    assert names(heat) == {"heat.trace", path.name}
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"process 1 of {host} wrote heat.trace, too, 2 min ago; if it is dead: rm -r {path}" in said
+
+
+def test_of_other_archives(heat: Path) -> None:
+    path = left(heat, "node-7", 1, LONG_AGO)
+    other = path.rename(path.with_name(".u_heat.trace.tmp-node-7-1"))
+    run(heat)
+    assert names(heat) == {"heat.trace", other.name}
+
+
+def test_an_archive_that_was_put_aside(heat: Path) -> None:
+    """It is all there is of it until another one stands there."""
+    path = left(heat, "node-7", 1, LONG_AGO, "old")
+    run(heat, keep=True, name="heat")
+    assert path.exists()
+    run(heat, force=True)
+    assert names(heat) == {"heat.trace"}
+
+
+def test_it_is_touched(heat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(begun, "BEAT", 0.01)
+    path = left(heat, "node-7", 1, LONG_AGO)
+    beat = begun.Beat(path)
+    deadline = time.monotonic() + 30
+    while begun.is_left(path, "node-7", 1, time.time()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    beat.end()
+    assert not begun.is_left(path, "node-7", 1, time.time())
