@@ -27,8 +27,21 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
     }
 }
 
+/* So that files that get lost are missed, those of the last thread, too. A number may have no location: its thread was just
+   beginning.                                                                                                           */
+static void define_count(struct vt_location *first)
+{
+    char text[16];
+    struct vt_text t = vt_text_into(text, sizeof text);
+    uint32_t n = atomic_load(&vt_process.locations), there = 0;
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) there += atomic_load(&vt_locations[i]) != NULL;
+    vt_text_dec(&t, there);
+    vt_define_property(first, "locations", text);
+}
+
 static void define_end(struct vt_location *l, uint64_t unwritten)
 {
+    if (!l->number) define_count(l);
     struct vt_mp m = vt_define_begin(l, 192);
     vt_mp_array(&m, 5);
     vt_mp_uint(&m, VT_D_LOCATION);
@@ -211,8 +224,8 @@ static void say_what_was_written(int all)
                (unsigned long long)gone);
     }
     struct vt_text t = vt_text_into(operand, sizeof operand);
-    int in_buffer = !all && vt_buffer_is_there(), is_gone = VT_SYS3(faccessat, AT_FDCWD, vt_process.set.gdir, 0) < 0;
-    const char *where = in_buffer && is_gone ? vt_process.set.ldir : vt_process.set.gdir;
+    int in_buffer = !all && vt_buffer_is_there();
+    const char *where = in_buffer && !vt_file_is_there() ? vt_process.set.ldir : vt_process.set.gdir;
     if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, where)) {
         vt_text_add(&t, where);
         vt_text_add(&t, "/");

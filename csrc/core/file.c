@@ -240,6 +240,17 @@ void vt_file_start(void)
     vt_unlock(&vt_process.naming, &mask);
 }
 
+/* Whether the main thread's def file is where it belongs. */
+int vt_file_is_there(void)
+{
+    uint64_t mask;
+    vt_lock(&vt_process.naming, &mask);
+    path_of(vt_scratch.path, vt_process.head.prefix, vt_process.name_rank, 0, VT_DEFINITIONS);
+    int is = !VT_SYS3(faccessat, AT_FDCWD, vt_scratch.path, 0);
+    vt_unlock(&vt_process.naming, &mask);
+    return is;
+}
+
 /* The files that location l (NULL: number 0, before it has any) already has get the process's present name and head. */
 void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank)
 {

@@ -339,6 +339,7 @@ int vt_file_flush(struct vt_location *l);
 void vt_file_start(void);
 void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank);
 void vt_file_uctl(void);
+int vt_file_is_there(void);
 
 /* names.c */
 enum vt_names { VT_NAMES_FREE, VT_NAMES_OURS, VT_NAMES_OTHERS };

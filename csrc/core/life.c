@@ -227,6 +227,9 @@ static struct vt_location *begin_thread(void)
     return l;
 }
 
+/* Code of .preinit_array runs before libc's own constructors: no setting could be read. */
+static int is_early(void) { return !alive && !environ; }
+
 /* The calling thread's location, made at its first event. NULL: it is not recorded. */
 struct vt_location *vt_location_of_thread(unsigned events)
 {
@@ -236,7 +239,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
     if (l && l->in_use) return l;
     if (vt_deaf || atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
     l = NULL;
-    if (!inside && refused != (uint32_t)VT_SYS0(getpid)) {
+    if (!is_early() && !inside && refused != (uint32_t)VT_SYS0(getpid)) {
         inside = 1; /* it may call what is traced: the program's own malloc */
         vt_hold_signals(&mask);
         if (start_once()) l = begin_thread();
@@ -251,7 +254,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
 
 int vt_attach(const struct vt_shim *shim)
 {
-    if (inside && (shim->kind == VT_SHIM_IO || shim->kind == VT_SHIM_MEMORY)) return -1;
+    if ((inside || is_early()) && (shim->kind == VT_SHIM_IO || shim->kind == VT_SHIM_MEMORY)) return -1;
     struct vt_location *l = vt_settings_want(shim->kind) ? vt_location_of_thread(0) : NULL;
     if (!l) return 0;
     if (shim->abi > VT_ABI) {

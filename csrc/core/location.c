@@ -76,21 +76,38 @@ static void say_too_many(int at_once)
                 VT_MAX_LOCATIONS - 1);
 }
 
+/* Whether a thread that would be the location of that number is recorded. */
+static int may_begin(uint32_t number)
+{
+    uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;
+    if (number < VT_MAX_LOCATIONS && alive < vt_process.set.max_threads) return 1;
+    say_too_many(alive >= vt_process.set.max_threads);
+    return 0;
+}
+
+/* The next one, which nobody gives back: files with a gap in their numbers look as if some were lost. */
+static int take_number(uint32_t *number)
+{
+    *number = atomic_load(&vt_process.locations);
+    while (may_begin(*number))
+        if (atomic_compare_exchange_weak(&vt_process.locations, number, *number + 1)) return 1;
+    return 0;
+}
+
 struct vt_location *vt_location_new(uint32_t thread)
 {
     struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread), *none = NULL;
     if (l) return l;
-    uint32_t number = thread == vt_process.pid ? 0 : atomic_fetch_add(&vt_process.locations, 1);
-    uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;
-    if (number >= VT_MAX_LOCATIONS || alive >= vt_process.set.max_threads) {
-        atomic_fetch_sub(&vt_process.locations, 1);
-        say_too_many(alive >= vt_process.set.max_threads);
-        return NULL;
-    }
+    uint32_t number = 0;
+    if (thread != vt_process.pid && !may_begin(atomic_load(&vt_process.locations))) return NULL;
     size_t bytes = (sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1);
     l = vt_pages_wiped(bytes);
     if (!l) {
         vt_warn("no memory to record another thread");
+        return NULL;
+    }
+    if (thread != vt_process.pid && !take_number(&number)) {
+        VT_SYS2(munmap, l, bytes);
         return NULL;
     }
     l->number = number;

@@ -153,3 +153,17 @@ def test_signal_handlers_that_are_traced(build: Builder, tmp_path: Path) -> None
     # A handler that comes while its thread is recording loses its four events, and they are counted.
     assert calls["handled"] == calls["on_signal"]
     assert json.loads(trace.properties["VTRACE::COVERAGE"])["lost"] == 4 * (ran - calls["on_signal"])
+
+
+def test_code_before_libc_has_begun(build: Builder, tmp_path: Path) -> None:
+    """Functions of .preinit_array are counted as lost: no setting can be read so early. All holds from main on."""
+    env = {"VT_FILE_PREFIX": "other", "VT_IOTRACE": "yes", "VT_MEMTRACE": "yes"}
+    done = run(build("preinit.c"), tmp_path, env=env)
+    assert done.stderr.startswith("vtrace: 6 events of rank 0 could not be recorded\n")
+    unify(tmp_path, "other")
+    trace = check(tmp_path / "other.trace")
+    calls = trace.calls()
+    assert (calls["main"], calls["work"], "early" in calls) == (1, 10, False)
+    edges = trace.edges()
+    assert [edges["work", name] for name in ("malloc", "free", "open", "close")] == [10] * 4
+    assert json.loads(trace.properties["VTRACE::COVERAGE"])["lost"] == 6

@@ -36,6 +36,16 @@ def test_files_of_threads(threads: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == local | {"threads.uctl"}
 
 
+def test_files_of_the_last_thread_are_missed(threads: Path, tmp_path: Path) -> None:
+    run(threads, tmp_path, "together", "3", "10")
+    for path in tmp_path.glob("threads.10003.*"):
+        path.unlink()
+    done = unify(tmp_path, "threads", check=False)
+    assert done.returncode == 1
+    assert "the files of thread 3 beside " in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
 def test_one_after_another_share_a_location(threads: Path, tmp_path: Path) -> None:
     run(threads, tmp_path, "after", "7", "50")
     assert {name for name in names(tmp_path) if ".events." in name} == {"threads.1.events.z", "threads.10001.events.z"}

@@ -118,6 +118,35 @@ def test_both_files_of_a_thread(heat: Path) -> None:
     refused(heat, f"rank 1: the files of thread 1 beside {heat}.2.")
 
 
+def test_both_files_of_the_last_thread(heat: Path) -> None:
+    """The process has told how many locations it had."""
+    definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
+    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, False])
+    definitions.append([DEFINITIONS["PROPERTY"], "locations", "3"])
+    write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
+    refused(heat, f"rank 1: the files of thread 2 beside {heat}.2.")
+    for path in heat.parent.glob("heat.20001.*"):
+        path.unlink()
+    refused(heat, f"rank 1: the files of threads 1, 2 beside {heat}.2.")
+    assert partly(heat) == (["rank 1 lacks local files"], [5, 5])
+
+
+def test_number_of_no_thread(heat: Path) -> None:
+    """A thread that began when the process ended has none, and those behind it have."""
+    definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
+    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, False])
+    definitions.append([DEFINITIONS["PROPERTY"], "locations", "2"])
+    write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
+    for path in heat.parent.glob("heat.20001.*"):
+        path.unlink()
+    more = head(1, 2)
+    write_defs(heat.parent / "heat.20002.def.z", define(1, 2, location=2, ended=True), **more, location=2)
+    chunk = message(1)
+    chunk.location = 2
+    write_events(heat.parent / "heat.20002.events.z", [chunk], **more, location=2)
+    run(heat)
+
+
 def test_many_files(heat: Path) -> None:
     for rank in range(6):
         write_defs(heat.parent / f"heat.{rank + 1:x}.def.z", define(rank, 6), **head(rank, 6))

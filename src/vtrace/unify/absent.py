@@ -9,7 +9,7 @@ from pathlib import Path
 from vtrace.errors import VtraceError
 from vtrace.io.local import FileHead, Stream
 from vtrace.io.records import DEFINITION_DATA, EVENTS
-from vtrace.unify.definitions import Summary
+from vtrace.unify.definitions import ProcessDefinitions
 
 Paths = Mapping[int, Path]
 """By location."""
@@ -23,12 +23,15 @@ def records_in(stream: Stream) -> int | None:
 
 
 def find_absent(
-    heads: Collection[FileHead], summaries: Mapping[int, Summary], present: Mapping[int, int | None]
+    heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]
 ) -> tuple[dict[int, int], list[str]]:
     """What a process that has no buffer lacks: records by location, and a text for each file.
 
-    present: records that are there. At its end a location tells in its def file how many it has written.
+    present: records that are there. At its end a location tells in its def file how many it has written, and a process
+    how many locations it had.
     """
+    summaries = known.summaries
+    told = str(known.properties.get("locations", ""))
     definitions = {head.location: head.path for head in heads if head.content == DEFINITION_DATA}
     events = {head.location: head.path for head in heads if head.content == EVENTS}
     texts = []
@@ -42,7 +45,8 @@ def find_absent(
         elif summary is not None and there is not None and there < summary.records:
             records[location] = summary.records - there
             texts.append(_events(location, definitions, events, records[location], summary.records))
-    return records, texts + _gaps(definitions.keys() | events.keys(), definitions | events)
+    gaps = _gaps(definitions.keys() | events.keys(), int(told) if told.isdecimal() else None, definitions | events)
+    return records, texts + gaps
 
 
 def _events(location: int, definitions: Paths, events: Paths, lacking: int, records: int) -> str:
@@ -56,13 +60,14 @@ def _beside(path: Path, kind: str, other: str) -> Path:
     return path.with_name(f"{before}{other}{behind}")
 
 
-def _gaps(locations: Collection[int], paths: Paths) -> list[str]:
-    """Locations have numbers without a gap."""
-    gaps = sorted(set(range(max(locations, default=0))) - {*locations})
-    if not gaps or 0 in gaps:
+def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
+    """Locations whose files are all missing. Numbers have no gap, unless a thread began when the process ended."""
+    numbers = max(there, default=-1) + 1
+    missing = sorted(set(range(max(numbers, told or 0))) - {*there})
+    if not missing or 0 in missing or (told is not None and len(there) >= told):
         return []
-    some = ", ".join(map(str, gaps[:8])) + (" ..." if len(gaps) > 8 else "")
-    return [f"the files of {'thread' if len(gaps) == 1 else 'threads'} {some} beside {paths[0]} are missing"]
+    some = ", ".join(map(str, missing[:8])) + (" ..." if len(missing) > 8 else "")
+    return [f"the files of {'thread' if len(missing) == 1 else 'threads'} {some} beside {paths[0]} are missing"]
 
 
 def tell_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:

@@ -222,7 +222,7 @@ class Process:
                         pairs |= {*map(Pair._make, stream.index["pair"][at : at + _AT_ONCE].tolist())}
         self.definitions = read(arrays, self.head.path.name)
         if self.buffer is None:  # else it may hold what the files lack
-            self.unseen_records, self.lacks = find_absent(self.files, self.definitions.summaries, present)
+            self.unseen_records, self.lacks = find_absent(self.files, self.definitions, present)
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
