@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,6 @@ from vtrace.commands.completion import complete_target
 from vtrace.console import plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
-_MOST_LINES = 40
-_TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
-_COUNTS = {"LOST": "lost", "CLAMPED": "clamped"}
 _LOST_BY = "LOST_"
 Pairs = list[tuple[str, str]]
 
@@ -26,7 +23,8 @@ Pairs = list[tuple[str, str]]
 @click.command()
 @click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(target: str, as_json: bool) -> None:
+@click.option("--all", "everything", is_flag=True, help="A line for each location, also where there are many.")
+def command(target: str, as_json: bool, everything: bool) -> None:
     """Show who recorded a trace, where, when and how, and what is in it.
 
     \b
@@ -43,9 +41,11 @@ def command(target: str, as_json: bool) -> None:
     _tell_of_newer(Path(target), anchor)
     overview = read_overview(anchor)
     if as_json:
-        click.echo(json.dumps(_data(overview), indent=2))
+        for line in _json(overview):
+            click.echo(line)
     else:
-        click.echo(_text(overview))
+        for line in _text(overview, everything):
+            click.echo(line)
         word = shlex.quote(target)
         click.echo(f"\nnext: vtrace summary {plain(word)}, vtrace view {plain(word)}")
 
@@ -75,15 +75,25 @@ def _data(o: Overview) -> dict[str, Any]:
         "clocks": o.vtrace.get("CLOCKS", {}),
         "regions": o.regions,
         "communicators": o.communicators,
-        "locations": [_location_data(location) for location in o.locations],
     }
 
 
+def _json(o: Overview) -> Iterator[str]:
+    """A line for each location: there may be too many for one text."""
+    yield json.dumps(_data(o), indent=2).removesuffix("\n}") + ',\n  "locations": ['
+    last = len(o.locations) - 1
+    for row, location in enumerate(o.locations):
+        yield f"    {json.dumps(_location_data(location))}{',' if row < last else ''}"
+    yield "  ]\n}"
+
+
 def _location_data(location: LocationLine) -> dict[str, Any]:
+    from vtrace.reports.locations import COUNTS, TIMES
+
     known = location.properties
     data = {"id": location.id, "name": location.name, "process": location.process, "host": location.host}
-    times = {word: known.get(key, 0) / 1e9 for key, word in _TIMES.items()} if known else {}
-    counts: dict[str, Any] = {word: known.get(key, 0) for key, word in _COUNTS.items()} if known else {}
+    times = {word: known.get(key, 0) / 1e9 for key, word in TIMES.items()} if known else {}
+    counts: dict[str, Any] = {word: known.get(key, 0) for key, word in COUNTS.items()} if known else {}
     if known:
         by = {key.removeprefix(_LOST_BY): n for key, n in sorted(known.items()) if key.startswith(_LOST_BY)}
         counts |= {"lost_by": by, "limit": bool(known.get("STOPPED")), "died": bool(known.get("DIED"))}
@@ -91,27 +101,28 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
     return data | {"events": location.events} | times | counts
 
 
-def _text(o: Overview) -> str:
-    parts = [_heading(str(o.anchor.parent)), *_aligned(_about(o))]
-    events = o.vtrace.get("EVENTS", {})
-    if events:
-        parts += ["", _heading("Events"), *_aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)]
-    parts += ["", _heading("Locations"), *_table(o.locations)]
-    return "\n".join(parts)
+def _text(o: Overview, everything: bool) -> Iterator[str]:
+    from vtrace.reports import locations
+
+    yield _heading(str(o.anchor.parent))
+    yield from _aligned(_about(o))
+    if events := o.vtrace.get("EVENTS", {}):
+        yield "\n" + _heading("Events")
+        yield from _aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)
+    yield "\n" + _heading("Locations")
+    yield from locations.lines(o.locations, everything)
 
 
 def _about(o: Overview) -> Pairs:
     about, coverage = o.vtrace.get("ABOUT", {}), o.vtrace.get("COVERAGE", {})
-    hosts = list(dict.fromkeys(location.host for location in o.locations))
     who = " by " + about["user"] if about.get("user") else ""
-    processes = len({location.process for location in o.locations})
     pairs = [
         ("command", shlex.join(about.get("command", []))),
         ("recorded", f"{_when(o.start)}{who}, {about.get('recorded_by') or o.creator}"),
         ("directory", about.get("directory", "")),
         ("unified", f"{about['unified_by']} on {about['unified_on']}" if about else ""),
-        ("hosts", _some(hosts)),
-        ("processes", f"{processes}, locations {len(o.locations)}, regions {o.regions}"),
+        ("hosts", _some(o.locations.hosts)),
+        ("processes", f"{o.locations.processes}, locations {len(o.locations)}, regions {o.regions}"),
         ("communicators", _some(o.communicators)),
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
         ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
@@ -161,25 +172,6 @@ def _coverage(sums: dict[str, Any]) -> str:
     parts += [f"{sums['clamped']:,} times clamped"] if sums["clamped"] else []
     parts += [f"{sums['limit']} locations stopped at VT_MAX_FLUSHES"] if sums["limit"] else []
     return ", ".join(parts)
-
-
-def _table(locations: list[LocationLine]) -> list[str]:
-    head = ["id", "process", "location", "host", "events", *_TIMES.values(), *_COUNTS.values()]
-    rows = [head]
-    for line in locations[:_MOST_LINES]:
-        known = line.properties
-        numbers = [f"{known[key] / 1e9:.6g}" if key in known else "-" for key in _TIMES]
-        numbers += [f"{known[key]:,}" if key in known else "-" for key in _COUNTS]
-        names = map(plain, (line.process, line.name, line.host))
-        rows.append([str(line.id), *names, f"{line.events:,}", *numbers])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {1, 2, 3}
-    lines = []
-    for row in rows:
-        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        lines.append("  " + "  ".join(cells).rstrip())
-    more = len(locations) - _MOST_LINES
-    return lines + ([f"  ... and {more} more: --json shows all"] if more > 0 else [])
 
 
 def _local(prefix: Path) -> dict[str, Any]:

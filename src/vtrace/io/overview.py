@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vtrace.errors import FormatError
+
+if TYPE_CHECKING:
+    from vtrace.io.ids import Array
 
 PROPERTY = "VTRACE::"
 ANCHOR = "traces.otf2"
@@ -27,6 +32,86 @@ class LocationLine:
     properties: dict[str, int]
 
 
+class Locations:
+    """All locations of an archive by their ids, as columns: there may be very many."""
+
+    def __init__(self, raw: dict[str, Array]) -> None:
+        """raw: the tables of io.readback."""
+        import numpy as np
+
+        from vtrace.io.ids import Ids, ascending
+
+        self._table, self._properties = ascending(raw["Location"]), raw["LocationProperty"]
+        self._groups, self._nodes, self._strings = (
+            ascending(raw[kind]) for kind in ("LocationGroup", "SystemTreeNode", "String")
+        )
+        self._text, self._ids = raw["Text"]["bytes"].tobytes(), self._strings["id"].astype(np.int64)
+        self._group = Ids(self._groups["id"]).rows(self._table["group"])
+        self._node = Ids(self._nodes["id"]).rows(self._groups["node"])
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def events(self) -> Array:
+        """(n,) as the definitions have it."""
+        return self._table["events"]
+
+    def line(self, row: int) -> LocationLine:
+        """All that is known of a location."""
+        number, name, _, events, _ = self._table[row].tolist()
+        group = int(self._group[row])
+        node = int(self._node[group]) if group >= 0 else -1
+        known = {word: int(values[row]) for word, (values, told) in self.properties.items() if told[row]}
+        process, host = self._name(self._groups, group), self._name(self._nodes, node)
+        return LocationLine(number, self.text(name), process, host, events, known)
+
+    def __iter__(self) -> Iterator[LocationLine]:
+        return map(self.line, range(len(self)))
+
+    @property
+    def processes(self) -> int:
+        """How many processes have any of them."""
+        return len({self._name(self._groups, group) for group in set(self._group.tolist())})
+
+    @property
+    def hosts(self) -> list[str]:
+        """Each one once, in the order of the locations."""
+        groups = dict.fromkeys(self._group.tolist())
+        nodes = dict.fromkeys(int(self._node[group]) if group >= 0 else -1 for group in groups)
+        return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
+
+    @cached_property
+    def properties(self) -> dict[str, tuple[Array, Array]]:
+        """What vtunify says of them, by name without VTRACE::: (n,) values, and (n,) bool, whether it says anything."""
+        import _otf2
+        import numpy as np
+
+        from vtrace.io.ids import Ids
+
+        found = {}
+        numbers = self._properties[self._properties["type"] == _otf2.TYPE_UINT64.value]
+        rows = Ids(self._table["id"]).rows(numbers["location"])
+        for name in np.unique(numbers["name"]).tolist():
+            mine = (numbers["name"] == name) & (rows >= 0)
+            values, told = np.zeros(len(self), np.uint64), np.zeros(len(self), bool)
+            values[rows[mine]], told[rows[mine]] = numbers["value"][mine], True
+            if (text := self.text(name)).startswith(PROPERTY):
+                found[text.removeprefix(PROPERTY)] = values, told
+        return found
+
+    def _name(self, table: Array, row: int) -> str:
+        return self.text(int(table["name"][row])) if row >= 0 else ""
+
+    def text(self, ref: int) -> str:
+        """OTF2's string with this id; empty: there is none."""
+        row = int(self._ids.searchsorted(ref))
+        if row == len(self._ids) or self._ids[row] != ref:
+            return ""
+        _, offset, length = self._strings[row].tolist()
+        return self._text[offset : offset + length].decode("utf-8", "replace")
+
+
 @dataclass(frozen=True)
 class Overview:
     """An archive. start: real time of its first event in ns since the epoch, None if unknown. vtrace: its own
@@ -37,7 +122,7 @@ class Overview:
     machine: str
     start: int | None
     seconds: float
-    locations: list[LocationLine]
+    locations: Locations
     regions: int
     communicators: list[str]
     vtrace: dict[str, Any] = field(default_factory=dict)
@@ -58,46 +143,31 @@ def find_anchor(operand: Path) -> Path | None:
 def read_overview(anchor: Path) -> Overview:
     """Reads all but the events. Raises FormatError when it is not an OTF2 archive that can be read."""
     import _otf2
-    import otf2
-    from otf2.error import Error
 
-    from vtrace.io.kernel import Kernel
+    from vtrace.io.ids import ascending
     from vtrace.io.readback import Reader
 
-    Kernel()  # keeps libotf2 from printing what becomes an exception here
-    Reader(anchor).close()  # refuses a damaged anchor file, which libotf2 alone would read for ever
-    try:
-        with otf2.reader.open(str(anchor)) as reader:
-            definitions, clock = reader.definitions, reader.definitions.clock_properties
+    with Reader(anchor) as reader:
+        raw = reader.definitions()
+        try:
             names = _otf2.Reader_GetPropertyNames(reader.handle)
             texts = {name: _otf2.Reader_GetProperty(reader.handle, name) for name in names}
-            return Overview(
-                anchor=anchor,
-                creator=_otf2.Reader_GetCreator(reader.handle),
-                machine=_otf2.Reader_GetMachineName(reader.handle),
-                start=None if clock.realtime_timestamp == 2**64 - 1 else clock.realtime_timestamp,
-                seconds=clock.trace_length / clock.timer_resolution,
-                locations=_locations(definitions),
-                regions=len(definitions.regions),
-                communicators=[comm.name for comm in definitions.comms],
-                vtrace={n.removeprefix(PROPERTY): _value(t) for n, t in texts.items() if n.startswith(PROPERTY)},
-            )
-    except (_otf2.Error, Error, LookupError, ValueError) as error:
-        raise FormatError(f"{anchor} cannot be read as an OTF2 archive: {error}") from error
-
-
-def _locations(definitions: Any) -> list[LocationLine]:
-    properties: dict[int, dict[str, int]] = {}
-    for entry in definitions.location_properties:
-        if entry.name.startswith(PROPERTY):
-            properties.setdefault(entry.location._ref, {})[entry.name.removeprefix(PROPERTY)] = int(entry.value)
-    found = []
-    for location in definitions.locations:
-        node = location.group.system_tree_parent
-        host = node.name if node is not None else ""
-        number, events = location._ref, location.number_of_events
-        found.append(LocationLine(number, location.name, location.group.name, host, events, properties.get(number, {})))
-    return found
+            creator, machine = _otf2.Reader_GetCreator(reader.handle), _otf2.Reader_GetMachineName(reader.handle)
+        except (_otf2.Error, ValueError) as error:
+            raise FormatError(f"{anchor} cannot be read as an OTF2 archive: {error}") from error
+    clocks, locations = raw["ClockProperties"], Locations(raw)
+    resolution, _, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
+    return Overview(
+        anchor=anchor,
+        creator=creator,
+        machine=machine,
+        start=None if start == 2**64 - 1 else start,
+        seconds=length / (resolution or 10**9),
+        locations=locations,
+        regions=len(set(raw["Region"]["id"].tolist())),
+        communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
+        vtrace={n.removeprefix(PROPERTY): _value(t) for n, t in texts.items() if n.startswith(PROPERTY)},
+    )
 
 
 def _value(text: str) -> Any:

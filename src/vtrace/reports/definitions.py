@@ -9,12 +9,11 @@ from typing import Any
 import _otf2
 import numpy as np
 
+from vtrace.io.ids import Ids, ascending
 from vtrace.reports.classify import CLASSES, classes_of
 from vtrace.reports.table import Array, Table, texts
 
 _NOTHING = 0xFFFFFFFF
-_DIRECT = 1 << 22
-"""Below this id a table of all ids finds the row."""
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
 _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
@@ -24,36 +23,6 @@ def named(enumeration: Any, numbers: Array) -> Array:
     """OTF2's names of the values of an enumeration; a number that has none stands for itself."""
     names = enumeration._names
     return texts([names.get(number, str(number)) for number in numbers.tolist()])
-
-
-class Ids:
-    """From the ids of one kind of definition, which need not be dense, to rows of its table."""
-
-    def __init__(self, ids: Array, rows: Array | None = None) -> None:
-        """ids: ascending; rows: of each id (None: in this order). Several ids may have one row."""
-        rows = np.arange(len(ids)) if rows is None else rows
-        self._ids, self._rows = ids, np.append(rows, -1)
-        last = int(ids[-1]) if len(ids) else -1
-        self._direct: Array | None = None
-        if last < _DIRECT:
-            self._direct = np.full(last + 2, -1, np.int64)
-            self._direct[ids.astype(np.int64)] = rows
-        self.dense = last == len(ids) - 1 and bool(np.all(rows == np.arange(len(ids))))
-        """Every id is its row."""
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def rows(self, ids: Array) -> Array:
-        """The row of each id, -1 for one that is not defined."""
-        ids = np.asarray(ids, np.uint64)
-        found: Array
-        if self._direct is not None:
-            found = self._direct[np.minimum(ids, len(self._direct) - 1).astype(np.int64)]
-        else:
-            at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-            found = np.where(self._ids[at] == ids, self._rows[at], -1)
-        return found
 
 
 @dataclass
@@ -68,14 +37,6 @@ class Definitions:
     """By paradigm: the location row of each rank."""
     clock: tuple[int, int, int, int | None]
     """Resolution, offset, length, real time of the offset in ns since the epoch."""
-
-
-def _ascending(raw: Array) -> Array:
-    """By id; of two with one id the last counts."""
-    if not len(raw):
-        return raw
-    _, first = np.unique(raw["id"][::-1], return_index=True)
-    return raw[len(raw) - 1 - first]
 
 
 class _Builder:
@@ -96,7 +57,7 @@ class _Builder:
         self, name: str, raw: Array, texts_of: str = "name", refs: dict[str, str] | None = None, **more: Any
     ) -> None:
         """raw's columns, with text for those in texts_of and rows of another table for those in refs."""
-        raw = _ascending(raw)
+        raw = ascending(raw)
         columns: dict[str, Any] = {}
         for field in raw.dtype.names or ():
             values = raw[field]
@@ -127,7 +88,7 @@ class _Builder:
 
 def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, str], **more: Any) -> None:
     """As add, for definitions that refer to their own kind by `parent`."""
-    builder.ids[name] = Ids(_ascending(raw)["id"].copy())
+    builder.ids[name] = Ids(ascending(raw)["id"].copy())
     builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
 
 
@@ -147,7 +108,7 @@ def build(raw: dict[str, Array]) -> Definitions:
 
 def _system(b: _Builder) -> None:
     _without_parents(b, "nodes", b.raw["SystemTreeNode"], {})
-    b.ids["groups"] = Ids(_ascending(b.raw["LocationGroup"])["id"].copy())
+    b.ids["groups"] = Ids(ascending(b.raw["LocationGroup"])["id"].copy())
     refs = {"node": "nodes", "creator": "groups"}
     b.add(
         "groups", b.raw["LocationGroup"], "name", refs, type=lambda raw, _: named(_otf2.LocationGroupType, raw["type"])
@@ -186,7 +147,7 @@ def _code(b: _Builder) -> None:
     b.tables["regions"] = Table(
         {name: np.concatenate([column, unknown[name]]) for name, column in regions.items()}, classes=CLASSES
     )
-    contexts = _ascending(b.raw["CallingContext"])
+    contexts = ascending(b.raw["CallingContext"])
     b.ids["contexts"] = Ids(contexts["id"].copy())
     b.tables["contexts"] = Table({"region": b.ids["regions"].rows(contexts["region"])})
     b.add("attributes", b.raw["Attribute"], "name description")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OTF2's ids, which need not be dense, as rows of tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_DIRECT = 1 << 22
+"""Below this id a table of all ids finds the row."""
+
+
+class Ids:
+    """From the ids of one kind of definition, which need not be dense, to rows of its table."""
+
+    def __init__(self, ids: Array, rows: Array | None = None) -> None:
+        """ids: ascending; rows: of each id (None: in this order). Several ids may have one row."""
+        rows = np.arange(len(ids)) if rows is None else rows
+        self._ids, self._rows = ids, np.append(rows, -1)
+        last = int(ids[-1]) if len(ids) else -1
+        self._direct: Array | None = None
+        if last < _DIRECT:
+            self._direct = np.full(last + 2, -1, np.int64)
+            self._direct[ids.astype(np.int64)] = rows
+        self.dense = last == len(ids) - 1 and bool(np.all(rows == np.arange(len(ids))))
+        """Every id is its row."""
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def rows(self, ids: Array) -> Array:
+        """The row of each id, -1 for one that is not defined."""
+        ids = np.asarray(ids, np.uint64)
+        found: Array
+        if self._direct is not None:
+            found = self._direct[np.minimum(ids, len(self._direct) - 1).astype(np.int64)]
+        else:
+            at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+            found = np.where(self._ids[at] == ids, self._rows[at], -1)
+        return found
+
+
+def ascending(raw: Array) -> Array:
+    """By id; of two with one id the last counts."""
+    if not len(raw):
+        return raw
+    _, first = np.unique(raw["id"][::-1], return_index=True)
+    return raw[len(raw) - 1 - first]
