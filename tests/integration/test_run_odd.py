@@ -7,6 +7,7 @@ And before shells that start ranks.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -14,10 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from support import mpis
+from support.build import Builder
 from support.check import check
 from support.mpis import Mpi
 from support.run import names, unify, vtrace
 from support.tools import Done, call, command, need
+from vtrace.io.local import read_head
 
 PROGRAM = """
 #include <stdio.h>
@@ -209,9 +213,27 @@ def test_ranks_below_shells(mpi: Mpi, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.uctl")] == ["below.uctl"]
     unify(tmp_path, "below")
     trace = check(tmp_path / "below.trace")
-    found = {location.process: location.group for location in trace.locations.values()}
-    assert sorted(name for name in found.values() if "Rank" in name) == [f"MPI Rank {rank}" for rank in range(3)]
-    shells = [group for group, name in found.items() if "Rank" not in name and "(uname)" not in name]
+    found = [location.group for location in trace.locations.values()]
+    assert found[:3] == [f"MPI Rank {rank}" for rank in range(3)]
+    shells = {name for name in found[3:] if "(uname)" not in name}
     assert len(shells) == 3
     assert len(found) == 3 + 3 + 2 * 3
-    assert sorted(Counter(trace.creators.values()).items()) == [(shell, 3) for shell in sorted(shells)]
+    started = Counter(trace.creators.values())
+    assert {found[group] for group in started} == shells
+    assert set(started.values()) == {2}
+    text = call([need("otf2-print"), "-G", "below.trace/traces.otf2"], tmp_path).stdout
+    ranks = re.findall(r'LOCATION_GROUP_PROPERTY .*"MPI Rank \d" .*VTRACE::CREATOR.* Value: "(.*)" <', text)
+    assert sorted(ranks) == sorted(shells)
+    shutil.rmtree(tmp_path / "below.trace")
+
+
+def test_a_rank_below_a_shell_is_missing(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    words = [*mpi.launch, "-n", "3", "sh", "-c", f"uname; {mpi.build('mpi_messages.c', plain=True)}"]
+    call([*command("vtrace"), "run", "-o", "below", *words], tmp_path, mpi.env)
+    for path in tmp_path.glob("below.*.z"):
+        if read_head(path).rank == 1:
+            path.unlink()
+    done = unify(tmp_path, "below", check=False)
+    assert (done.returncode, "rank 1 of 3" in done.stderr) == (1, True)
+    assert "nothing of rank 1 of 3" in unify(tmp_path, "below", "--partial").stderr

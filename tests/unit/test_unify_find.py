@@ -94,6 +94,19 @@ def test_processes_without_a_rank_come_last(tmp_path: Path) -> None:
     assert run.missing == []
 
 
+@pytest.mark.parametrize("shell_starts", [NS - 5, NS + 5])
+def test_ranks_come_before_their_shells(tmp_path: Path, shell_starts: int) -> None:
+    """The first shell is rank 0 of a run without MPI; it may start after the rank of another shell has."""
+    shell = {"world": 0, "world_size": 1, "start": shell_starts}
+    write_defs(tmp_path / "heat.1.def.z", [], prefix="heat", rank=0, pid=99, run=RUN_A, **shell)
+    for number in (0, 2):
+        path = tmp_path / f"heat.xnode1-{200 + number}-{NS:x}.def.z"
+        write_defs(path, [], prefix="heat", rank=number, world_size=3, pid=200 + number, start=NS, run=RUN_A)
+    run = find_run(tmp_path / "heat", False, fail)
+    assert [(p.rank, p.main, p.head.pid) for p in run.processes] == [(0, True, 200), (2, True, 202), (0, False, 99)]
+    assert (run.missing, run.ranks) == ([1], 3)
+
+
 def test_buffers_beside_the_files_and_where_the_head_says(tmp_path: Path) -> None:
     elsewhere = tmp_path / "scratch"
     elsewhere.mkdir()

@@ -175,7 +175,10 @@ def _processes(files: list[Found]) -> list[Process]:
             process.files.append(head)
     for process in found.values():
         process.files.sort(key=lambda head: head.location)
-    ranked = sorted((p for p in found.values() if p.head.rank is not None), key=lambda p: p.head.start)
+    # A shell before the ranks may be rank 0 of a world without MPI, and begin before or behind ranks of other shells.
+    ranked = sorted(
+        (p for p in found.values() if p.head.rank is not None), key=lambda p: (not p.head.world, p.head.start)
+    )
     taken: set[tuple[int, int]] = set()
     for process in ranked:
         rank, world = process.head.rank, process.head.world
