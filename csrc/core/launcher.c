@@ -48,8 +48,7 @@ int vt_process_look(uint32_t pid, struct vt_process_look *look)
     t = vt_text_into(look->name, sizeof look->name);
     for (name++; name < at; name++) vt_text_add(&t, (char[]){*name, 0});
     for (int i = 0; i < 20 && at; i++) at = strchr(at + 1, ' ');
-    look->began = 0;
-    for (; at && *++at >= '0' && *at <= '9';) look->began = 10 * look->began + (uint64_t)(*at - '0');
+    if (at) look->began = strtoull(at, NULL, 10);
     return at != NULL;
 }
 

@@ -157,8 +157,10 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
     vt_text_add(&t, s->most < UINT32_MAX ? " (" : " (at least ");
     vt_text_add(&t, end);
     show(end, sizeof end, s, s->most);
-    if (s->most < UINT32_MAX) vt_text_add(&t, " to ");
-    if (s->most < UINT32_MAX) vt_text_add(&t, end);
+    if (s->most < UINT32_MAX) {
+        vt_text_add(&t, " to ");
+        vt_text_add(&t, end);
+    }
     vt_text_add(&t, ")");
 }
 

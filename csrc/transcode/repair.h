@@ -59,7 +59,8 @@ struct vt_ends {
     int32_t file, process;
 };
 
-/* The ends of all locations of a process. user_peers of maps: not ranks but processes, of all streams in their order. which: the stream where an error is; VT_NO_SPACE: the file cannot be written. */
+/* The ends of all locations of a process. user_peers of maps: not ranks but processes, of all streams in their order.
+   which: the stream where an error is; VT_NO_SPACE: the file cannot be written.                                       */
 VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              const struct vt_parts *parts, struct vt_ends *ends, uint32_t *which,
                              struct vt_error *error);

@@ -158,7 +158,9 @@ def _repair(known: dict[str, Any]) -> str:
     r = known.get("repair")
     if not r:
         return ""
-    ran = f"{r['reversed_messages']:,} of {r['messages']:,} messages and {r['reversed_collectives']:,} of {r['collectives']:,} collective calls ran backwards"  # noqa: E501
+    messages = f"{r['reversed_messages']:,} of {r['messages']:,} messages"
+    collectives = f"{r['reversed_collectives']:,} of {r['collectives']:,} collective calls"
+    ran = f"{messages} and {collectives} ran backwards"
     return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections by {r['largest_ns'] / 1000:.1f} us at most"
 
 

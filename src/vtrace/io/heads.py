@@ -10,16 +10,16 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from vtrace import __version__
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
+from vtrace.io.alike import same
 from vtrace.io.kernel_abi import checksum
 
 _FILE = struct.Struct("<8sHBBIQ16sQ4IQ2I5Q32s64s256s512s768s")
 """records.FILE: a clock pair is three numbers."""
-Value = TypeVar("Value", bytes, tuple[int, int, int])
 _CHECKSUM = int(records.FILE.fields["checksum"][1])  # type: ignore[index]
 
 
@@ -117,10 +117,10 @@ def parse_head(path: Path, data: bytes) -> FileHead:
     if content != records.BUFFER and written != checksum(_unsigned(data)):
         raise FormatError(f"{path}: the head at byte 0 is damaged (wrong checksum)")
     return FileHead(
-        path=path, content=content, clock=clock, run=_same(run), world=world,
+        path=path, content=content, clock=clock, run=same(run), world=world,
         rank=None if rank == records.NO_RANK else rank, world_size=world_size, location=location, host=_text(host),
         pid=pid, start=start, parent=(parent_pid, parent_start) if parent_start else None, forked=bool(forked),
-        ticks_per_second=frequency, pair=_same((ticks, mono, real)), tool=_text(tool),
+        ticks_per_second=frequency, pair=same((ticks, mono, real)), tool=_text(tool),
         prefix=_text(prefix), directory=_text(directory), buffer=_text(buffer),
     )  # fmt: skip
 
@@ -137,11 +137,6 @@ def _text(field: bytes) -> str:
 def _decode(data: bytes) -> str:
     """One object for the many heads that say the same."""
     return os.fsdecode(data)
-
-
-@lru_cache(1024)
-def _same(value: Value) -> Value:
-    return value
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
     places = []
     for group, process in enumerate(processes):
         creator = numbers.get(process.parent) if process.parent else None
-        world = worlds.get(process.world, 1) if process.mpi else 1
+        world = worlds[process.world] if process.mpi else 1
         name = process.name if world == 1 else f"{process.name} of world {world}"
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator))
         first = len(definitions.locations)

@@ -270,8 +270,8 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
     if library is None and (asked or (start.launched and is_script and not uses.is_python(program.name))):
         library, by = uses.launchers_library(start.mpicc), "the launcher has"
         started = mpi_library.launchers_family(start.environ)
-        if library and not start.mpicc and mpi_library.family(library) != started == "Open MPI":
-            # The first mpicc is another MPI's: its shim would end the ranks.
+        if library and not start.mpicc and started == "Open MPI" and mpi_library.family(library) != started:
+            # The first mpicc is another MPI's: its shim would end the ranks. Only Open MPI's variables are its alone.
             made.warnings.append(
                 f"MPI calls are not recorded: {started} has started {program.words[0]}, and the first mpicc in PATH "
                 f"links {library}: name the right one with --mpicc"
