@@ -27,14 +27,16 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
     }
 }
 
+static uint32_t completed; /* numbers of locations that are completed at the end: a later one gets no files */
+
 /* So that files that get lost are missed, those of the last thread, too. A number may have no location: its thread was just
    beginning.                                                                                                           */
 static void define_count(struct vt_location *first)
 {
     char text[16];
     struct vt_text t = vt_text_into(text, sizeof text);
-    uint32_t n = atomic_load(&vt_process.locations), there = 0;
-    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) there += atomic_load(&vt_locations[i]) != NULL;
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < completed && i < VT_MAX_LOCATIONS; i++) there += atomic_load(&vt_locations[i]) != NULL;
     vt_text_dec(&t, there);
     vt_define_property(first, "locations", text);
 }
@@ -136,6 +138,7 @@ static int complete_all(int last)
 {
     uint32_t n = atomic_load(&vt_process.locations);
     int all = 1;
+    if (last) completed = n;
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l && !is_complete(l)) all &= complete(l, last);

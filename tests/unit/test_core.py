@@ -17,17 +17,20 @@ from vtrace.io.local import open_local, read_head
 NONE = 0xFFFFFFFF
 
 
+def compiled(where: Path, name: str, compiler: str, *more: str) -> Path:
+    """A program of tests/c with the core in it: by gcc with its sanitizers, whose library clang may lack."""
+    csrc = tools.ROOT / "csrc"
+    sources = [tools.ROOT / f"tests/c/{name}.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
+    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *more]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
+    words = [tools.need(compiler), *flags, *checks, *map(str, sources), "-o", str(where / name), "-lpthread", "-ldl"]
+    subprocess.run(words, check=True)
+    return where / name
+
+
 @pytest.fixture(scope="module", params=["gcc", "clang"])
 def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, with the core compiled in: by gcc with its sanitizers, whose library clang may lack."""
-    compiler = tools.need(request.param)
-    program = tmp_path_factory.mktemp("core") / "core"
-    csrc = tools.ROOT / "csrc"
-    sources = [tools.ROOT / "tests/c/core.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
-    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if request.param == "gcc" else []
-    subprocess.run([compiler, *flags, *checks, *map(str, sources), "-o", str(program), "-lpthread", "-ldl"], check=True)
-    return program
+    return compiled(tmp_path_factory.mktemp("core"), "core", request.param)
 
 
 def run(core: Path, where: Path, *scenario: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -128,3 +131,12 @@ def test_reuse(core: Path, tmp_path: Path) -> None:
 
 def test_errno_stays(core: Path, tmp_path: Path) -> None:
     run(core, tmp_path, "errno", VT_BUFFER_SIZE="100K", VT_MAX_FLUSHES="0")
+
+
+def test_a_thread_that_never_gets_its_location(tmp_path: Path) -> None:
+    """It takes no number with it: a number that is missing would be one whose files were lost."""
+    program = compiled(tmp_path, "late", "gcc", "-Wl,--wrap=vt_pages_wiped")
+    (tmp_path / "files").mkdir()
+    run(program, tmp_path / "files")
+    files = {f"t.{number}.{content}" for number in ("1", "10001") for content in ("def", "events")}
+    assert {p.name for p in (tmp_path / "files").iterdir()} == files | {"t.uctl"}
