@@ -58,9 +58,11 @@ def test_all_ranks_have_one_number(build: Builder, tmp_path: Path, unique: str) 
 def test_two_jobs_at_once(build: Builder, tmp_path: Path) -> None:
     """The second gets a number and says so; both are whole."""
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
-    words = [need("mpiexec"), "-n", "2", str(program), "20000"]
+    os.mkfifo(tmp_path / "meet")
+    words = [need("mpiexec"), "-n", "2", program, "2000", "meet"]
     jobs = [
-        subprocess.Popen(words, cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen([*words, mode], cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True)
+        for mode in ("0", "1")
     ]
     said = [job.communicate(timeout=120)[1] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0]
@@ -77,13 +79,15 @@ def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
     env = environment({"VT_FILE_PREFIX": "one"})
     first = subprocess.Popen([forks], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
     first.communicate(timeout=60)
+    os.mkfifo(tmp_path / "goes on")
     before = names(tmp_path)
-    slow = subprocess.Popen(
-        ["sh", "-c", f"exec {many} 20000000"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
-    )
+    words = [many, "10", "0", "goes on"]
+    slow = subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
     while names(tmp_path) == before and slow.poll() is None:
         time.sleep(0.01)
     run(many, tmp_path, env={"VT_FILE_PREFIX": "one"})
+    assert slow.poll() is None
+    (tmp_path / "goes on").write_bytes(b"")
     said = slow.communicate(timeout=120)[1]
     assert "those of this run are called one_1" in said
     assert files("one_1") <= names(tmp_path)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -123,16 +124,17 @@ def test_200_processes_of_a_script(tmp_path: Path, shell: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_two_scripts_in_one_directory_at_once(tmp_path: Path, shell: str) -> None:
-    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done"
-    env = environment(PRELOAD)
-    both = [subprocess.Popen([need(shell), "-c", script], cwd=tmp_path, env=env) for _ in range(2)]
+    os.mkfifo(tmp_path / "meet")  # Who opens it waits for the other one.
+    script = ": {}meet; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; : {}meet"
+    words = [[need(shell), "-c", script.format(way, way)] for way in "<>"]
+    both = [subprocess.Popen(one, cwd=tmp_path, env=environment(PRELOAD)) for one in words]
     assert [process.wait(60) for process in both] == [0, 0]
     for name in (shell, f"{shell}_1"):  # the second to end gets a number
         unify(tmp_path, name)
         trace = check(tmp_path / f"{name}.trace")
         assert family(trace) == {(shell, "true"): 20}
         assert Counter(programs(trace).values()) == {shell: 1, "true": 20}
-    assert names(tmp_path) == {f"{shell}.trace", f"{shell}_1.trace", f"{shell}.lock"}
+    assert names(tmp_path) == {f"{shell}.trace", f"{shell}_1.trace", f"{shell}.lock", "meet"}
 
 
 def test_emptied_environment(starts: Path, tmp_path: Path) -> None:

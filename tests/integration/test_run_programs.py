@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -115,7 +114,9 @@ for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
 got = []
 print("ready", flush=True)
 while signal.SIGTERM not in got:
-    got += os.read(read, 100)
+    for number in os.read(read, 100):
+        got.append(number)
+        print("got", len(got), flush=True)
 print(got.count(signal.SIGUSR1), got.count(signal.SIGINT), got.count(signal.SIGTERM), flush=True)
 sys.exit(9)
 """
@@ -128,9 +129,9 @@ def test_signals_reach_the_program(tmp_path: Path, unifies: tuple[str, ...]) -> 
     with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
-        for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
+        for n, number in enumerate((signal.SIGUSR1, signal.SIGINT, signal.SIGTERM), 1):
             process.send_signal(number)
-            time.sleep(0.2)
+            assert process.stdout.readline() == f"got {n}\n"
         assert process.stdout.readline() == "1 1 1\n"
         assert process.wait(60) == 9
     assert (tmp_path / "counts.trace").exists() == bool(unifies)
@@ -144,14 +145,18 @@ def test_interrupt_from_the_terminal(tmp_path: Path) -> None:
         os.chdir(tmp_path)
         os.execve(words[0], words, environment())
     shown = b""
-    while b"ready" not in shown:
-        shown += os.read(terminal, 1000)
-    for _ in range(8):  # two that come at once count as one
+
+    def await_(text: bytes) -> None:
+        nonlocal shown
+        while text not in shown:
+            shown += os.read(terminal, 1000)
+
+    await_(b"ready\r\n")
+    for n in range(1, 9):  # two that come at once would count as one
         os.write(terminal, b"\x03")
-        time.sleep(0.1)
+        await_(b"got %d\r\n" % n)
     os.kill(pid, signal.SIGTERM)
-    while b"next: vtrace summary" not in shown:
-        shown += os.read(terminal, 1000)
+    await_(b"next: vtrace summary")
     assert b"0 8 1\r\n" in shown
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
     os.close(terminal)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* many CALLS [EXITCODE]: main 1 -> work CALLS. Prints "done CALLS". */
+/* many CALLS [EXITCODE [PIPE]]: main 1 -> work CALLS. Prints "done CALLS", when somebody has opened the named PIPE to
+   write. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "keep.h"
 
 static volatile long sink;
@@ -16,6 +19,7 @@ int main(int argc, char **argv)
     long calls = argc > 1 ? atol(argv[1]) : 10;
     for (long i = 0; i < calls; i++)
         work(i);
+    if (argc > 3) close(open(argv[3], O_RDONLY));
     printf("done %ld\n", calls);
     return argc > 2 ? atoi(argv[2]) : 0;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks_threads CALLS, under MPI: each rank has 3 threads, the main one and 2 more that exist at the same time.
-   main 1 -> work CALLS + rank; each other thread: body 1 -> work CALLS + 10 * its number.                       */
+/* ranks_threads CALLS [PIPE MODE], under MPI: each rank has 3 threads, the main one and 2 more that exist at the same time.
+   main 1 -> work CALLS + rank; each other thread: body 1 -> work CALLS + 10 * its number.
+   Rank 0 opens the named PIPE, which takes until another job has opened it in the other MODE: 0 (to read), 1 (to write). */
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "keep.h"
 
 static volatile long sink;
@@ -40,6 +43,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < calls + rank; i++)
         work(i);
     pthread_barrier_wait(&meeting);
+    if (argc > 3 && rank == 0) close(open(argv[2], atoi(argv[3])));
     pthread_join(threads[0], 0);
     pthread_join(threads[1], 0);
     MPI_Finalize();
