@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
-from threading import Event
-from typing import Any, TypeVar
+from itertools import islice
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 Item = TypeVar("Item")
@@ -74,6 +75,36 @@ def _update(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
     return one
 
 
+class _Work(Generic[Item]):
+    """Items that threads take one after the other. Nothing is done once for all of them while they are worked on."""
+
+    def __init__(self, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int]) -> None:
+        self._items, self._work, self._weigh = iter(items), work, weigh
+        self._lock = Lock()
+        self.stopped = False
+        """Nobody begins with another item."""
+        self.done = 0
+
+    def run(self) -> None:
+        """What each thread does."""
+        for item in self._mine():
+            try:
+                self._work(item)
+            except BaseException:
+                self.stopped = True
+                raise
+            with self._lock:
+                self.done += self._weigh(item)
+
+    def _mine(self) -> Iterator[Item]:
+        while not self.stopped:
+            with self._lock:
+                some = [*islice(self._items, 1)]
+            if not some:
+                return
+            yield some[0]
+
+
 def work_on(
     ranks: Ranks, threads: int, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int],
     advance: Callable[[int], None],
@@ -83,39 +114,27 @@ def work_on(
     weigh: what an item counts in the progress, which advance is told of for all ranks. After a failure no rank begins
     with another item; an interrupt is raised at once.
     """
+    todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
     pool = ThreadPoolExecutor(threads)
-    heaviest = sorted(items, key=weigh, reverse=True)
-    failed = Event()
-
-    def one(item: Item) -> None:
-        if failed.is_set():
-            return
-        try:
-            work(item)
-        except BaseException:
-            failed.set()
-            raise
-
     try:
-        todo: dict[Future[None], int] = {pool.submit(one, item): weigh(item) for item in heaviest}
-        _follow(ranks, todo, failed, advance)
+        _follow(ranks, todo, {pool.submit(todo.run) for _ in range(min(threads, len(items)))}, advance)
     except BaseException as error:
-        pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+        todo.stopped = True
+        pool.shutdown(wait=isinstance(error, Exception))
         raise
     pool.shutdown()
 
 
-def _follow(ranks: Ranks, todo: dict[Future[None], int], stop: Event, advance: Callable[[int], None]) -> None:
-    waiting, done, shown = set(todo), 0, 0
+def _follow(ranks: Ranks, todo: _Work[Any], threads: set[Future[None]], advance: Callable[[int], None]) -> None:
+    shown = 0
     while True:
-        ended, waiting = wait(waiting, _BEAT, FIRST_EXCEPTION)
-        done += sum(todo[future] for future in ended)
+        ended, waiting = wait(threads, _BEAT, FIRST_EXCEPTION)
         failure = next((error for future in ended if (error := future.exception())), None)
-        amount, busy, failures = ranks.total([done, bool(waiting), failure is not None])
+        amount, busy, failures = ranks.total([todo.done, bool(waiting), failure is not None])
         advance(amount - shown)
         shown = amount
         if failures:
-            stop.set()
+            todo.stopped = True
             wait(waiting)
         if failures or not busy:
             ranks.together(partial(_raise, failure))
