@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
-import resource
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,13 +25,18 @@ __all__ = [
     "LocalFile",
     "Stream",
     "Uctl",
-    "allow_many_files",
     "by_location",
     "open_local",
     "read_head",
     "read_uctl",
     "streams",
 ]
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_libc.mmap.restype = ctypes.c_void_p
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FAILED = ctypes.c_void_p(-1).value
 
 
 @dataclass(eq=False)
@@ -46,15 +51,19 @@ class LocalFile:
     base: int
     """Where the file begins in memory."""
     size: int
-    _map: mmap.mmap = field(repr=False)
+    _closed: bool = False
 
     def read(self, at: int, count: int) -> bytes:
         """count bytes from offset at."""
-        return self._map[at : at + count]
+        if self._closed:
+            raise ValueError(f"{self.path} is closed")
+        return ctypes.string_at(self.base + at, max(0, min(count, self.size - at)))
 
     def close(self) -> None:
         """Unmaps the file: no row of it may be used after this."""
-        self._map.close()
+        if not self._closed:
+            self._closed = True
+            _libc.munmap(self.base, self.size)
 
     def __enter__(self) -> LocalFile:
         return self
@@ -63,10 +72,14 @@ class LocalFile:
         self.close()
 
 
-def allow_many_files() -> None:
-    """Lets this process have as many files open as its administrator allows."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _map(descriptor: int, size: int) -> int:
+    """Where a file lies in memory from now on. Python's own map would keep a descriptor of each: a process may have
+    more threads than open files."""
+    base = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if base == _FAILED:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(base)
 
 
 def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
@@ -79,10 +92,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
         descriptor, size = open_descriptor(path)
         try:
             head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
-            mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
-            view = np.frombuffer(mapped, np.uint8)
-            base = int(view.__array_interface__["data"][0])
-            del view  # or the map could not be closed
+            base = _map(descriptor, size)
             # Heads are read with pread: touching the map for them would make the whole file resident.
             index = index_chunks if head.content == records.BUFFER else index_blocks
             rows, cut = index(descriptor, size, head, base)
@@ -90,7 +100,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
             os.close(descriptor)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-    return LocalFile(path, head, rows, cut, base, size, mapped)
+    return LocalFile(path, head, rows, cut, base, size)
 
 
 def by_location(buffer: LocalFile) -> dict[int, LocalFile]:

@@ -154,7 +154,7 @@ class UserMarker(NamedTuple):
     severity: int
 
 
-@dataclass
+@dataclass(slots=True)
 class ProcessDefinitions:
     """All definitions of one process; dictionaries are keyed by the process's own ids. Once they are read nothing is
     added to any of them: processes share what they have alike."""

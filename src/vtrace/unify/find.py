@@ -163,7 +163,9 @@ def _processes(files: list[Found]) -> list[Process]:
     order = (DEFINITION_DATA, EVENTS, BUFFER)
     for file in sorted(files, key=lambda f: (order.index(f.head.content), f.head.location, f.head.path.name)):
         head = file.head
-        process = found.setdefault(head.process, Process(head, views=file.views))
+        process = found.get(head.process)
+        if process is None:
+            process = found[head.process] = Process(head, views=file.views)
         if process.views != file.views:
             process.views &= file.views
         process.bytes += file.bytes

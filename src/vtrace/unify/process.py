@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
-from vtrace.io.local import FileHead, Stream, allow_many_files, by_location, open_local, read_head, streams
+from vtrace.io.local import FileHead, Stream, by_location, open_local, read_head, streams
 from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
 from vtrace.unify.absent import find_absent, records_in
 from vtrace.unify.alive import alive
@@ -29,8 +29,11 @@ _AT_ONCE = 4096
 _NO_TIME = 1 << 63
 """Neither ticks nor ns come so far: a pair that does is damaged."""
 
+_NOT_READ = ProcessDefinitions()
+"""One for all processes: empty, and each has a dictionary for each kind."""
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Process:
     """Files of a process, then what the phases add. rank is None for one that has no place of its own in a world."""
 
@@ -58,7 +61,7 @@ class Process:
     owner: int | None = None
     """Rank that has read its definitions, in what that hands on to others."""
 
-    definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
+    definitions: ProcessDefinitions = field(default_factory=lambda: _NOT_READ)
     scans: dict[int, Scan] = field(default_factory=dict)
     usable: dict[int, int] = field(default_factory=dict)
     """Blocks before the first damaged one, where there is one and salvage was asked for."""
@@ -192,7 +195,6 @@ class Process:
     @contextmanager
     def all_events(self) -> Iterator[list[Stream]]:
         """Those of all its locations."""
-        allow_many_files()
         with self._opened_events(self.files) as found:
             yield found
 
