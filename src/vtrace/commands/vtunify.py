@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import signal
 from collections.abc import Callable
@@ -125,4 +126,5 @@ def _count(number: int, one: str, many: str | None = None) -> str:
 
 def main() -> int:
     """Entry point of vtunify."""
+    gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
     return talk.run(command, "vtunify")

@@ -93,7 +93,7 @@ class Archive:
             writer = _otf2.Archive_GetEvtWriter(self._archive, location)
             if not writer:
                 raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
-        yield ctypes.cast(writer, ctypes.c_void_p).value or 0  # after an error the writer is left: see abort
+        yield ctypes.addressof(writer.contents)  # after an error the writer is left: see abort
         with self._errors("write the events", location):
             count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
             _otf2.Archive_CloseEvtWriter(self._archive, writer)
