@@ -183,15 +183,6 @@ static enum vt_end_flow flow_of(uint32_t op)
     }
 }
 
-/* Of the process that is read; VT_UNMAPPED where it is no member. */
-static uint32_t own_rank(const struct finder *f, uint32_t comm)
-{
-    uint64_t at = f->parts->comm_first[comm], end = f->parts->comm_first[comm + 1];
-    for (uint32_t rank = 0; at + rank < end; rank++)
-        if (f->parts->comm_members[at + rank] == (uint32_t)f->ends->process) return rank;
-    return VT_UNMAPPED;
-}
-
 /* What is known when a collective has ended is put where it has begun, too. */
 static int both_ends(struct finder *f, struct vt_end end)
 {
@@ -225,7 +216,7 @@ static int collective(struct finder *f, uint32_t what, const uint64_t *w)
     if (f->parts->comm_repaired[comm] == 2 && op >= 6 && op <= 8) flow = VT_FLOW_NONE;
     uint32_t gives = w[1] || !op ? VT_END_GIVES : 0, takes = w[2] || !op ? VT_END_TAKES : 0;
     struct vt_end end = {.request = request, .comm = comm, .peer = process_of(f, what, root)};
-    if (flow == VT_FLOW_PREFIX) end.peer = own_rank(f, comm);
+    if (flow == VT_FLOW_PREFIX) end.peer = local < f->maps->ncomm_ranks ? f->maps->comm_ranks[local] : VT_UNMAPPED;
     end.tag = flow | gives | takes | (aside ? VT_END_ASIDE : 0) | op << 8;
     return both_ends(f, end);
 }

@@ -62,6 +62,7 @@ struct repair {
     struct clock *clocks;
     struct next *heaps;
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
+    uint32_t first; /* all clocks before have ended */
     struct vt_item *spare;
     struct vt_table channels, collectives, open, counts, broken;
     uint64_t many; /* channels: so many are too many if some are empty */
@@ -440,15 +441,13 @@ static int turn(struct repair *r, uint32_t clock)
 /* All wait: something has no other end. The first one goes on without it. 0: none waits. */
 static int release(struct repair *r)
 {
-    for (uint32_t k = 0; k < r->parts->nclocks; k++) {
-        struct vt_item *i = r->clocks[k].waits;
-        if (!i) continue;
-        i->released = 1;
-        if (i->members) vt_table_set(&r->broken, i->key[0], 0, 1);
-        wake(r, i);
-        return 1;
-    }
-    return 0;
+    while (r->first < r->parts->nclocks && r->clocks[r->first].ended) r->first++;
+    if (r->first == r->parts->nclocks) return 0;
+    struct vt_item *i = r->clocks[r->first].waits;
+    i->released = 1;
+    if (i->members) vt_table_set(&r->broken, i->key[0], 0, 1);
+    wake(r, i);
+    return 1;
 }
 
 static int replay(struct repair *r)

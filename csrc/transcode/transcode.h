@@ -61,6 +61,7 @@ struct vt_maps {
     const uint32_t *regions; /* by local id */
     const uint8_t *user_regions; /* by local id: 1 for those that the program begins and ends itself */
     const uint32_t *comms, *comm_peer_offset; /* by local id; the offset is added to peer and root */
+    const uint32_t *comm_ranks; /* by local id: the process's own */
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
@@ -77,7 +78,7 @@ struct vt_maps {
     const uint64_t *shift_ns, *shifts; /* from which ns on a clock is put forward by how much, ascending; may be none */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes;
-    uint64_t nuser_comms, nuser_peers, nknots, nteams, nteam_members, nshifts;
+    uint64_t nuser_comms, nuser_peers, ncomm_ranks, nknots, nteams, nteam_members, nshifts;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */

@@ -143,6 +143,7 @@ static void try_all(const struct options *options, const struct vt_row rows[STRE
     };
     const struct vt_maps maps = {
         .comms = comms, .comm_peer_offset = offsets, .ncomms = 5, .windows = comms, .nwindows = 5, .user_comms = comms,
+        .comm_ranks = comms, .ncomm_ranks = 5,
         .nuser_comms = 5, .user_peers = peers, .nuser_peers = 5, .knot_ticks = ticks, .knot_ns = ns, .nknots = 3,
     };
     uint64_t top = 0, n = 0;

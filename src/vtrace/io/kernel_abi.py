@@ -69,7 +69,7 @@ class MapPointers(ctypes.Structure):
     _fields_ = [
         ("function_offsets", _pointer), ("function_regions", _pointer), ("addresses", _pointer),
         ("address_regions", _pointer), ("regions", _pointer), ("user_regions", _pointer),
-        ("comms", _pointer), ("comm_peer_offset", _pointer),
+        ("comms", _pointer), ("comm_peer_offset", _pointer), ("comm_ranks", _pointer),
         ("metrics", _pointer), ("metric_types", _pointer), ("windows", _pointer), ("window_peer_offset", _pointer),
         ("rank_groups", _pointer), ("files", _pointer), ("handles", _pointer), ("strings", _pointer),
         ("teams", _pointer), ("team_first", _pointer), ("team_members", _pointer), ("team_joined", _pointer),
@@ -78,7 +78,7 @@ class MapPointers(ctypes.Structure):
         ("knot_ticks", _pointer), ("knot_ns", _pointer), ("shift_ns", _pointer), ("shifts", _pointer),
         ("nfunctions", _u64), ("naddresses", _u64), ("nregions", _u64), ("ncomms", _u64), ("nmetrics", _u64),
         ("nwindows", _u64), ("nrank_groups", _u64), ("nfiles", _u64), ("nhandles", _u64), ("nstrings", _u64),
-        ("nattributes", _u64), ("nuser_comms", _u64), ("nuser_peers", _u64),
+        ("nattributes", _u64), ("nuser_comms", _u64), ("nuser_peers", _u64), ("ncomm_ranks", _u64),
         ("nknots", _u64), ("nteams", _u64), ("nteam_members", _u64), ("nshifts", _u64),
         ("unknown_region", _u32), ("heap_attributes", _u32), ("thread_comm", _u32),
     ]  # fmt: skip
@@ -118,7 +118,7 @@ _TABLES = (
     ("team_members", "nteam_members", "team_joined"), ("knot_ticks", "nknots", "knot_ns"),
     ("shift_ns", "nshifts", "shifts"), ("rank_groups", "nrank_groups", ""), ("files", "nfiles", ""),
     ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
-    ("user_peers", "nuser_peers", ""),
+    ("user_peers", "nuser_peers", ""), ("comm_ranks", "ncomm_ranks", ""),
 )  # fmt: skip
 """An array of struct vt_maps, its length, and another one of this length."""
 _MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}

@@ -87,6 +87,8 @@ class Maps:
     """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
     comm_peer_offset: U4 = field(default_factory=empty4)
     """By local id: added to peer and root (inter-communicators); empty: 0."""
+    comm_ranks: U4 = field(default_factory=empty4)
+    """By local id: the rank of the process itself. Only the repair wants them."""
     metrics: U4 = field(default_factory=empty4)
     """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
     metric_types: U1 = field(default_factory=empty1)

@@ -142,7 +142,8 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     died = [fate for fate in incomplete if fate.died]
     if died:
         yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
-    unrecorded = {row.id: lost for row in rows if row not in limited and (lost := row.lost - row.lost_by.get(FILE, 0))}
+    told = {row.id for row in limited}
+    unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
         where = _locations([row for row in rows if row.id in unrecorded])
         yield f"{sum(unrecorded.values())} events were not recorded on {where}"

@@ -122,9 +122,11 @@ def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
 
 
 def _written(processes: Sequence[Member], tables: Sequence[Table]) -> Lists:
-    lists = (members.written(p.number, p.definitions, own) for p, own in zip(processes, tables, strict=True))
-    none: Lists = {}
-    return reduce(members.join_lists, lists, none)
+    lists: Lists = {}
+    for process, own in zip(processes, tables, strict=True):
+        for of, more in members.written(process.number, process.definitions, own).items():
+            lists.setdefault(of, []).extend(more)
+    return members.join_lists({}, lists)
 
 
 def _places(processes: Sequence[Member], tables: Sequence[Table], wanted: set[Identity]) -> Places:

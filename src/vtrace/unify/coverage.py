@@ -98,10 +98,10 @@ def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None
     told = result.lost_by if result else {}
     found = Counter({LOST_REASONS.get(why, _UNTOLD): n for why, n in told.items()})
     rest = lost - found.total()
-    for (location, why), n in sorted(process.definitions.lost.items()):
-        if location == number:
-            found[LOST_REASONS.get(why, _UNTOLD)] += min(n, rest)
-            rest -= min(n, rest)
+    for why, name in sorted(LOST_REASONS.items()):
+        n = min(process.definitions.lost.get((number, why), 0), rest)
+        found[name] += n
+        rest -= n
     found[_UNTOLD] += rest
     return {why: n for why, n in sorted(found.items()) if n > 0}
 

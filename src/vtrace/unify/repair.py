@@ -20,6 +20,7 @@ from vtrace.io.local import Stream
 from vtrace.io.records import CLASS_COLLECTIVE, CLASS_MESSAGE, CLASS_RMA, CLASS_USER, COMM_KINDS
 from vtrace.io.repair import PIECE, Ends, Parts, Pieces, Repaired, replay
 from vtrace.unify.find import Run
+from vtrace.unify.merge import table
 from vtrace.unify.offsets import Clock
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks, work_on
@@ -109,7 +110,9 @@ def _find(
         with ExitStack() as stack:
             opened = [stack.enter_context(process.events(number)) for number in numbers]
             streams = [stream for stream in opened if stream is not None]
-            maps = replace(process.maps, user_peers=_user_peers(process, streams, parts))
+            own = {local: comm.rank for local, comm in process.definitions.comms.items()}
+            peers = _user_peers(process, streams, parts)
+            maps = replace(process.maps, user_peers=peers, comm_ranks=table(own))
             found[process.number] = ends.find(streams, maps, process.number, ranks.rank)
 
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
