@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,14 +180,19 @@ def write(prefix: Path, program: Program, truth: bool = False, jobs: int = 1) ->
     library()
     if program.words_of_step() > WORDS:
         raise ValueError(f"a step of {program.calls} calls does not fit into a block")
+    ranks = range(program.ranks)
     slab = max(1, _SLAB // max(program.words_of_step(), 6 * program.ranks))
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(writer.begin, range(program.ranks)))
+
+        def each(work: Callable[[int], None]) -> None:
+            deque(map(work, ranks) if jobs == 1 else pool.map(work, ranks), 0)
+
+        each(writer.begin)
         for first in range(0, program.steps, slab):
             turns = simulation.run(min(slab, program.steps - first))
-            list(pool.map(lambda rank, f=first, t=turns: writer.steps(rank, f, t), range(program.ranks)))  # type: ignore[misc]
+            each(partial(writer.steps, first=first, turns=turns))
         last = int(simulation.now.max())
-        list(pool.map(lambda rank: writer.end(rank, last), range(program.ranks)))
+        each(partial(writer.end, last=last))
     text = f"vtrace uctl 1\nrun {RUN.hex()}\nworld {WORLD:x}\nranks {program.ranks}\ntool synthetic\n"
     prefix.with_name(f"{prefix.name}.uctl").write_text(text)
     return {key: np.concatenate(parts) for key, parts in (writer.truth or {}).items()}
