@@ -115,6 +115,10 @@ VT_EXPORT const char *vt_kernel_event(uint32_t number);
 VT_EXPORT int32_t vt_kernel_prepare(void *archive);
 /* What libotf2 complained about on this thread since the last call: its code, 0 for nothing. */
 VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
+/* Fills rows for the blocks of an open file of size bytes, mapped at base, from byte *at on; returns how many. *at: behind
+   them, where there is no room for a row, nothing more, or no sound block of this content.                             */
+VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
+                                   uint32_t room, uint64_t *at);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
 VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
                              struct vt_error *error);

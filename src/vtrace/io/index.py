@@ -11,6 +11,7 @@ import numpy as np
 
 from vtrace.io import records
 from vtrace.io.heads import FileHead
+from vtrace.io.kernel_abi import fill_index
 
 INDEX = np.dtype(
     [
@@ -26,70 +27,49 @@ classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being fille
 
 BLOCK_FORM, CHUNK_FORM = 0, 1
 _BATCH = 4096
-"""Heads that are kept in memory at a time: a row takes a fifth of a head."""
+"""Rows that are made at a time."""
 
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
-_CHECKED = struct.Struct("<4sHBBII")
-"""How a block's head begins: magic, version, codec, content, raw_bytes, stored_bytes."""
+_CHECKED = struct.Struct("<4sHBBI")
+"""How a block's head begins: magic, version, codec, content, raw_bytes."""
 _NOPEN = struct.Struct("<I")
 _NOPEN_AT = int(records.BLOCK.fields["nopen"][1])  # type: ignore[index]
-_COMMON = {kind: sorted(set(INDEX.names or ()) & set(kind.names or ())) for kind in (records.BLOCK, records.CHUNK)}
-"""What a row has in common with a block's or chunk's head."""
-
-
-def _rows(heads: list[bytes], dtype: np.dtype[np.void], offsets: list[int], base: int, form: int) -> tuple[Rows, Any]:
-    """Rows for the heads of blocks or chunks (of dtype), and the heads themselves."""
-    found = np.frombuffer(b"".join(heads), dtype)
-    rows = np.zeros(len(found), INDEX)
-    for name in _COMMON[dtype]:
-        rows[name] = found[name]
-    rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
-    rows["form"] = form
-    return rows, found
+_COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
+"""What a row has in common with a chunk's head."""
 
 
 def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
     """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first that is no block; and
-    why those behind it are none."""
+    why those behind it are none.
+
+    The kernel walks through them, without the GIL: else threads of vtunify would wait for each other here.
+    """
     parts: list[Rows] = []
-    heads: list[bytes] = []
-    offsets: list[int] = []
-    at, cut = records.FILE_HEAD, None
-    while at < size:
-        if len(heads) == _BATCH:
-            parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
-            heads, offsets = [], []
-        data = os.pread(fd, records.BLOCK.itemsize, at)
-        if len(data) < records.BLOCK.itemsize:
-            cut = f"{head.path}: cut within the head of the block at byte {at}"
-            break
-        stored, wrong = _block_problem(data, head.content, size - at - records.BLOCK.itemsize)
-        if wrong:
-            cut = f"{head.path}: {wrong} at byte {at}"
-            break
-        heads.append(data)
-        offsets.append(at)
-        at += records.BLOCK.itemsize + stored
-    parts.append(_rows(heads, records.BLOCK, offsets, base, BLOCK_FORM)[0])
+    at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
+    while count == _BATCH:
+        rows = np.empty(min(_BATCH, max(0, size - at) // shortest), INDEX)
+        count, at = fill_index(fd, size, base, head.content, rows, at)
+        parts.append(rows[:count])
+    cut = f"{head.path}: {_block_problem(fd, at, size, head.content)} at byte {at}" if at < size else None
     return np.concatenate(parts) if len(parts) > 1 else parts[0], cut
 
 
-def _block_problem(data: bytes, content: int, rest: int) -> tuple[int, str | None]:
-    """The bytes stored behind a block's head that has rest bytes behind it; what is wrong with the head, or None."""
-    magic, version, codec, own, raw, stored = _CHECKED.unpack_from(data)
+def _block_problem(fd: int, at: int, size: int, content: int) -> str:
+    """Why there is no block at byte at."""
+    data = os.pread(fd, records.BLOCK.itemsize, at)
+    if len(data) < records.BLOCK.itemsize:
+        return "cut within the head of the block"
+    magic, version, codec, own, raw = _CHECKED.unpack_from(data)
     nopen = _NOPEN.unpack_from(data, _NOPEN_AT)[0]
     impossible = raw > records.RAW_MAX or nopen > records.OPEN_MAX or (content == records.EVENTS and raw % 8)
-    wrong = None
     if magic != records.BLOCK_MAGIC:
-        wrong = "no block"
-    elif version != records.FORMAT_VERSION:
-        wrong = f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
-    elif own != content or codec > records.CODEC_VARINT or impossible:
-        wrong = "a damaged block"
-    elif stored > rest:
-        wrong = "cut within the block"
-    return stored, wrong
+        return "no block"
+    if version != records.FORMAT_VERSION:
+        return f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
+    if own == content and codec <= records.CODEC_VARINT and not impossible:
+        return "cut within the block"
+    return "a damaged block"
 
 
 def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
@@ -110,7 +90,12 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
             continue
         heads.append(data)
         offsets.append(at)
-    rows, chunks = _rows(heads, records.CHUNK, offsets, base, CHUNK_FORM)
+    chunks = np.frombuffer(b"".join(heads), records.CHUNK)
+    rows = np.zeros(len(chunks), INDEX)
+    for name in _COMMON:
+        rows[name] = chunks[name]
+    rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
+    rows["form"] = CHUNK_FORM
     filling = chunks["state"] == records.CHUNK_FILLING
     for name, unknown in (("records", 0), ("classes", records.CLASS_ALL), ("end_ticks", 0)):
         rows[name][filling] = unknown

@@ -137,12 +137,22 @@ def _library() -> ctypes.CDLL:
         raise VtraceError(f"cannot load {path}: {error}", "reinstall vtrace") from error
     library.vt_kernel_checksum.argtypes = [ctypes.c_char_p, _u64]
     library.vt_kernel_checksum.restype = _u64
+    library.vt_kernel_index.argtypes = [ctypes.c_int, _u64, _u64, _u8, _pointer, _u32, _pointer]
+    library.vt_kernel_index.restype = _u32
     return library
 
 
 def checksum(data: bytes) -> int:
     """vt_checksum of format.h, from 0 on. Raises VtraceError when the library cannot be loaded."""
     return int(_library().vt_kernel_checksum(data, len(data)))
+
+
+def fill_index(fd: int, size: int, base: int, content: int, rows: np.ndarray[Any, Any], at: int) -> tuple[int, int]:
+    """Fills rows of local.py's INDEX with the blocks from byte at of an open file of size bytes, which is mapped at
+    base, as far as they are blocks of that content; returns how many, and the byte behind them."""
+    end = _u64(at)
+    count = _library().vt_kernel_index(fd, size, base, content, rows.ctypes.data, len(rows), ctypes.byref(end))
+    return count, end.value
 
 
 def load(otf2: str) -> ctypes.CDLL:
