@@ -7,11 +7,12 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from elftools.elf.elffile import ELFFile
+from typing import TYPE_CHECKING, Any
 
 from vtrace.unify.dwarf import Function, Functions, Unit
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
 """Values of DW_AT_language."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
-
-from elftools.elf.elffile import ELFFile
+from typing import TYPE_CHECKING, Any
 
 from vtrace.unify.lines import FORTRAN, Position, file_of, text_of, units
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 
 def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:

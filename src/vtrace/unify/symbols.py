@@ -8,12 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
 
 from vtrace.io.heads import open_file
 from vtrace.unify.definitions import Module
@@ -21,6 +19,9 @@ from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
 from vtrace.unify.nmfile import read_nm
 from vtrace.unify.statements import statements
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -85,7 +86,7 @@ class Symbols:
         for (path, build_id), addresses in sorted(files.items()):
             try:
                 with open_file(Path(path)) as stream:
-                    elf = ELFFile(stream)
+                    elf = _elf(stream)
                     if not self._changed(elf, path, build_id):
                         lines = statements(elf, addresses)
                         self.statements |= {Place((path, build_id), a): at for a, at in lines.items()}
@@ -99,7 +100,7 @@ class Symbols:
             return unknown | self._listed(self.nm_files[path], addresses)
         try:
             with open_file(Path(path)) as stream:
-                elf = ELFFile(stream)
+                elf = _elf(stream)
                 if self._changed(elf, path, build_id):
                     self.warnings.append(f"{path} has changed since the run: its functions stay without names")
                     return unknown
@@ -168,6 +169,12 @@ def nameless(place: Place) -> Function:
     return Function(name, name)
 
 
+def _elf(stream: BinaryIO) -> ELFFile:
+    from elftools.elf.elffile import ELFFile  # a tenth of vtunify's start, which many traces can do without
+
+    return ELFFile(stream)
+
+
 def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
     names = _names(elf, np.array(addresses, np.int64).astype(np.uint64))
     where = positions(elf, addresses)
@@ -203,6 +210,8 @@ def _names(elf: ELFFile, addresses: npt.NDArray[np.uint64]) -> dict[int, str]:
 
 
 def _build_id(elf: ELFFile) -> bytes:
+    from elftools.elf.sections import NoteSection
+
     for section in elf.iter_sections():
         if isinstance(section, NoteSection):
             for note in section.iter_notes():
