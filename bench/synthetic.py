@@ -43,6 +43,8 @@ _SLAB = 4_000_000
 _MAIN = r.FUNCTION | SLOT + 16 * FUNCTIONS
 _MEMBERS = 8000
 _MASK = 0xFFFFFFFF
+_PAIRED = 1_000_000_000
+"""Ticks between two looks at the other clocks: the runtime takes a pair at most once a second."""
 
 
 class Writer:
@@ -115,7 +117,9 @@ class Writer:
             for at in range(0, len(table), per_block):
                 part = table[at : at + per_block]
                 last = int(ticks[at + len(part) - 1, -1])
-                pair = (begin, begin, EPOCH + begin)
+                if begin >= location.paired + _PAIRED:
+                    location.paired = begin
+                pair = (location.paired, location.paired, EPOCH + location.paired)
                 file.write(
                     block(
                         location, r.EVENTS, part.tobytes(), sequence=location.sequence, records=len(part) * count,
@@ -124,6 +128,7 @@ class Writer:
                     )
                 )  # fmt: skip
                 location.sequence += 1
+                classes &= ~r.CLASS_NEW_CODE  # each step calls all functions
                 begin = last
         location.ticks = begin
 

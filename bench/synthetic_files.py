@@ -46,6 +46,8 @@ class Location:
     path: Path
     sequence: int = 0
     ticks: int = 0
+    paired: int = 0
+    """Ticks of its newest clock pair."""
 
     @property
     def thread(self) -> int:
