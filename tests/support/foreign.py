@@ -68,12 +68,16 @@ class Foreign:
                 self._call(f"EvtWriter_{name}", (writer, attributes, time), values)
         _otf2.Archive_CloseEvtWriter(self.archive, writer)
 
-    def begin_definitions(self) -> None:
-        """From here on definitions; each location gets an empty local file."""
+    def begin_definitions(self, late: dict[int, int] | None = None) -> None:
+        """From here on definitions. Each location gets a local file: an empty one, or with a clock that is so late."""
         _otf2.Archive_CloseEvtFiles(self.archive)
         _otf2.Archive_OpenDefFiles(self.archive)
         for location in self.locations:
-            _otf2.Archive_CloseDefWriter(self.archive, _otf2.Archive_GetDefWriter(self.archive, location))
+            writer = _otf2.Archive_GetDefWriter(self.archive, location)
+            if late and location in late:
+                for time in (0, 10**6):  # OTF2 wants two
+                    _otf2.DefWriter_WriteClockOffset(writer, time, late[location], 0.0)
+            _otf2.Archive_CloseDefWriter(self.archive, writer)
         _otf2.Archive_CloseDefFiles(self.archive)
         self.definitions = _otf2.Archive_GetGlobalDefWriter(self.archive)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.foreign import UNDEFINED, Foreign
-from vtrace.io.readback import Batch
+from vtrace.io.batches import Batch
 from vtrace.reports.trace import Trace
 
 IO_READ = 0

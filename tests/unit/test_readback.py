@@ -12,7 +12,8 @@ import pytest
 
 from support.foreign import UNDEFINED, Foreign, calls, simple
 from support.headers import DEFINITIONS, EVENTS
-from vtrace.io.readback import Batch, Reader
+from vtrace.io.batches import Batch
+from vtrace.io.readback import Reader
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.trace import Trace
 
@@ -42,6 +43,21 @@ def written(where: Path, extreme: bool) -> dict[str, list[int]]:
     archive.location(7)
     archive.close()
     return found
+
+
+def test_local_definitions(tmp_path: Path) -> None:
+    """Files without any are not given to OTF2; one definition is enough to have it read them."""
+    archive = Foreign(tmp_path / "a")
+    for location in (0, 1):
+        archive.events(location, calls(1))
+    archive.begin_definitions({1: 500})
+    archive.machine()
+    archive.close()
+    sizes = [(tmp_path / f"a/traces/{location}.def").stat().st_size for location in (0, 1)]
+    assert sizes[0] == 20 < sizes[1]
+    with Reader(tmp_path / "a/traces.otf2", [0, 1]) as reader:
+        times = [batch.time.tolist() for location in (0, 1) for batch in reader.batches(location, Batch())]
+    assert times[1] == [500 + time for time in times[0]]
 
 
 @pytest.mark.parametrize("extreme", [False, True])

@@ -15,89 +15,16 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import kernel
-from vtrace.io.readback_abi import ATTRIBUTE, DETAIL, event_kinds, libotf2, readback
+from vtrace.io.batches import Array, Batch, view, wanted_kinds
+from vtrace.io.readback_abi import libotf2, readback
 
-Array = np.ndarray[Any, Any]
-BATCH = 1 << 16
-"""Events in a batch: small enough for the processor's cache."""
 _END_OF_FILE = b"\x01"
 """The record that OTF2 closes each file with."""
+_END_OF_CHUNK, _EMPTY = b"\x02", 20
+"""The one before it, and the size of a file with nothing but the head of a chunk and these two."""
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
-
-
-def view(address: int | None, count: int, dtype: Any) -> Array:
-    """count items at an address that someone else owns, without a copy."""
-    if not count or not address:
-        return np.empty(0, dtype)
-    size = count * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
-
-
-class Rows:
-    """Some events of one location in their order. The arrays are views: they hold until the next batch is read.
-
-    time: (n,) int64, ns since the clock's offset, never descending. kind: (n,) uint8, numbers of event_kinds(). ref:
-    (n,) uint32, the definition that an event refers to. details: records DETAIL of the events that say more, ascending
-    by row (their place in the batch). attributes: records ATTRIBUTE.
-    """
-
-    time: Array
-    kind: Array
-    ref: Array
-    details: Array
-    attributes: Array
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def since(self, ns: int) -> Rows:
-        """Only the events from ns on."""
-        first = int(np.searchsorted(self.time, ns))
-        if not first:
-            return self
-        late = Rows()
-        late.time, late.kind, late.ref = (column[first:] for column in (self.time, self.kind, self.ref))
-        late.details = self.details[self.details["row"] >= first].copy()
-        late.attributes = self.attributes[self.attributes["row"] >= first].copy()
-        late.details["row"] -= first
-        late.attributes["row"] -= first
-        return late
-
-
-class Batch(Rows):
-    """The rows that a Reader fills, again and again."""
-
-    def __init__(self, capacity: int = BATCH) -> None:
-        """Raises MemoryError."""
-        self._library = readback()
-        self._pointer = self._library.vt_readback_batch(capacity)
-        if not self._pointer:
-            raise MemoryError
-        self.fields = self._pointer.contents
-        self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value
-        f = self.fields
-        self._all = view(f.time, capacity, np.int64), view(f.kind, capacity, np.uint8), view(f.ref, capacity, np.uint32)
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Shows what was read since."""
-        f = self.fields
-        n = int(f.count)
-        self.time, self.kind, self.ref = (column[:n] for column in self._all)
-        self.details = view(f.details, f.ndetails, DETAIL)
-        self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE)
-
-    def clear(self) -> None:
-        """Makes room for the next events."""
-        f = self.fields
-        f.count = f.ndetails = f.nattributes = 0
-
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None):
-            self._library.vt_readback_batch_free(self._pointer)
-            self._pointer = None
 
 
 class Reader:
@@ -114,7 +41,9 @@ class Reader:
         """Of the clock: its first tick, and ticks a second; events are in ns since the first."""
         self.events = 0
         """Events of the latest location so far, those of other kinds too."""
+        self._folder = str(anchor.with_suffix(""))
         self._handle: int | None = self._opened()
+        self._callbacks = self._own.vt_readback_callbacks()
         self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
         for location in locations:
             self._otf2.Reader_SelectLocation(self._handle, location)
@@ -145,6 +74,7 @@ class Reader:
         handle, self._handle = self._handle, None
         if handle:
             self._otf2.Reader_Close(handle)
+            self._own.vt_readback_callbacks_free(self._callbacks)
 
     def __enter__(self) -> Reader:
         return self
@@ -208,25 +138,23 @@ class Reader:
         expected: as many events must be there at least. Raises FormatError for a file that is missing, cut or damaged,
         after the events before the damage.
         """
-        fields, known = batch.fields, event_kinds()
+        fields = batch.fields
         fields.from_, fields.to, fields.want_attributes = start, stop, attributes
         fields.clock_offset, fields.resolution = self.offset, self.resolution
         fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
         fields.last = ALWAYS
-        for name, (number, *_) in known.items():
-            fields.wanted[number] = kinds is None or name in kinds
-        callbacks = self._own.vt_readback_callbacks()
+        wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
+        ctypes.memmove(fields.wanted, wanted, len(wanted))
         reader = None
         try:
-            reader = self._events(location, callbacks, batch)
+            reader = self._events(location, batch)
             yield from self._read(reader, location, batch)
             self._whole(location, 0 if fields.ended else expected)
         finally:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
-            self._own.vt_readback_callbacks_free(callbacks)
 
-    def _events(self, location: int, callbacks: int, batch: Batch) -> int:
+    def _events(self, location: int, batch: Batch) -> int:
         """An OTF2_EvtReader for a location, with what its local definitions say."""
         otf2, count = self._otf2, ctypes.c_uint64()
         kernel.complaint()
@@ -234,19 +162,31 @@ class Reader:
             self._definition_files = otf2.Reader_OpenDefFiles(self._handle) == 0
             self.check(otf2.Reader_OpenEvtFiles(self._handle))
             self._open = True
-        path = self.path(location)
-        if self._definition_files and path.with_suffix(".def").exists():
+        if self._definition_files and self._has_definitions(location):
             definitions = otf2.Reader_GetDefReader(self._handle, location)
             if definitions:
                 code = otf2.Reader_ReadAllLocalDefinitions(self._handle, definitions, ctypes.byref(count))
-                self.check(code, path.with_suffix(".def"))
+                if code:
+                    raise self._error(self.path(location).with_suffix(".def"), code)
                 otf2.Reader_CloseDefReader(self._handle, definitions)
         kernel.complaint()
         reader = otf2.Reader_GetEvtReader(self._handle, location)
         if not reader:
-            raise self._error(path, 0)
-        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, callbacks, batch.address), path)
+            raise self._error(self.path(location), 0)
+        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, self._callbacks, batch.address))
         return int(reader)
+
+    def _has_definitions(self, location: int) -> bool:
+        """Local ones. Opening their file by libotf2 takes a third of the time of a short location."""
+        try:
+            file = os.open(f"{self._folder}/{location}.def", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            head = os.read(file, _EMPTY + 1)
+        finally:
+            os.close(file)
+        return len(head) != _EMPTY or not head.endswith(_END_OF_CHUNK + _END_OF_FILE)
 
     def _read(self, reader: int, location: int, batch: Batch) -> Iterator[Batch]:
         count, most = ctypes.c_uint64(), batch.fields.capacity
@@ -268,16 +208,19 @@ class Reader:
 
     def _whole(self, location: int, expected: int) -> None:
         """libotf2 takes the end of a cut file for that of the events."""
-        path = self.path(location)
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-            cut = file.read(1) != _END_OF_FILE
+        file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            cut = os.pread(file, 1, max(0, os.fstat(file).st_size - 1)) != _END_OF_FILE
+        finally:
+            os.close(file)
         if cut or self.events < expected:
-            raise FormatError(f"{path}: the file is cut: only its first {self.events:,} events are there")
+            raise FormatError(
+                f"{self.path(location)}: the file is cut: only its first {self.events:,} events are there"
+            )
 
     def path(self, location: int) -> Path:
         """The events file of a location."""
-        return self.anchor.with_suffix("") / f"{location}.evt"
+        return Path(f"{self._folder}/{location}.evt")
 
     def check(self, code: int, path: Path | None = None) -> None:
         """Raises FormatError for an OTF2_ErrorCode that is not success."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -42,6 +43,7 @@ class TraceBase:
     def __init__(self, anchor: Path) -> None:
         self.path = anchor
         """The anchor file."""
+        self._folder = str(anchor.with_suffix(""))
         with Reader(anchor) as reader:
             self.definitions = d.build(reader.definitions())
             self._about(reader.handle)
@@ -75,8 +77,10 @@ class TraceBase:
 
     def bytes_of(self, location: int) -> int:
         """The size of a location's events file; the counts in definitions are not always right."""
-        path = self.path.with_suffix("") / f"{self.locations['id'][location]}.evt"
-        return path.stat().st_size if path.exists() else 0
+        try:
+            return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
+        except OSError:
+            return 0
 
     def ns(self, ticks: Array) -> Array:
         """Times of the file (uint64) in ns since the trace's start."""
@@ -128,13 +132,19 @@ class TraceBase:
         """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (whether recording ended early), died (whether its process did), dropped (records that later
         ones overwrote, VT_MODE=RING). NaN and -1 where it is not known, as in other tools' archives."""
+        return self._coverage
+
+    @cached_property
+    def _coverage(self) -> Table:
         rows = self.locations.rows
         found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
         found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped")}
-        for one in self.location_properties.records():
-            name, divisor = _COVERAGE.get(one["name"].removeprefix(PROPERTY), ("", 1))
-            if name and one["location"] >= 0 and str(one["value"]).isdigit():
-                found[name][one["location"]] = int(one["value"]) / divisor
+        owners, names, values = (self.location_properties[name] for name in ("location", "name", "value"))
+        for key, (name, divisor) in _COVERAGE.items():
+            mine = np.flatnonzero((owners >= 0) & ((names == PROPERTY + key) | (names == key)))
+            for location, value in zip(owners[mine].tolist(), values[mine].tolist(), strict=True):
+                if str(value).isdigit():
+                    found[name][location] = int(value) / divisor
         return Table({"location": np.arange(rows), **found})
 
     def __repr__(self) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.io.readback import ALWAYS, NEVER, Rows
+from vtrace.io.batches import Rows
+from vtrace.io.readback import ALWAYS, NEVER
 from vtrace.io.readback_abi import SITE_BEGIN, SITE_CALL, SITE_END
 from vtrace.reports.collectives import Begins
 from vtrace.reports.details import chosen, number, present

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _otf2
 import numpy as np
 
-from vtrace.io.readback import Rows
-from vtrace.reports.details import chosen, number, present, region_rows
+from vtrace.io.batches import Rows
+from vtrace.io.readback_abi import DETAIL
+from vtrace.reports.details import number, present, region_rows
 from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table, add_up, group, stack
+from vtrace.reports.sums import Sums
+from vtrace.reports.table import Array, Table, add_up, group, joined, stack
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -48,52 +51,59 @@ class Begins:
         return found
 
 
+_Piece = tuple[int, Array, Array, Array]
+"""Location, details, begin and end (ns) of ends of operations."""
+
+
 class _Ends(Part):
     """All collective operations that a location took part in, in the order in which it began them."""
 
-    def __init__(self, trace: TraceBase, location: int) -> None:
-        self.trace, self.location, self.begins = trace, location, Begins()
+    def __init__(self, location: int) -> None:
+        self.location, self.begins = location, Begins()
         self.started: dict[int, int] = {}
 
-    def ends(self, batch: Rows) -> list[dict[str, Array]]:
+    def ends(self, batch: Rows) -> list[_Piece]:
+        """Both kinds of ends have op, root, sent, received, and the one that does not block then a request."""
+        kinds, there = batch.details["kind"], batch.detailed()
         for _, found in present(batch, "NonBlockingCollectiveRequest"):
             self.started |= dict(zip(found["request"].tolist(), found["time"].tolist(), strict=True))
-        blocking = chosen(batch, "MpiCollectiveEnd")
-        blocking["begin"] = self.begins.of(batch, blocking["row"].astype(np.int64))
-        result = [blocking]
-        for _, found in present(batch, "NonBlockingCollectiveComplete"):
-            pairs = zip(found["request"].tolist(), found["time"].tolist(), strict=True)
-            found["begin"] = np.array([self.started.pop(request, time) for request, time in pairs], np.int64)
-            result.append(found)
-        return [self.plain(found) for found in result if len(found["time"])]
-
-    def plain(self, found: dict[str, Array]) -> dict[str, Array]:
-        columns = {name: found[name].astype(np.int64) for name in ("op", "root", "sent", "received", "begin")}
-        columns["root"] = np.where(columns["root"] >= 0xFFFFFFFD, -1, columns["root"])
-        rows = len(found["time"])
-        return columns | {
-            "location": np.full(rows, self.location), "comm": self.trace.definitions.ids["comms"].rows(found["ref"]),
-            "end": found["time"].astype(np.int64), "region": region_rows(found["region"]),
-        }  # fmt: skip
+        result = []
+        blocking = batch.details[kinds == number(_ENDS[0])]
+        begin = self.begins.of(batch, blocking["row"].astype(np.int64))
+        if len(blocking):
+            result.append((self.location, blocking, begin, batch.time[blocking["row"]]))
+        if there[number(_ENDS[1])]:
+            other = batch.details[kinds == number(_ENDS[1])]
+            times = batch.time[other["row"]]
+            pairs = zip(other["words"][:, 4].tolist(), times.tolist(), strict=True)
+            begin = np.array([self.started.pop(request, time) for request, time in pairs], np.int64)
+            result.append((self.location, other, begin, times))
+        return result
 
 
-_TOTAL = dict.fromkeys("location op comm calls sent received ns".split(), np.int64)
+def _columns(trace: TraceBase, pieces: Sequence[_Piece]) -> dict[str, Array]:
+    rows = joined([found for _, found, _, _ in pieces], DETAIL)
+    columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
+    columns["root"] = np.where(columns["root"] >= 0xFFFFFFFD, -1, columns["root"])
+    return columns | {
+        "location": np.repeat([piece[0] for piece in pieces], [len(piece[1]) for piece in pieces]),
+        "comm": trace.definitions.ids["comms"].rows(rows["ref"]), "region": region_rows(rows["region"]),
+        "begin": np.concatenate([piece[2] for piece in pieces]), "end": np.concatenate([piece[3] for piece in pieces]),
+    }  # fmt: skip
+
+
+_WORDS = ("op", "root", "sent", "received")
+_KEYS, _SUMS = ("location", "op", "comm"), ("calls", "sent", "received", "ns")
 
 
 class _TotalsPart(_Ends):
-    def __init__(self, trace: TraceBase, location: int) -> None:
-        super().__init__(trace, location)
-        self.sums: dict[tuple[int, int], Array] = {}
+    def __init__(self, sums: Sums, location: int) -> None:
+        super().__init__(location)
+        self.sums = sums
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
-        for found in self.ends(batch):
-            first, member = group([found["op"], found["comm"]])
-            sums = np.zeros((len(first), 4), np.int64)
-            values = (np.ones_like(member), found["sent"], found["received"], found["end"] - found["begin"])
-            np.add.at(sums, member, np.column_stack(values))
-            for row, at in enumerate(first.tolist()):
-                key = int(found["op"][at]), int(found["comm"][at])
-                self.sums[key] = self.sums.get(key, 0) + sums[row]
+        for piece in self.ends(batch):
+            self.sums.add(len(piece[1]), piece)
 
 
 class CollectiveTotals(Question):
@@ -101,24 +111,28 @@ class CollectiveTotals(Question):
 
     kinds = _KINDS
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sums = Sums(_KEYS, _SUMS, self._columns)
+        self._trace: TraceBase | None = None
+
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _TotalsPart(trace, location)
+        self._trace = trace
+        return _TotalsPart(self._sums, location)
+
+    def _columns(self, pieces: list[_Piece]) -> dict[str, Array]:
+        assert self._trace is not None
+        found = _columns(self._trace, pieces)
+        return found | {"calls": np.ones_like(found["op"]), "ns": found["end"] - found["begin"]}
 
     def table(self) -> Table:
-        rows = [
-            (location, *key, *sums.tolist())
-            for location, part in self.parts.items()
-            if isinstance(part, _TotalsPart)
-            for key, sums in sorted(part.sums.items())
-        ]
-        columns = np.array(rows, np.int64).reshape(len(rows), len(_TOTAL))
-        return Table(dict(zip(_TOTAL, columns.T, strict=True)))
+        return self._sums.table()
 
 
 class _InstancePart(_Ends):
-    def __init__(self, trace: TraceBase, location: int) -> None:
-        super().__init__(trace, location)
-        self.found: list[dict[str, Array]] = []
+    def __init__(self, location: int) -> None:
+        super().__init__(location)
+        self.found: list[_Piece] = []
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
         self.found += self.ends(batch)
@@ -131,13 +145,13 @@ class Collectives(Question):
     replay = early = True
 
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _InstancePart(trace, location)
+        return _InstancePart(location)
 
     def tables(self, trace: TraceBase, start: int | None) -> tuple[Table, Table]:
         """Instances and who took part: the n-th operation of a location on a communicator is its part of the n-th
         there."""
         found = [each for p in self.parts.values() if isinstance(p, _InstancePart) for each in p.found]
-        ends = stack([{name: each[name] for name in _END} for each in found], _END)
+        ends = stack([_columns(trace, found)] if found else [], _END)
         ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
         alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
         apart = np.where(alone[ends["comm"]], ends["location"], -1)

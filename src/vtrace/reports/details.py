@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.table import Array
 
@@ -34,7 +34,7 @@ def chosen(batch: Rows, kind: str) -> dict[str, Array]:
 
 def present(batch: Rows, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
     """chosen() of each of these kinds that the batch has."""
-    counts = np.bincount(batch.details["kind"], minlength=256)
+    counts = batch.detailed()
     for kind in kinds:
         if counts[number(kind)]:
             yield kind, chosen(batch, kind)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, pandas, texts

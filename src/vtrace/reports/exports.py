@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.errors import VtraceError
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.details import number
 from vtrace.reports.events import _REFERENCES, NO_VALUE, _Columns

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.io.readback import Rows
-from vtrace.reports.details import present, region_rows
+from vtrace.io.batches import Rows
+from vtrace.io.readback_abi import DETAIL
+from vtrace.reports.details import number, present, region_rows
 from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table, add_up, group, stack
+from vtrace.reports.sums import Sums
+from vtrace.reports.table import Array, Table, group, joined, stack
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -49,22 +52,21 @@ class Matrix:
 
 
 class _MatrixPart(Part):
-    def __init__(self, trace: TraceBase, location: int) -> None:
-        self.trace, self.location = trace, location
-        self.sums: dict[tuple[int, int, bool], list[int]] = {}
+    def __init__(self, owner: MessageMatrix, location: int) -> None:
+        self.owner, self.location = owner, location
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
-        for kind, found in present(batch, *SENDS, *RECEIVES):
-            sent = kind in SENDS
-            first, member = group([found["ref"], found["peer"]])
-            counts = np.bincount(member, minlength=len(first))
-            sums = add_up(member, found["bytes"].astype(np.int64), len(first))
-            comm = self.trace.definitions.ids["comms"].rows(found["ref"][first])
-            peer = self.trace.places.locate(comm, found["peer"][first], self.location)
-            for to, count, size in zip(peer.tolist(), counts.tolist(), sums.tolist(), strict=True):
-                total = self.sums.setdefault((self.location, to, sent), [0, 0])
-                total[0] += count
-                total[1] += size
+        found = batch.details[_ways()[batch.details["kind"]] > 0]
+        if len(found):
+            self.owner.sums.add(len(found), (self.location, found))
+
+
+@cache
+def _ways() -> Array:
+    """By number of a kind of event: 1 for sends, 2 for receives."""
+    ways = np.zeros(256, np.int64)
+    ways[[number(kind) for kind in SENDS]], ways[[number(kind) for kind in RECEIVES]] = 1, 2
+    return ways
 
 
 class MessageMatrix(Question):
@@ -72,25 +74,36 @@ class MessageMatrix(Question):
 
     kinds = frozenset(SENDS + RECEIVES)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = Sums(("way", "here", "there"), ("count", "bytes"), self._columns)
+        self._trace: TraceBase | None = None
+
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _MatrixPart(trace, location)
+        self._trace = trace
+        return _MatrixPart(self, location)
+
+    def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
+        """All four kinds begin with peer, tag, bytes."""
+        assert self._trace is not None
+        places = self._trace.places
+        location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
+        found = joined([each for _, each in pieces], DETAIL)
+        comm = self._trace.definitions.ids["comms"].rows(found["ref"])
+        peer = places.locate(comm, found["words"][:, 0], location)
+        return {
+            "way": _ways()[found["kind"]], "here": places.process[location],
+            "there": np.where(peer < 0, -1, places.process[peer]), "count": np.ones(len(found), np.int64),
+            "bytes": found["words"][:, 2].astype(np.int64),
+        }  # fmt: skip
 
     def matrix(self, trace: TraceBase, sent: bool = True) -> Matrix:
-        process, size = trace.places.process, trace.processes.rows
-        rows = [
-            (process[here], process[there], *sums)
-            for part in self.parts.values()
-            if isinstance(part, _MatrixPart)
-            for (here, there, way), sums in part.sums.items()
-            if way == sent and there >= 0
-        ]
-        columns = np.array(rows, np.int64).reshape(len(rows), 4)
-        columns = columns[(columns[:, 0] >= 0) & (columns[:, 1] >= 0)]
+        found = self.sums.table()
+        found = found.take((found["way"] == (1 if sent else 2)) & (found["here"] >= 0) & (found["there"] >= 0))
         if not sent:
-            columns = columns[:, [1, 0, 2, 3]]
-        first, member = group([columns[:, 0], columns[:, 1]])
-        count, total = (add_up(member, columns[:, place], len(first)) for place in (2, 3))
-        return Matrix(columns[first, 0], columns[first, 1], count, total, size)
+            found = found.take(np.lexsort((found["here"], found["there"])))
+        sender, receiver = (found[name] for name in (("here", "there") if sent else ("there", "here")))
+        return Matrix(sender, receiver, found["count"], found["bytes"], trace.processes.rows)
 
 
 class _EndsPart(Part):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.reports.details import present, region_rows
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, add_up, group, stack, texts

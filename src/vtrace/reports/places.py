@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,21 +90,23 @@ class Places:
             self._flat[side] = (np.concatenate([*lists, [-1]]).astype(np.int64), starts, counts)
         return self._flat[side]
 
-    def locate(self, comm: Array, rank: Array, location: int) -> Array:
-        """The location rows of ranks in communicators, as a location's events name them; -1 for what is not defined.
+    def locate(self, comm: Array, rank: Array, location: Any) -> Array:
+        """The location rows of ranks in communicators, as events of a location name them; -1 for what is not defined.
 
-        comm: (n,) rows of comms, -1 for none. rank: (n,). In an inter-communicator a rank is one of the other group.
+        comm: (n,) rows of comms, -1 for none. rank: (n,). location: one for all, or (n,). In an inter-communicator a
+        rank is one of the other group.
         """
         found = self._look_up("group", comm, rank, location)
         if self._trace.comms.rows and np.any(self._trace.comms["remote"] >= 0):
             between = (comm >= 0) & (self._trace.comms["remote"][comm] >= 0)
             for row in np.unique(comm[between]).tolist():
-                if location in self.members(row):
-                    mine = comm == row
-                    found[mine] = self._look_up("remote", comm[mine], rank[mine], location)
+                mine = (comm == row) & np.isin(location, self.members(row))
+                found[mine] = self._look_up(
+                    "remote", comm[mine], rank[mine], np.broadcast_to(location, len(comm))[mine]
+                )
         return found
 
-    def _look_up(self, side: str, comm: Array, rank: Array, location: int) -> Array:
+    def _look_up(self, side: str, comm: Array, rank: Array, location: Any) -> Array:
         flat, starts, counts = self._table(side)
         rank = rank.astype(np.int64)
         if not len(starts):

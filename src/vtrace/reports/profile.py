@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.io.readback_abi import STATS
 from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table, group, stack, texts
+from vtrace.reports.table import Array, Table, group, joined, stack, texts
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -40,13 +40,19 @@ class Profile(Question):
         return _ProfilePart()
 
     def table(self) -> Table:
-        found = []
-        for location, part in self.parts.items():
-            assert isinstance(part, _ProfilePart)
-            order = np.argsort(part.rows)
-            columns = {name: part.stats[name][order] for name in NUMBERS}
-            found.append({"location": np.full(len(order), location), "region": part.rows[order], **columns})
-        return stack(found, {"location": np.int64, "region": np.int64, **NUMBERS})
+        parts = {location: part for location, part in self.parts.items() if isinstance(part, _ProfilePart)}
+        return _numbers(parts, "region", {location: part.rows for location, part in parts.items()})
+
+
+def _numbers(parts: Mapping[int, _ProfilePart], name: str, rows: Mapping[int, Array]) -> Table:
+    """Rows (location, name) of the numbers of all parts; rows: which each part's numbers are."""
+    stats = joined([part.stats for part in parts.values()], STATS)
+    columns = {
+        "location": np.repeat(np.array([*parts], np.int64), [len(part.rows) for part in parts.values()]),
+        name: np.concatenate([*rows.values(), np.empty(0, np.int64)]),
+        **{number: stats[number].astype(kind) for number, kind in NUMBERS.items()},
+    }
+    return Table(columns).take(np.lexsort((columns[name], columns["location"])))
 
 
 class _PathPart(_ProfilePart):
@@ -84,14 +90,9 @@ class CallTree(Question):
                     depths.append(depths[key[0]] + 1)
                 own[i] = number[key]
             maps[id(part.replay)] = own
-        found = []
-        for location, part in parts.items():
-            paths = maps[id(part.replay)][part.rows]
-            order = np.argsort(paths)
-            columns = {name: part.stats[name][order] for name in NUMBERS}
-            found.append({"location": np.full(len(order), location), "path": paths[order], **columns})
+        paths = {location: maps[id(part.replay)][part.rows] for location, part in parts.items()}
         tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
-        return tree, stack(found, {"location": np.int64, "path": np.int64, **NUMBERS})
+        return tree, _numbers(parts, "path", paths)
 
 
 def reduce(table: Table, *keys: str) -> Table:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.errors import FormatError
-from vtrace.io.readback import ALWAYS, NEVER, Batch, Reader, Rows, view
+from vtrace.io.batches import Batch, Rows, view
+from vtrace.io.readback import ALWAYS, NEVER, Reader
 from vtrace.io.readback_abi import PATH, SLICE, STATS, event_kinds, readback
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.reports.details import present
 from vtrace.reports.messages import SENDS
 from vtrace.reports.scan import Part, Question, Replay

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.reports.classify import TRACING
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.details import present, region_rows
@@ -68,20 +68,20 @@ def read(trace: Trace, window: Window) -> Numbers:
 
 
 class _ExtentPart(Part):
-    def __init__(self, trace: TraceBase) -> None:
-        self.trace = trace
-        self.flushes: list[dict[str, Array]] = []
-        self.first = self.last = 0
+    def __init__(self, owner: Extent, trace: TraceBase, location: int) -> None:
+        self.owner, self.trace, self.location = owner, trace, location
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
         for _, found in present(batch, "BufferFlush"):
             stop = self.trace.ns(found["stop"])
-            self.flushes.append({"region": region_rows(found["region"]), "begin": found["time"], "stop": stop})
+            location = np.full(len(stop), self.location)
+            columns = {"location": location, "region": region_rows(found["region"]), "begin": found["time"]}
+            self.owner.flushes.append(columns | {"stop": stop})
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
         if replay.fields.events:
-            self.first, self.last = replay.fields.first, replay.fields.last
+            self.owner.ends.append((self.location, replay.fields.first, replay.fields.last))
 
 
 class Extent(Question):
@@ -90,8 +90,13 @@ class Extent(Question):
     kinds = frozenset({"BufferFlush"})
     replay = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: list[tuple[int, int, int]] = []
+        self.flushes: list[dict[str, Array]] = []
+
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _ExtentPart(trace)
+        return _ExtentPart(self, trace, location)
 
     def classes(self, trace: Trace, profile: Table, window: Window) -> Array:
         """(locations, classes + 1) int64 ns: the time in calls of each class; while a buffer was written out, that of
@@ -99,17 +104,18 @@ class Extent(Question):
         class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
         found = np.zeros((trace.locations.rows, outside + 1), np.int64)
         np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
-        start, stop = window.start, window.stop
-        for location in window.rows(trace):
-            part = self.parts[location]
-            assert isinstance(part, _ExtentPart)
-            first = part.first if start is None else max(part.first, start)
-            last = part.last if stop is None else min(part.last, stop)
-            found[location, outside] = max(0, last - first - int(found[location].sum()))
-            flushes = stack(part.flushes, dict.fromkeys(("region", "begin", "stop"), np.int64))
-            took = np.maximum(0, np.clip(flushes["stop"], None, last) - flushes["begin"])
-            np.add.at(found[location], class_of[flushes["region"]], -took)
-            found[location, TRACING] += took.sum()
+        ends = np.array(self.ends, np.int64).reshape(len(self.ends), 3)
+        first, last = np.zeros((2, trace.locations.rows), np.int64)
+        first[ends[:, 0]], last[ends[:, 0]] = ends[:, 1], ends[:, 2]
+        first = first if window.start is None else np.maximum(first, window.start)
+        last = last if window.stop is None else np.minimum(last, window.stop)
+        rows = np.array(window.rows(trace), np.int64)
+        found[rows, outside] = np.maximum(0, (last - first)[rows] - found[rows].sum(axis=1))
+        flushes = stack(self.flushes, dict.fromkeys(("location", "region", "begin", "stop"), np.int64))
+        location = flushes["location"]
+        took = np.maximum(0, np.minimum(flushes["stop"], last[location]) - flushes["begin"])
+        np.add.at(found, (location, class_of[flushes["region"]]), -took)
+        np.add.at(found, (location, np.full(len(took), TRACING)), took)
         return found
 
 

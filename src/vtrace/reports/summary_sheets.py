@@ -54,16 +54,18 @@ def classes(numbers: Numbers) -> Sheet:
     """Time by class of each location."""
     trace, names = numbers.trace, class_names(numbers)
     keys = [f"{name.replace(' ', '_').replace('/', '').lower()}_ns" for name in names]
-    process, labels = trace.places.process, overview.location_names(trace)
+    process, labels = trace.places.process.tolist(), overview.location_names(trace)
+    threads, times = trace.locations["name"].tolist(), numbers.classes.tolist()
+    of_process = [
+        *zip(*(trace.processes[name].tolist() for name in ("rank", "name", "host")), strict=True),
+        (-1, "", ""),
+    ]
     rows = []
     for row in numbers.window.rows(trace):
-        of = int(process[row])
-        values = dict(zip(keys, numbers.classes[row].tolist(), strict=True))
-        rank = int(trace.processes["rank"][of]) if of >= 0 else -1
+        rank, name, host = of_process[process[row]]
         rows.append({
-            "location": labels[row], "rank": rank if rank >= 0 else None,
-            "process": str(trace.processes["name"][of]) if of >= 0 else "", "thread": str(trace.locations["name"][row]),
-            "host": str(trace.processes["host"][of]) if of >= 0 else "", "total_ns": sum(values.values()), **values,
+            "location": labels[row], "rank": rank if rank >= 0 else None, "process": name, "thread": threads[row],
+            "host": host, "total_ns": sum(times[row]), **dict(zip(keys, times[row], strict=True)),
         })  # fmt: skip
     there = present_classes(numbers)
     columns = [
@@ -243,17 +245,17 @@ def coverage(numbers: Numbers, top: int) -> Sheet:
 
 def missing(numbers: Numbers) -> str:
     """What was not recorded, in a few words; empty: it is not known."""
-    rows = coverage(numbers, 1).rows
-    if all(row["lost"] is None for row in rows):
+    found = numbers.trace.coverage().take(numbers.window.rows(numbers.trace))
+    if (found["lost"] < 0).all():
         return ""
-    lost, dropped = (sum(row[key] or 0 for row in rows) for key in ("lost", "dropped"))
-    limit, died = (sum(row[key] for row in rows) for key in ("limit", "died"))
+    lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
+    limit, died = (int((found[key] > 0).sum()) for key in ("limit", "died"))
     parts = [f"{lost:,} events lost" if lost else "no event lost" if died or dropped else "all events recorded"]
     parts += [f"{died:,} locations of processes that died"] * (died > 0)
     parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] * (dropped > 0)
     parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (
         limit > 0
     )
-    off, flushing = (sum(row[key] or 0 for row in rows) for key in ("off", "flushing"))
+    off, flushing = (sum(found[key][np.isfinite(found[key])].tolist()) for key in ("off", "flushing"))
     parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)
     return ", ".join(parts)

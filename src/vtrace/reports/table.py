@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -96,6 +96,16 @@ def texts(values: Any) -> Array:
     column = np.empty(len(values), object)
     column[:] = values
     return column
+
+
+def joined(parts: Collection[Array], kind: Any) -> Array:
+    """Arrays of one structured type behind each other; numpy.concatenate looks at the types of each pair."""
+    found: Array = np.empty(sum(map(len, parts)), kind)
+    begin = 0
+    for part in parts:
+        found[begin : begin + len(part)] = part
+        begin += len(part)
+    return found
 
 
 def stack(parts: Sequence[Mapping[str, Any]], like: Mapping[str, Any], **notes: Any) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.io.readback import Rows
+from vtrace.io.batches import Rows
 from vtrace.reports.details import present
 from vtrace.reports.metrics import Members
 from vtrace.reports.profile import Profile, mean_and_deviation

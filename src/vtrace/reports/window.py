@@ -33,7 +33,8 @@ class Window:
     def rows(self, trace: TraceBase) -> list[int]:
         """Rows of the locations inside that make calls: not those that hold counters alone."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
-        return [row for row in rows if trace.locations["type"][row] != "METRIC"]
+        kinds = trace.locations["type"].tolist()
+        return [row for row in rows if kinds[row] != "METRIC"]
 
     def ends(self, trace: TraceBase) -> tuple[int, int]:
         """start and stop as numbers."""
