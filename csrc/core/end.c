@@ -211,7 +211,7 @@ void vt_resume(void)
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0;
-    static char operand[1024], here[PATH_MAX];
+    static char operand[1024], word[1400], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
@@ -234,6 +234,8 @@ static void say_what_was_written(int all)
         vt_text_add(&t, "/");
     }
     vt_text_add(&t, vt_process.set.prefix);
+    t = vt_text_into(word, sizeof word);
+    vt_text_word(&t, operand);
     if (limited)
         vt_say(
             1,
@@ -247,7 +249,7 @@ static void say_what_was_written(int all)
         vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",
                (unsigned long long)overwritten);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
-           (unsigned long long)records, (unsigned long long)bytes, operand);
+           (unsigned long long)records, (unsigned long long)bytes, word);
 }
 
 /* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */

@@ -23,7 +23,7 @@ struct rule {
 static struct {
     char *text; /* the file, cut into patterns */
     struct rule *rules;
-    uint32_t n, nranges, begin; /* begin: where the list of ranks being read begins */
+    uint32_t n, refused, nranges, begin; /* begin: where the list of ranks being read begins */
     uint32_t (*ranges)[2]; /* first and last rank; a list ends with first > last */
     int scorep, loaded;
     uint32_t rank;
@@ -33,6 +33,7 @@ static const char *path(void) { return vt_process.set.filter_spec; }
 
 static void refuse(uint32_t line, const char *what, const char *text)
 {
+    filter.refused++;
     if (vt_process.set.speaks) vt_say(1, "VT_FILTER_SPEC: %.200s:%u: %s%.100s: left out", path(), line, what, text);
 }
 
@@ -169,8 +170,13 @@ static void read_vt_line(char *text, uint32_t line)
         return;
     }
     end = trim(end);
+    text = trim(text);
+    if (!text[strspn(text, "; \t")]) refuse(line, "no names before --: ", limit);
     int group = !strcasecmp(end, "G");
-    if (*end && !group) refuse(line, "only G is known behind the limit: the rule holds without ", end);
+    if (*end && !group) {
+        refuse(line, "only G is known behind the limit: the rule holds without ", end);
+        filter.refused -= !strcmp(end, "S") || !strcmp(end, "R") || !strcmp(end, "C"); /* right for VampirTrace */
+    }
     for (char *rest = text, *name; (name = strsep(&rest, ";"));)
         if (*(name = trim(name))) add(name, calls, line, (uint8_t)group, 0);
 }
@@ -201,6 +207,7 @@ static void read_scorep_line(char *text, uint32_t line)
         else if (is(word, "SCOREP_FILE_NAMES_BEGIN")) {
             block = FILES;
             refuse(line, "files are known to the compiler only (vtrace-cc): ", word);
+            filter.refused--; /* it is right for Score-P */
         } else if (is(word, "SCOREP_REGION_NAMES_END") || is(word, "SCOREP_FILE_NAMES_END")) block = OUTSIDE;
         else if (block == FILES) continue;
         else if (block == OUTSIDE) refuse(line, "outside of a block: ", word);
@@ -245,10 +252,14 @@ int vt_filter_load(void)
     if (!filter.text || !filter.rules || !filter.ranges) return 0;
     long n = vt_read_file(path(), filter.text, MOST_BYTES + 2);
     filter.nranges = 1; /* 0 is no list */
+    filter.refused = 1; /* the file itself */
     if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all is recorded", path(), vt_reason(n));
     else if (n > MOST_BYTES) vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all is recorded", path(), MOST_BYTES);
     else if (memchr(filter.text, 0, (size_t)n)) vt_warn("VT_FILTER_SPEC=%s is no text: all is recorded", path());
-    else read_lines(filter.text);
+    else {
+        filter.refused = 0;
+        read_lines(filter.text);
+    }
     return filter.n != 0;
 }
 
@@ -323,5 +334,7 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
     vt_text_dec(&t, r ? r->line : 0);
     vt_text_add(&t, "\n");
     vt_text_dec(&t, filter.n);
+    vt_text_add(&t, "\n");
+    vt_text_dec(&t, filter.refused);
     return r ? (long)r->limit : ALL;
 }

@@ -353,6 +353,7 @@ struct vt_text {
 };
 struct vt_text vt_text_into(char *memory, size_t bytes);
 void vt_text_add(struct vt_text *t, const char *s);
+void vt_text_word(struct vt_text *t, const char *s);
 void vt_text_plain(char *s);
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);

@@ -154,10 +154,11 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
     char end[32];
     if (s->type != SIZE && s->type != COUNT) return;
     show(end, sizeof end, s, s->least);
-    vt_text_add(&t, s->most < UINT32_MAX ? " (" : " (at least ");
+    int bounded = s->most <= UINT32_MAX;
+    vt_text_add(&t, bounded ? " (" : " (at least ");
     vt_text_add(&t, end);
     show(end, sizeof end, s, s->most);
-    if (s->most < UINT32_MAX) {
+    if (bounded) {
         vt_text_add(&t, " to ");
         vt_text_add(&t, end);
     }

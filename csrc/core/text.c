@@ -21,6 +21,19 @@ void vt_text_add(struct vt_text *t, const char *s)
     *t->at = 0;
 }
 
+/* As a word of a shell's command. */
+void vt_text_word(struct vt_text *t, const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (!s[strspn(s, plain)]) {
+        vt_text_add(t, s);
+        return;
+    }
+    vt_text_add(t, "'");
+    for (char one[2] = ""; (one[0] = *s); s++) vt_text_add(t, *s == '\'' ? "'\\''" : one);
+    vt_text_add(t, "'");
+}
+
 static void add_number(struct vt_text *t, uint64_t v, unsigned base)
 {
     char digits[24], *d = digits + sizeof digits - 1;
@@ -42,12 +55,12 @@ void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
 long vt_read_file(const char *path, char *into, size_t bytes)
 {
-    long fd = vt_open(path, O_RDONLY, 0), n = 0, got;
+    long fd = vt_open(path, O_RDONLY, 0), n = 0, got = 0;
     if (fd < 0) return fd;
     while ((size_t)n < bytes - 1 && (got = VT_SYS3(read, fd, into + n, bytes - 1 - (size_t)n)) > 0) n += got;
     VT_SYS1(close, fd);
     into[n] = 0;
-    return n;
+    return n ? n : got;
 }
 
 /* What standard error was when the program started. It may have become something else: after close(2) the next file that
@@ -124,6 +137,7 @@ const char *vt_reason(long error)
     case -EMFILE:
     case -ENFILE: return "too many open files";
     case -ENOENT: return "no such directory";
+    case -EISDIR: return "a directory";
     case -EACCES:
     case -EPERM:
     case -EROFS: return "permission denied";

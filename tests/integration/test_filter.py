@@ -197,6 +197,7 @@ def test_stack_depth_passes_exceptions(build: Builder, tmp_path: Path) -> None:
     [
         (b"work\n", b"rules:1: without -- and a limit: work: left out"),
         (b"a -- 1\nwork -- many\n", b"rules:2: not a number of calls (0: never, -1: always): many: left out"),
+        (b" ; -- 3\n", b"rules:1: no names before --: 3: left out"),
         (b"@ 3 - 1\n", b"rules:1: not ranks: 3 - 1: left out"),
         (b"SCOREP_REGION_NAMES_BEGIN\nwork\nSCOREP_REGION_NAMES_END\n", b"rules:2: before EXCLUDE or INCLUDE: work"),
         (b"\0\1\2", b"is no text: all is recorded"),
@@ -212,11 +213,15 @@ def test_bad_rules_are_told_and_left_out(many: Path, tmp_path: Path, rules: byte
     assert said.decode() in about[0]
     unify(tmp_path, "many")
     assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 20}
+    checked = vtrace(tmp_path, "filter", "rules", check=False)
+    assert (checked.returncode, checked.stdout.count(", 1 left out\n")) == (1, 1), str(checked)
 
 
 def test_a_missing_file(many: Path, tmp_path: Path) -> None:
     done = run(many, tmp_path, env={"VT_FILTER_SPEC": "nowhere"})
     assert len([line for line in done.stderr.splitlines() if "nowhere" in line]) == 1
+    done = run(many, tmp_path, env={"VT_FILTER_SPEC": "."})
+    assert f"VT_FILTER_SPEC={tmp_path}/. cannot be read (a directory): all is recorded" in done.stderr
     assert vtrace(tmp_path, "filter", "nowhere", check=False).returncode == 1
     assert vtrace(tmp_path, "filter", check=False).returncode == 2
 
@@ -226,6 +231,9 @@ def test_explain(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "filter", "rules", "--explain", "bee(int)", "--explain", "c")
     assert done.stdout == "bee(int) is not recorded: rules:1: b*\nc is recorded: none of the 4 rules hits it\n"
     assert vtrace(tmp_path, "filter", "rules").stdout == "rules: 4 rules\n"
+    (tmp_path / "calls").write_text("LIBC-I/O -- 0 G\nLIBC-MALLOC -- 5 G\n")
+    done = vtrace(tmp_path, "filter", "calls", "--explain", "fopen", "--explain", "calloc")
+    assert done.stdout == "fopen is not recorded: calls:1: LIBC-I/O\ncalloc is recorded 5 times: calls:2: LIBC-MALLOC\n"
     assert vtrace(tmp_path, "filter", "rules", "--explain", "c", "--rank", "2").stdout == (
         "c is recorded 9 times: rules:3: c\n"
     )

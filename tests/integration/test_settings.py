@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -131,12 +132,16 @@ def test_everything_is_said(many: Path, tmp_path: Path) -> None:
     assert len([line for line in said if "vtunify many" in line]) == 1
 
 
-def test_command_that_is_named_works_from_here(many: Path, tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    done = run(many, tmp_path, env={"VT_PFORM_GDIR": "results"})
-    operand = done.stderr.split("vtunify ")[1].strip()
+@pytest.mark.parametrize("name", ["results", "last week's", "a&b $c"])
+def test_command_that_is_named_works_from_here(many: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    done = run(many, tmp_path / name, env={"VT_FILE_PREFIX": "x y"})
+    (operand,) = shlex.split(done.stderr.split("vtunify ")[1])
+    unify(tmp_path / name, operand)
+    done = run(many, tmp_path, env={"VT_PFORM_GDIR": name, "c": "$c"})
+    (operand,) = shlex.split(done.stderr.split("vtunify ")[1])
     unify(tmp_path, operand)
-    assert names(tmp_path / "results") == {"many.trace"}
+    assert names(tmp_path / name) == {"x y.trace", "many.trace"}
 
 
 @pytest.mark.parametrize("ranks", [2])
@@ -192,7 +197,7 @@ def test_wrong_values_change_nothing(many: Path, tmp_path: Path, name: str, valu
         ("VT_BUFFER_SIZE", "1K", "is too small (at least 100K): 100K is used"),
         ("VT_BUFFER_SIZE", "-1", "is not a size in bytes, K, M or G (at least 100K): 32M is used"),
         ("VT_THREAD_BUFFER_SIZE", "2G", "is too large (100K to 1G): 1G is used"),
-        ("VT_MAX_FLUSHES", "-1", "is not a whole number (at least 0): 1 is used"),
+        ("VT_MAX_FLUSHES", "-1", "is not a whole number (0 to 4294967295): 1 is used"),
         ("VT_SYNC_FLUSH_LEVEL", "101", "is too large (0 to 100): 100 is used"),
         ("VT_VERBOSE", "3", "is too large (0 to 2): 2 is used"),
         ("VT_MAX_THREADS", "0", "is too small (1 to 65536): 1 is used"),

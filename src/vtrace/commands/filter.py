@@ -24,6 +24,7 @@ Examples:
   VT_FILTER_SPEC=heat.filter vtrace filter --explain step
 """
 _ROOM = 1 << 16
+_LIBRARIES = (("libvtrace-io.so", "LIBC-I/O"), ("libvtrace-mem.so", "LIBC-MALLOC"))
 _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_", "OMP"))
 
 
@@ -34,14 +35,15 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
     "--group",
     metavar="GROUP",
     help="Its group: MPI, LIBC-I/O, LIBC-MALLOC, User... Without it MPI_ stands for MPI, pthread_ for Pthreads, "
-    "!$omp and omp_ for OMP, other names for Application.",
+    "!$omp and omp_ for OMP, libc's names for those of I/O and memory, other names for Application.",
 )
 @click.option("--rank", default=0, type=click.IntRange(0), help="For rules of some ranks only.")
 @click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
-def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> None:
+def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> int:
     """Check a filter file, and say which of its rules hit.
 
-    Without FILE that of VT_FILTER_SPEC. The runtime itself reads the file, and tells on stderr what it leaves out.
+    Without FILE that of VT_FILTER_SPEC. The runtime itself reads the file, and tells on stderr what it leaves out: then
+    the exit code of a check is 1.
     docs/filter.md has the two grammars.
     """
     path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
@@ -57,24 +59,39 @@ def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: 
     ]  # fmt: skip
     found = [_explain(runtime, name, group or _group_of(name), rank) for name in names or ("",)]
     if as_json:
-        click.echo(json.dumps(found if names else [{"rules": found[0]["rules"]}], indent=2))
+        click.echo(json.dumps(found if names else [{key: found[0][key] for key in ("rules", "refused")}], indent=2))
     elif not names:
-        click.echo(f"{path}: {found[0]['rules']} rules")
+        more = f", {found[0]['refused']} left out" if found[0]["refused"] else ""
+        click.echo(f"{path}: {found[0]['rules']} {'rule' if found[0]['rules'] == 1 else 'rules'}{more}")
     else:
         for row in found:
             click.echo(plain(_sentence(row, path)))
     sys.stdout.flush()
+    return 1 if found[0]["refused"] and not names else 0
 
 
 def _group_of(name: str) -> str:
-    return next((group for start, group in _GROUPS if name.startswith(start)), "Application")
+    """By the name's beginning, or the library that records it."""
+    found = next((group for start, group in _GROUPS if name.startswith(start)), None)
+    return found or next((group for library, group in _LIBRARIES if _defines(LIB / library, name)), "Application")
+
+
+def _defines(library: Path, name: str) -> bool:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    with library.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection), f"{library} has no dynamic symbols"
+        return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in table.get_symbol_by_name(name) or [])
 
 
 def _explain(runtime: ctypes.CDLL, name: str, group: str, rank: int) -> dict[str, object]:
     room = ctypes.create_string_buffer(_ROOM)
     limit = runtime.vt_filter_explain(name.encode(), group.encode(), rank, room, _ROOM)
-    pattern, line, rules = room.value.decode(errors="replace").split("\n")
-    return {"name": name, "limit": limit, "pattern": pattern, "line": int(line), "rules": int(rules)}
+    pattern, *numbers = room.value.decode(errors="replace").split("\n")
+    line, rules, refused = map(int, numbers)
+    return {"name": name, "limit": limit, "pattern": pattern, "line": line, "rules": rules, "refused": refused}
 
 
 def _sentence(row: dict[str, object], path: Path) -> str:

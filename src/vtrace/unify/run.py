@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vtrace import __version__
 from vtrace.console import Console
-from vtrace.errors import VtraceError
+from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive import Definitions
 from vtrace.io.kernel import Kernel
 from vtrace.unify import account
@@ -82,7 +83,8 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
     keep_reasons = ranks.first(lambda: _check_run(run, crew, output, request, console))
     run = share_out(run, crew, ranks)
     kernel = Kernel()
-    _first_pass(run, kernel, request, ranks, console)
+    with _salvageable(request):
+        _first_pass(run, kernel, request, ranks, console)
     incomplete = fates(run.processes, ranks)
     keep_reasons += ranks.first(lambda: _damage(run, crew, incomplete, request, console))
     definitions = Definitions(creator=f"vtrace {__version__}")
@@ -98,7 +100,8 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
             near = out.archive.directory
             repaired = repair(run, clocks, definitions, kernel, near, request.threads, ranks, console)
         heap_class = len(definitions.metric_classes) - 1
-        rows = write_events(out.archive, run, crew, kernel, heap_class, request.threads, ranks, console)
+        with _salvageable(request):
+            rows = write_events(out.archive, run, crew, kernel, heap_class, request.threads, ranks, console)
         if ranks.root:
             _complete(definitions, rows)
             definitions.properties = account.properties(run, first, incomplete, rows, accuracy(clocks, repaired))
@@ -110,6 +113,17 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
     return _written(output, run, system, definitions, rows)
 
 
+@contextmanager
+def _salvageable(request: Request) -> Iterator[None]:
+    """Says what helps against damage that is met within."""
+    try:
+        yield
+    except FormatError as error:
+        if not (error.hint or request.salvage):
+            error.hint = "--salvage takes what comes before it"
+        raise
+
+
 def _check_run(run: Run, crew: Crew, output: Path, request: Request, console: Console) -> list[str]:
     """Refuses an incomplete run unless salvage is asked for; returns why local files must stay."""
     for text in run.problems:
@@ -119,7 +133,9 @@ def _check_run(run: Run, crew: Crew, output: Path, request: Request, console: Co
         console.note(f"files of other runs are left alone: {several(run.others)}")
     reasons = []
     if run.running:
-        names = ", ".join(f"{p.label} (process {p.head.pid})" for p in run.running[:4])
+        names = ", ".join(
+            f"{p.label} (process {p.head.pid})" if p.main and p.world else p.label for p in run.running[:4]
+        )
         if not request.salvage:
             raise VtraceError(f"{run.prefix.name} is still running: {names}", "--salvage takes what is recorded so far")
         reasons.append(f"{names} still running")
