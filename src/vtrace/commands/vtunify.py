@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shlex
 import signal
 from collections.abc import Callable
@@ -124,7 +125,13 @@ def _count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def lighten() -> None:
+    """Leaves out what Python and numpy do for nothing here; to be called before numpy is loaded."""
+    gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else a thread for each core
+
+
 def main() -> int:
     """Entry point of vtunify."""
-    gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
+    lighten()
     return talk.run(command, "vtunify")
