@@ -80,7 +80,7 @@ def test_builders_at_the_same_time(site: Path, start: Start) -> None:
     time.sleep(1)
     assert all(process.poll() is None for process in (*builds, *links))
     (site.parent / "wait").unlink()
-    ended = [(process.communicate(timeout=120), process.returncode) for process in (*builds, *links)]
+    ended = [(process.communicate(timeout=300), process.returncode) for process in (*builds, *links)]
     assert [code for _, code in ended] == [0] * 4, ended
     assert compilations(site) == 1
     (library,) = cache.glob("mpi-*/libvtrace-mpi.so")
@@ -101,14 +101,14 @@ def test_a_killed_builder(site: Path, start: Start) -> None:
     (remains,) = cache.glob("building-*")
     (site.parent / "wait").unlink()
     again = start("vtrace-cc", "-vt:cc", site, "mpi.c", "-o", "program")
-    assert again.communicate(timeout=120)
+    assert again.communicate(timeout=300)
     assert again.returncode == 0
     assert has_shim(site.parent / "program")
     assert remains.exists(), "another machine may be at work on it"
     (archive,) = cache.glob("mpi-*/libvtrace-mpi.a")
     archive.unlink()
     os.utime(remains, (1, 1))
-    assert start("vtrace", "shim", "build", "--mpicc", site).wait(timeout=120) == 0
+    assert start("vtrace", "shim", "build", "--mpicc", site).wait(timeout=300) == 0
     assert archive.exists()
     assert not remains.exists()
 
@@ -116,7 +116,7 @@ def test_a_killed_builder(site: Path, start: Start) -> None:
 def test_a_cache_that_others_filled(site: Path, start: Start) -> None:
     """A site builds the shims for its users, who may not write there."""
     cache = site.parent / "cache"
-    assert start("vtrace", "shim", "build", "--mpicc", site).wait(timeout=120) == 0
+    assert start("vtrace", "shim", "build", "--mpicc", site).wait(timeout=300) == 0
     before = {path: path.stat().st_mtime_ns for path in (cache, *cache.rglob("*"))}
     wrap(site.parent, "-vt:cc", site, "mpi.c", "-o", "program", VT_SHIM_CACHE=str(cache))
     assert has_shim(site.parent / "program")

@@ -64,7 +64,7 @@ def test_two_jobs_at_once(build: Builder, tmp_path: Path) -> None:
         subprocess.Popen([*words, mode], cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True)
         for mode in ("0", "1")
     ]
-    said = [job.communicate(timeout=120)[1] for job in jobs]
+    said = [job.communicate(timeout=300)[1] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0]
     assert len([text for text in said if "those of this run are called heat_1" in text]) == 1
     for prefix in ("heat", "heat_1"):
@@ -88,7 +88,7 @@ def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
     run(many, tmp_path, env={"VT_FILE_PREFIX": "one"})
     assert slow.poll() is None
     (tmp_path / "goes on").write_bytes(b"")
-    said = slow.communicate(timeout=120)[1]
+    said = slow.communicate(timeout=300)[1]
     assert "those of this run are called one_1" in said
     assert files("one_1") <= names(tmp_path)
 

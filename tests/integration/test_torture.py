@@ -11,10 +11,11 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from support.build import Builder
 from support.tools import environment
-from support.torture import become_reaper, kill_once
+from support.torture import become_reaper, kill_once, life
 
 KILLS = int(os.environ.get("VT_TORTURE_KILLS", "100"))
 SEED = int(os.environ.get("VT_TORTURE_SEED", "1"))
@@ -26,11 +27,14 @@ def test_killed_at_random_moments(build: Builder, tmp_path: Path) -> None:
     begin, events, empty = time.monotonic(), 0, 0
     env = environment()
     with ProcessPoolExecutor(2, initializer=become_reaper) as pool:
-        seeds = range(SEED, SEED + KILLS)
-        for done, calls in enumerate(pool.map(partial(kill_once, program, tmp_path, env), seeds), 1):
-            events += 2 * calls
-            empty += not calls
-            if done % 500 == 0:
-                print(f"{done} kills, {events} events, {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+        for done in range(0, KILLS, 20):
+            seeds = range(SEED + done, SEED + min(done + 20, KILLS))
+            seconds = median(pool.map(partial(life, program, tmp_path, env), seeds[:4]))
+            for calls in pool.map(partial(kill_once, program, tmp_path, env, seconds), seeds):
+                events += 2 * calls
+                empty += not calls
+            if done % 500 == 480:
+                told = f"{done + 20} kills, {events} events, {time.monotonic() - begin:.0f} s"
+                print(told, file=sys.stderr, flush=True)
     print(f"{KILLS} kills, {empty} before the first event, {events} published events: none is missing", file=sys.stderr)
     assert KILLS // 20 <= empty <= KILLS // 2 or KILLS < 40, "the moments are not what they should be"

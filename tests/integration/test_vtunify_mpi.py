@@ -254,7 +254,7 @@ def test_interrupted(heat: Path, build: Builder, name: str, number: signal.Signa
     mpi = find(name, build)
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
-    slow = {**changed(tmp_path / "slow", "time.sleep(2)"), **mpi.env}
+    slow = {**changed(tmp_path / "slow", "time.sleep(60)"), **mpi.env}
     words = [*mpi.launch, "-n", "2", *command("vtunify-mpi"), "heat2d"]
     process = subprocess.Popen(words, cwd=place, env=environment(slow), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

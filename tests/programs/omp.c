@@ -368,11 +368,13 @@ static void teams(void)
 static void waits(void)
 {
     for (int i = 0; i < 3; i++) {
+        int come = 0;
 #pragma omp parallel num_threads(2)
         if (!omp_get_thread_num()) {
+            while (omp_get_num_threads() > 1 && !__atomic_load_n(&come, __ATOMIC_ACQUIRE)) {}
             double end = omp_get_wtime() + 0.02;
             while (omp_get_wtime() < end) {}
-        }
+        } else __atomic_store_n(&come, 1, __ATOMIC_RELEASE);
     }
 }
 

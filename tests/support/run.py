@@ -18,7 +18,7 @@ def run(
     ranks: int | None = None,
     env: Mapping[str, str] | None = None,
     code: int | None = 0,
-    timeout: float = 120,
+    timeout: float = 300,
     launch: Sequence[str] = (),
 ) -> Done:
     """Runs a program, with ranks under mpiexec or with the words launch before it; an exit code other than code is an

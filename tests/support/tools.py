@@ -85,7 +85,7 @@ def call(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     check: bool = True,
-    timeout: float = 120,
+    timeout: float = 300,
     stdin: str | None = None,
 ) -> Done:
     """Runs a command; with check an exit code other than 0 is an assertion error that shows all it printed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import mmap
 import os
 import random
 import shutil
@@ -22,8 +21,6 @@ from vtrace.errors import VtraceError
 from vtrace.unify.run import Request, unify
 
 SLOTS = 32
-LIFE = 0.06
-"""Seconds that the program takes, about; the kill may come later."""
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -33,23 +30,30 @@ def become_reaper() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_once(program: Path, directory: Path, env: dict[str, str], seed: int) -> int:
-    """One program, one kill, one archive; how many calls were published. Raises AssertionError with the seed; what is
-    left then stays for who wants to see."""
+def life(program: Path, directory: Path, env: dict[str, str], seed: int) -> float:
+    """Seconds that the program takes where nobody kills it: the more, the more there is to do on the machine."""
+    where = directory / f"life-{seed}"
+    where.mkdir()
+    begin = time.monotonic()
+    process = _start(program, where, env, seed)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    seconds = time.monotonic() - begin
+    _end(process)
+    shutil.rmtree(where)
+    return seconds
+
+
+def kill_once(program: Path, directory: Path, env: dict[str, str], seconds: float, seed: int) -> int:
+    """One program, one kill at a moment of its life, which lasts about so many seconds, one archive; how many calls
+    were published. Raises AssertionError with the seed; what is left then stays for who wants to see."""
     chance = random.Random(seed)
     where = directory / str(seed)
     where.mkdir()
-    counts = where / "counts"
-    counts.write_bytes(bytes(4096))
     kind = chance.choice([{}, SMALL, {**SMALL, "VT_COMPRESSION": "no"}, {"VT_PTHREAD_REUSE": "no"}])
-    with counts.open("r+b") as file, mmap.mmap(file.fileno(), 4096) as shared:
-        process = subprocess.Popen(
-            [program, counts, str(seed)], cwd=where, env={**env, **kind}, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        time.sleep(chance.random() ** 1.5 * LIFE)
-        _end(process)
-        published = struct.unpack_from(f"{SLOTS}q", shared)
+    process = _start(program, where, {**env, **kind}, seed)
+    time.sleep(chance.random() ** 1.3 * seconds)
+    _end(process)
+    published = struct.unpack_from(f"{SLOTS}q", (where / "counts").read_bytes())
     try:
         found = _unified(where, sum(published), seed % 8 == 0)
         for slot, count in enumerate(published):
@@ -61,13 +65,31 @@ def kill_once(program: Path, directory: Path, env: dict[str, str], seed: int) ->
     return sum(published)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _start(program: Path, where: Path, env: dict[str, str], seed: int) -> int:
+    """Returns as soon as there is a process: what it does from then on belongs to its life."""
+    (where / "counts").write_bytes(bytes(4096))
+    process = os.fork()
+    if not process:
+        try:
+            os.setsid()
+            os.chdir(where)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            os.execve(program, [program, "counts", str(seed)], env)
+        finally:
+            os._exit(127)
+    return process
+
+
+def _end(process: int) -> None:
+    for kill in (os.killpg, os.kill):  # it may have no group yet
+        with contextlib.suppress(ProcessLookupError):
+            kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
     with contextlib.suppress(ChildProcessError):
         while True:
-            os.waitpid(-process.pid, 0)
+            os.waitpid(-process, 0)
 
 
 def _unified(where: Path, published: int, removes: bool) -> Counter[str]:
