@@ -24,5 +24,9 @@ class UsageError(VtraceError):
     exit_code = 2
 
 
+class NoFilesError(VtraceError):
+    """There are no local files of a program."""
+
+
 class FormatError(VtraceError):
     """A file is not what it should be: cut, damaged, foreign, or of another version."""

@@ -221,6 +221,7 @@ def test_ranks_at_once_build_one_shim(build: Builder, tmp_path: Path) -> None:
     env = {"VT_SHIM_CACHE": str(tmp_path / "cache"), "VT_VERBOSE": "1"}
     done = call(started(mpi, program, ranks=6)["behind"], tmp_path, env, check=False)
     assert done.stderr.count("rank 0 of 6 wrote") == 1, str(done)
+    assert done.stderr.count("builds the shim") <= 1, str(done)
     shims = [name for name in names(tmp_path / "cache") if name.startswith("mpi-")]
     assert len(shims) == 1
     assert not [name for name in names(tmp_path / "cache") if name.startswith("building")]
@@ -262,7 +263,11 @@ def test_a_program_that_only_the_launcher_finds(build: Builder, tmp_path: Path) 
     assert done.returncode not in (0, 1)
     assert done.stderr.count("vtrace: ") == 1
     assert "put vtrace run before it" in done.stderr
-    assert _wrong(tmp_path, "--unify", *mpi.launch, "--version").returncode == 1
+    for words in (("--version",), ("-n", "1", "./nothing-here")):
+        done = _wrong(tmp_path, "--unify", *mpi.launch, *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+        assert "finds no program that " in done.stderr
+    assert "(./nothing-here: no such file here)" in done.stderr
 
 
 def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:

@@ -174,6 +174,25 @@ def test_what_cannot_be_started(tmp_path: Path, word: str, code: int, text: str)
     assert done.stderr.splitlines()[-1].startswith("vtrace: error: ")
 
 
+@pytest.mark.parametrize(("code", "own"), [(0, 1), (7, 7)])
+def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
+    """A program that has recorded nothing; its exit code stays."""
+    compiled(source)
+    done = vtrace(source, "run", "--unify", "sh", "-c", f"echo out; exit {code}", check=False)
+    assert (done.returncode, done.stdout) == (own, "out\n")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("vtrace: error: sh has recorded nothing, there is nothing to unify ("), str(done)
+    assert "VT_PFORM_GDIR" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("-o", ""), ("--mpicc", "")])
+def test_an_empty_value(source: Path, words: tuple[str, ...]) -> None:
+    """As of a variable that is not set."""
+    done = vtrace(source, "run", *words, "true", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), str(done)
+    assert "is empty (is a variable in it not set?)" in done.stderr
+
+
 def test_a_library_is_missing(source: Path) -> None:
     """What the program lacks the loader says as always, and what vtrace lacks vtrace."""
     (source / "lib.c").write_text("int f(void) { return 7; }\n")

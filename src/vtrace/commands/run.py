@@ -16,7 +16,7 @@ import click
 
 from vtrace import console as talk
 from vtrace.console import CLICK_SETTINGS, Console
-from vtrace.errors import UsageError, VtraceError
+from vtrace.errors import NoFilesError, UsageError, VtraceError
 from vtrace.wrappers import choices, launch, launcher
 from vtrace.wrappers.choices import Choices
 from vtrace.wrappers.preload import Plan
@@ -66,7 +66,9 @@ def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: 
     chosen.unify, chosen.view, chosen.force, chosen.verbose = unify, view, force, verbose
     if view and not unify:
         raise UsageError("--view needs an archive", "vtrace run --unify --view ...")
-    for name in choices.VALUES:
+    for name, (option, what, _) in choices.VALUES.items():
+        if others[name] == "":
+            raise UsageError(f"{option}: {what} is empty", "is a variable in it not set?")
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
     environ = launch.environment()
@@ -107,11 +109,17 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     code = launch.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from vtrace.commands.vtunify import summary
+    from vtrace.unify.look import prefixes
     from vtrace.unify.run import Request, unify
 
     try:
         written = unify(Request(prefix, force=chosen.force), console)
     except (VtraceError, OSError) as error:
+        if isinstance(error, NoFilesError) and not any(
+            n.startswith(f"{prefix.name}_") for n in prefixes(prefix.parent)
+        ):
+            hint = "--io, --memory or compiling with vtrace-cc record more"
+            error = VtraceError(f"{chosen.words[0]} has recorded nothing, there is nothing to unify", hint)
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 
-from vtrace.errors import FormatError, VtraceError
+from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local import FileHead, Uctl, read_head
 from vtrace.io.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.alive import is_process
@@ -141,18 +141,18 @@ def kin(run: Run) -> list[str]:
     return sorted(found)
 
 
-def _nothing(prefix: Path) -> VtraceError:
+def _nothing(prefix: Path) -> NoFilesError:
     where = prefix.parent.resolve()
     archive = prefix if prefix.suffix == ".trace" else prefix.with_name(prefix.name + ".trace")
     message = f"no local files {prefix.name}.*.def* or {prefix.name}.*.events* in {where}"
     if os.path.isdir(archive):
-        return VtraceError(message, f"{archive.name} is there already: vtrace info {archive}")
+        return NoFilesError(message, f"{archive.name} is there already: vtrace info {archive}")
     known = prefixes(prefix.parent)
     near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
     if near:
-        return VtraceError(message, f"there are files of {', '.join(near)}")
+        return NoFilesError(message, f"there are files of {', '.join(near)}")
     hint = "was the program compiled with vtrace-cc and run? with VT_PFORM_GDIR its files are there: vtunify DIR/PREFIX"
-    return VtraceError(message, hint)
+    return NoFilesError(message, hint)
 
 
 def _processes(files: list[Found]) -> list[Process]:

@@ -81,8 +81,11 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
             )
         if launcher.kind_of(words) not in launcher.LAUNCHERS:
             return None
+        problem = f"finds no program that {words[0]} starts{_lost(words)}"
+        if chosen.unify:
+            raise VtraceError(f"{problem}, so there is nothing to unify", "put vtrace run before the program")
         made = Plan(words)
-        made.warnings.append(f"finds no program that {words[0]} starts, nothing is recorded: put vtrace run before it")
+        made.warnings.append(f"{problem}, nothing is recorded: put vtrace run before it")
         return made
     made = Plan([])
     at = 0
@@ -96,6 +99,13 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
         made.details += [text for text in inner.details if text not in made.details]
     made.words += words[at:]
     return made
+
+
+def _lost(words: list[str]) -> str:
+    """What stands where the program should, and is not there."""
+    paths = (word for word in words[1:] if "/" in word and not word.startswith("-"))
+    lost = next((path for path in paths if not os.path.exists(path)), None)
+    return f" ({lost}: no such file here)" if lost else ""
 
 
 def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:

@@ -164,11 +164,12 @@ def shim_of(library: str) -> str:
         return known[0]
     from pathlib import Path
 
+    from vtrace.wrappers.launcher import rank
     from vtrace.wrappers.mpi import find_mpi_with
     from vtrace.wrappers.shim import has_shim, shim_library
 
     mpi = find_mpi_with(Path(library))
-    if not has_shim(mpi):
+    if not has_shim(mpi) and not rank(os.environ):
         print(f"vtrace: builds the shim for {mpi.label}, once; this takes some seconds", file=sys.stderr, flush=True)
     found = str(shim_library(mpi))
     note.write(found, state)
