@@ -263,11 +263,6 @@ def test_a_program_that_only_the_launcher_finds(build: Builder, tmp_path: Path) 
     assert done.returncode not in (0, 1)
     assert done.stderr.count("vtrace: ") == 1
     assert "put vtrace run before it" in done.stderr
-    for words in (("--version",), ("-n", "1", "./nothing-here")):
-        done = _wrong(tmp_path, "--unify", *mpi.launch, *words)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
-        assert "finds no program that " in done.stderr
-    assert "(./nothing-here: no such file here)" in done.stderr
 
 
 def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:

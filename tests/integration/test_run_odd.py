@@ -185,6 +185,15 @@ def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
     assert "VT_PFORM_GDIR" not in done.stderr
 
 
+def test_a_launcher_without_a_program(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    for words in (("--version",), ("-n", "1", "./nothing-here")):
+        done = vtrace(tmp_path, "run", "--unify", *mpi.launch, *words, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+        assert "finds no program that " in done.stderr
+    assert "(./nothing-here: no such file here)" in done.stderr
+
+
 @pytest.mark.parametrize("words", [("-o", ""), ("--mpicc", "")])
 def test_an_empty_value(source: Path, words: tuple[str, ...]) -> None:
     """As of a variable that is not set."""
