@@ -19,7 +19,7 @@ from vtrace.io.records import DEFINITIONS
 def heat(tmp_path: Path) -> Path:
     """Rank 1 has a second thread, whose 10 records stand in two blocks, besides its main thread's 5."""
     heat = two_ranks(tmp_path)
-    more = head(1, 2)
+    more = head(1, 2, buffer="/nowhere/heat.buffer")
     for location, records in ((0, 5), (1, 10)):
         name = f"heat.{2 << 16 | location:x}" if location else "heat.2"
         definitions = [d for d in define(1, 2, location=location) if d[0] != DEFINITIONS["SUMMARY"]]
@@ -129,6 +129,14 @@ def test_both_files_of_the_last_thread(heat: Path) -> None:
         path.unlink()
     refused(heat, f"rank 1: the files of threads 1, 2 beside {heat}.2.")
     assert partly(heat) == (["rank 1 lacks local files"], [5, 5])
+
+
+def test_both_files_of_the_main_thread(heat: Path) -> None:
+    """They say that the process came to its end, whose buffer is gone, as it should be."""
+    for path in heat.parent.glob("heat.2.*"):
+        path.unlink()
+    refused(heat, f"rank 1: the files of the main thread beside {heat}.20001.")
+    assert partly(heat) == (["rank 1 lacks local files"], [5, 0, 8])  # nobody knows the messages' communicator
 
 
 def test_number_of_no_thread(heat: Path) -> None:

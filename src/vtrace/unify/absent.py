@@ -64,10 +64,14 @@ def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
     """Locations whose files are all missing. Numbers have no gap, unless a thread began when the process ended."""
     numbers = max(there, default=-1) + 1
     missing = sorted(set(range(max(numbers, told or 0))) - {*there})
-    if not missing or 0 in missing or (told is not None and len(there) >= told):
+    if not there or not missing or (told is not None and len(there) >= told):
         return []
-    some = ", ".join(map(str, missing[:8])) + (" ..." if len(missing) > 8 else "")
-    return [f"the files of {'thread' if len(missing) == 1 else 'threads'} {some} beside {paths[0]} are missing"]
+    others = missing[1:] if missing[0] == 0 else missing
+    whose = ["the main thread"] * (0 in missing)
+    if others:
+        some = ", ".join(map(str, others[:8])) + (" ..." if len(others) > 8 else "")
+        whose.append(f"{'thread' if len(others) == 1 else 'threads'} {some}")
+    return [f"the files of {' and '.join(whose)} beside {paths[min(there)]} are missing"]
 
 
 def tell_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:

@@ -16,8 +16,9 @@ _SHOWN = 20
 
 
 def unseen(process: Process) -> bool:
-    """Whether it did not complete its files and its buffer cannot be seen; its definitions must be loaded."""
-    return bool(process.head.buffer) and not (process.absent or process.buffer or process.complete)
+    """Whether it did not complete its files and its buffer cannot be seen; its definitions must be loaded. Where files
+    got lost what says that it did may stand in these."""
+    return bool(process.head.buffer) and not (process.absent or process.buffer or process.complete or process.lacks)
 
 
 class Hidden(Protocol):
