@@ -43,11 +43,12 @@ struct vt_item {
     uint8_t given, root_given, released, doubtful, op;
     struct vt_item *next;
     struct begin *begins; /* of a prefix: of each rank; the first known ones hold the latest of theirs and all before */
-    uint32_t known;
+    uint32_t known, held; /* held: clocks that wait in begins */
 };
 
 struct begin {
     uint64_t shown, base; /* shown: + 1 while it stands in an item */
+    uint32_t waiter; /* clock that waits for it and all before, + 1 */
 };
 
 /* Messages from one process to another, in a communicator with a tag. */
@@ -119,15 +120,31 @@ static void drop_item(struct repair *r, struct vt_item *i)
     r->spare = i;
 }
 
+static void make_ready(struct repair *r, uint32_t clock)
+{
+    r->clocks[clock].waits = NULL;
+    r->clocks[clock].next = r->ready;
+    r->ready = clock;
+}
+
+/* Those of a prefix that wait for the begins of some ranks. */
+static void wake_ranks(struct repair *r, struct vt_item *i, uint32_t from, uint32_t to)
+{
+    for (uint32_t k = from; i->held && k < to; k++) {
+        if (!i->begins[k].waiter) continue;
+        make_ready(r, i->begins[k].waiter - 1);
+        i->begins[k].waiter = 0;
+        i->held--;
+    }
+}
+
 static void wake(struct repair *r, struct vt_item *i)
 {
+    wake_ranks(r, i, i->known, i->members);
     while (i->waiter != NONE) {
-        struct clock *c = &r->clocks[i->waiter];
-        uint32_t clock = i->waiter;
-        i->waiter = c->next;
-        c->waits = NULL;
-        c->next = r->ready;
-        r->ready = clock;
+        const uint32_t clock = i->waiter;
+        i->waiter = r->clocks[clock].next;
+        make_ready(r, clock);
     }
 }
 
@@ -296,7 +313,8 @@ static int begun_in_order(struct vt_item *i, const struct vt_end *e, uint64_t no
 {
     if (!i->begins && !(i->begins = calloc(i->members, sizeof *i->begins))) return 0;
     if (e->peer >= i->members) return 1;
-    i->begins[e->peer] = (struct begin){now + 1, e->ns};
+    i->begins[e->peer].shown = now + 1;
+    i->begins[e->peer].base = e->ns;
     for (; i->known < i->members && i->begins[i->known].shown; i->known++) {
         struct begin *b = &i->begins[i->known];
         if (!i->known) continue;
@@ -321,6 +339,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     else if (!vt_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
     uint64_t now = shown(c, e->ns);
     const int prefix = (e->tag & VT_END_FLOW) == VT_FLOW_PREFIX;
+    const uint32_t known = i->known;
     i->begun++;
     i->doubtful |= r->parts->doubtful[process];
     if (prefix && !begun_in_order(i, e, now)) return 0;
@@ -328,7 +347,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     if (i->op != (uint8_t)(e->tag >> 8) || vt_table_get(&r->broken, e->comm, 0)) i->released = 1;
     if (e->tag & VT_END_GIVES && now > i->sent) i->sent = now;
     if (e->tag & VT_END_GIVES && e->ns > i->sent_base) i->sent_base = e->ns;
-    if (prefix) wake(r, i);
+    if (prefix) wake_ranks(r, i, known, i->known);
     else if (e->peer == process) {
         i->root_given = 1;
         i->root = now;
@@ -343,16 +362,22 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
 {
     struct clock *c = &r->clocks[clock];
     const uint32_t flow = e->tag & VT_END_FLOW;
-    struct begin from = {i->sent, i->sent_base};
+    struct begin from = {i->sent, i->sent_base, 0};
     int ready = i->begun == i->members, fine = 1, takes = e->tag & VT_END_TAKES && flow != VT_FLOW_NONE;
     if (flow == VT_FLOW_FROM_ROOT) {
         takes &= e->peer != process;
         ready = i->root_given;
-        from = (struct begin){i->root, i->root_base};
+        from = (struct begin){i->root, i->root_base, 0};
     } else if (flow == VT_FLOW_PREFIX) {
         takes &= e->peer < i->members;
         ready = e->peer < i->known;
-        if (ready) from = (struct begin){i->begins[e->peer].shown - 1, i->begins[e->peer].base};
+        if (ready) from = (struct begin){i->begins[e->peer].shown - 1, i->begins[e->peer].base, 0};
+        else if (takes && !i->released && i->begins && !i->begins[e->peer].waiter) {
+            i->begins[e->peer].waiter = clock + 1;
+            i->held++;
+            c->waits = i;
+            return 0;
+        }
     }
     if (takes && !i->released && !ready) return wait_for(r, clock, i);
     r->result->collectives++;
