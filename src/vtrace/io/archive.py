@@ -121,14 +121,23 @@ class Archive:
             raise VtraceError(f"{self.directory}: {error}") from error
 
     def _write_local(self, chunk: int) -> None:
+        """Each location has a file of definitions. All are empty, and the same: libotf2 writes the first, for it looks
+        through all locations for each one."""
+        numbers = sorted(self.events)
         with self._errors("write the definitions"):
             _otf2.Archive_CloseEvtFiles(self._archive)
             _otf2.Archive_SetDefChunkSize(self._archive, chunk)
             _otf2.Archive_OpenDefFiles(self._archive)
-            for number in sorted(self.events):
-                writer = _otf2.Archive_GetDefWriter(self._archive, number)
-                _otf2.Archive_CloseDefWriter(self._archive, writer)
+            for number in numbers[:1]:
+                _otf2.Archive_CloseDefWriter(self._archive, _otf2.Archive_GetDefWriter(self._archive, number))
             _otf2.Archive_CloseDefFiles(self._archive)
+        place = self.directory / NAME
+        try:
+            empty = (place / f"{numbers[0]}.def").read_bytes() if numbers else b""
+            for number in numbers[1:]:
+                (place / f"{number}.def").write_bytes(empty)
+        except OSError as error:
+            raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
 
     def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
         for number, location in enumerate(definitions.locations):
