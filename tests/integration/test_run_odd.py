@@ -181,7 +181,7 @@ def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
     done = vtrace(source, "run", "--unify", "sh", "-c", f"echo out; exit {code}", check=False)
     assert (done.returncode, done.stdout) == (own, "out\n")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("vtrace: error: sh has recorded nothing, there is nothing to unify ("), str(done)
+    assert last.startswith("vtrace: error: nothing to unify: sh left no local files of "), str(done)
     assert "VT_PFORM_GDIR" not in done.stderr
 
 
@@ -192,6 +192,21 @@ def test_a_launcher_without_a_program(build: Builder, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
         assert "finds no program that " in done.stderr
     assert "(./nothing-here: no such file here)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("prefix", "code", "text"),
+    [
+        ("results/", 2, "names a directory"),
+        (".", 2, "names a directory"),
+        ("/proc/self/no/heat", 1, "/proc/self/no: cannot be made: "),
+        (f"{'d' * 300}/heat", 1, "cannot be made: File name too long (-o names this directory)"),
+    ],
+)
+def test_no_directory_for_the_files(source: Path, prefix: str, code: int, text: str) -> None:
+    done = vtrace(source, "run", "-o", prefix, "true", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1), str(done)
+    assert text in done.stderr
 
 
 @pytest.mark.parametrize("words", [("-o", ""), ("--mpicc", "")])

@@ -119,7 +119,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
             n.startswith(f"{prefix.name}_") for n in prefixes(prefix.parent)
         ):
             hint = "--io, --memory or compiling with vtrace-cc record more"
-            error = VtraceError(f"{chosen.words[0]} has recorded nothing, there is nothing to unify", hint)
+            error = VtraceError(f"nothing to unify: {chosen.words[0]} left no local files of {prefix}", hint)
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from vtrace.io.batches import Rows
 from vtrace.reports.details import present
 from vtrace.reports.messages import SENDS
 from vtrace.reports.scan import Part, Question, Replay
+from vtrace.reports.table import Array
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -22,7 +24,6 @@ POWERS = 49
 class _SizesPart(Part):
     def __init__(self, owner: MessageSizes) -> None:
         self.owner = owner
-        self.counts = np.zeros((POWERS, owner.bins), np.int64)
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
         begin, end = self.owner.ends
@@ -30,7 +31,7 @@ class _SizesPart(Part):
             column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
             power = np.frexp(found["bytes"].astype(np.float64))[1]
             place = np.clip(power, 0, POWERS - 1) * self.owner.bins + np.clip(column, 0, self.owner.bins - 1)
-            self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+            self.owner.add(place)
 
 
 class MessageSizes(Question):
@@ -41,14 +42,17 @@ class MessageSizes(Question):
     def __init__(self, bins: int, ends: tuple[int, int]) -> None:
         super().__init__()
         self.bins, self.ends = bins, ends
+        self._counts = np.zeros(POWERS * bins, np.int64)
+        self._lock = Lock()
 
     def part(self, trace: TraceBase, location: int) -> Part:
         return _SizesPart(self)
 
-    def counts(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    def add(self, places: Array) -> None:
+        """Messages at these places of the counts."""
+        with self._lock:
+            np.add.at(self._counts, places, 1)
+
+    def counts(self) -> Array:
         """(POWERS, bins)"""
-        found = np.zeros((POWERS, self.bins), np.int64)
-        for part in self.parts.values():
-            if isinstance(part, _SizesPart):
-                found += part.counts
-        return found
+        return self._counts.reshape(POWERS, self.bins)

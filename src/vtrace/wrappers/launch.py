@@ -41,7 +41,10 @@ def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
         made = preload.plan(chosen.words, chosen, Start(environ, launched=launcher.rank(environ) is not None))
     directory = made.changes.get("VT_PFORM_GDIR")
     if directory:
-        os.makedirs(directory, exist_ok=True)
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            raise VtraceError(f"{directory}: cannot be made: {error.strerror}", "-o names this directory") from None
     if not launcher.rank(environ):
         _tell(made, chosen, environ)
     return made

@@ -100,7 +100,7 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
     name = script_name(program)
     if chosen.prefix:
         directory, made.changes["VT_FILE_PREFIX"] = os.path.split(chosen.prefix)
-        if not made.changes["VT_FILE_PREFIX"]:
+        if made.changes["VT_FILE_PREFIX"] in ("", ".", ".."):
             raise UsageError(f"-o {chosen.prefix}: names a directory", "the prefix comes behind it: -o results/heat")
         if directory:
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
