@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -207,3 +208,8 @@ def test_places_in_the_code_space() -> None:
         Place(heat, 0x1000), Place(heat, 0x1FFF), Place(lib, 0), Place(None, 0x1800),
         Place(lib, 1), Place(None, 0x7777),
     ]  # fmt: skip
+
+
+def test_pyelftools_is_loaded_only_for_addresses() -> None:
+    code = "import sys, vtrace.unify.run; sys.exit(any(name.startswith('elftools') for name in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], check=True)
