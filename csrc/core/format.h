@@ -55,7 +55,9 @@
 
 /* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
    (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
-   with OTF2's numbers of collective operations, root 0xffffffff where there is none.                     */
+   with OTF2's numbers of collective operations, root 0xffffffff where there is none. op may have
+   VT_FROM_ALL: the process gets something from every other member.                                       */
+#define VT_FROM_ALL 0x100u
 #define VT_KINDS(X)                                                                                                    \
     X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */               \
     X(ENTER, 2, 0, REGION)              /* id region */                                                                \

@@ -16,7 +16,7 @@ void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm
 static void vt_put_coll_complete(uint64_t *words, const struct vt_mpi_coll *coll)
 {
     words[0] = VT_HEAD(VT_K_COLL_COMPLETE, 4, coll->comm->id);
-    words[1] = vt_mpi_pair(coll->op, coll->root);
+    words[1] = vt_mpi_op_root(coll);
     words[2] = coll->sent;
     words[3] = coll->received;
     words[4] = coll->id;

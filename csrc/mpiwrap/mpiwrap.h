@@ -17,6 +17,7 @@
 #define VT_NO_ROOT 0xffffffffu
 
 #include "around.h"
+#include "counts.h"
 
 /* ---- life.c: attaching, regions, Init and Finalize ---- */
 
@@ -244,6 +245,7 @@ struct vt_mpi_coll {
     enum vt_mpi_op op;
     uint32_t root;
     bool is_root, is_leaf; /* with a root: has the root's part; has the others' (in an intra-communicator all) */
+    bool from_all;         /* gets something from every other member, which not each operation tells */
     uint64_t sent, received;
     uint64_t id; /* of a non-blocking one's request */
 };
@@ -253,6 +255,7 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     const struct vt_mpi_comm *c = coll->comm = vt_mpi_comm(comm);
     coll->root = VT_NO_ROOT;
     coll->sent = coll->received = 0;
+    coll->from_all = false;
     if (!c) return;
     coll->n = vt_mpi_peers(c);
     coll->me = c->rank;
@@ -282,12 +285,17 @@ static inline void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op,
     if (root >= 0 && (uint32_t)root < coll->n) coll->root = (uint32_t)root;
 }
 
+static inline uint64_t vt_mpi_op_root(const struct vt_mpi_coll *coll)
+{
+    return vt_mpi_pair(coll->op | (coll->from_all && !coll->comm->remote ? VT_FROM_ALL : 0), coll->root);
+}
+
 /* An operation that failed ends too, without bytes: what began must end in the trace. */
 static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result)
 {
     const bool done = VT_LIKELY(result == MPI_SUCCESS);
     if (VT_LIKELY(coll->comm != NULL))
-        vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_pair(coll->op, coll->root), done ? coll->sent : 0,
+        vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_op_root(coll), done ? coll->sent : 0,
                    done ? coll->received : 0, VT_HEAD(VT_K_LEAVE, 0, region));
     else vt_leave(region);
 }
@@ -295,15 +303,6 @@ static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t regi
 void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
 void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI_Request *request, int result);
 void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *request, int result);
-
-/* The sum of n counts of so many bytes each, from an array that a wrong program may leave out. */
-static inline int64_t vt_mpi_sum(const void *counts, size_t each, uint32_t n)
-{
-    int64_t sum = 0;
-    for (uint32_t i = 0; counts && i < n; i++)
-        sum += each == sizeof(int) ? ((const int *)counts)[i] : ((const MPI_Count *)counts)[i];
-    return sum;
-}
 
 /* The neighbours in a topology: how many entries the arguments have for those that this process receives from and sends
    to, and how many and which of them (a bit each) a non-periodic grid lacks at its border.                            */

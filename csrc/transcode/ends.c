@@ -160,9 +160,11 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
     return code ? code : put(f, end, NULL);
 }
 
-/* By OTF2_CollectiveOp. Of ALLTOALLV and ALLTOALLW nobody knows who gives what to whom. */
-static enum vt_end_flow flow_of(uint32_t op)
+/* By OTF2_CollectiveOp. neighbours: perhaps it is among those only. Of them, and of ALLTOALLV and ALLTOALLW, nobody
+   knows who gives what to whom, unless from_all.                                                                     */
+static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
 {
+    if (op >= 6 && op <= 10 && (neighbours || op >= 9)) return from_all ? VT_FLOW_ALL : VT_FLOW_NONE;
     switch (op) {
     case 0: /* Barrier */
     case 6: /* Allgather */
@@ -211,9 +213,8 @@ static int collective(struct finder *f, uint32_t what, const uint64_t *w)
         if (aside) vt_table_drop(&f->open, request, VT_END_BEGIN);
         return VT_OK;
     }
-    uint32_t op = (uint32_t)w[0], root = (uint32_t)(w[0] >> 32), flow = flow_of(op);
-    /* Of a topology's neighbours, or of all: the record does not say. */
-    if (f->parts->comm_repaired[comm] == 2 && op >= 6 && op <= 8) flow = VT_FLOW_NONE;
+    const uint32_t op = (uint32_t)w[0] & ~VT_FROM_ALL, root = (uint32_t)(w[0] >> 32);
+    const uint32_t flow = flow_of(op, f->parts->comm_repaired[comm] == 2, (w[0] & VT_FROM_ALL) != 0);
     uint32_t gives = w[1] || !op ? VT_END_GIVES : 0, takes = w[2] || !op ? VT_END_TAKES : 0;
     struct vt_end end = {.request = request, .comm = comm, .peer = process_of(f, what, root)};
     if (flow == VT_FLOW_PREFIX) end.peer = local < f->maps->ncomm_ranks ? f->maps->comm_ranks[local] : VT_UNMAPPED;

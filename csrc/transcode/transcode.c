@@ -250,7 +250,7 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
     if (VT_KIND(what) == VT_K_COMM_DESTROY) return WRITE(p, CommDestroy, t, comm);
-    uint32_t op = (uint32_t)w[0], root = peer_of(p, what, (uint32_t)(w[0] >> 32));
+    uint32_t op = (uint32_t)w[0] & ~VT_FROM_ALL, root = peer_of(p, what, (uint32_t)(w[0] >> 32));
     if (op > VT_OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE)
         return vt_fail(p->error, VT_BAD_DATA, "unknown collective operation %u", op);
     if (VT_KIND(what) == VT_K_COLL_END) return WRITE(p, MpiCollectiveEnd, t, (uint8_t)op, comm, root, w[1], w[2]);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,6 +41,10 @@ def compiled(mpi: Mpi, *flags: str, plain: bool = False) -> Path:
 def recorded(mpi: Mpi, program: Path, cwd: Path, before: Sequence[str] = ()) -> Trace:
     done = run(program, cwd, launch=[*mpi.launch, "-n", "3", *before], env=mpi.env)
     assert "good" in done.stdout, str(done)
+    dumped = vtrace(cwd, "dump", "--json", "--only", "COLL_END", program.name).stdout
+    ends = [json.loads(line) for line in dumped.splitlines()]
+    from_all = {(end["rank"], end["op"]) for end in ends if "from_all" in end and "ALLTOALL" in end["op"]}
+    assert from_all == {(0, "ALLTOALLV"), (1, "ALLTOALLV"), (2, "ALLTOALLV"), (1, "ALLTOALLW")}
     unify(cwd, program.name)
     return check(cwd / f"{program.name}.trace")
 

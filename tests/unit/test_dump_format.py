@@ -114,7 +114,7 @@ def test_heads(run: Path) -> None:
     ("words", "kinds"),
     [
         (["--only", "SEND"], ["SEND"]),
-        (["--only", "send", "--only", "Coll_End"], ["SEND", "COLL_END"]),
+        (["--only", "send", "--only", "Coll_End"], ["SEND", "COLL_END", "COLL_END"]),
         (["--only", "METRIC", "--no-records"], ["METRIC", "METRIC"]),
         (["--only", "FUNCTION_ENTER", "--location", "3"], ["FUNCTION_ENTER"]),
         (["--only", "CLOCK"], ["CLOCK"]),

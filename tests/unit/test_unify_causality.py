@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.wrongclocks import Ranks, Record, times, told
+from vtrace.io.records import COMM_KINDS, FROM_ALL
 
 LATE = 1000
 """Clocks of ranks but the first one are behind by so many ns: what they get seems to come before it is sent."""
@@ -41,7 +42,7 @@ def test_a_cancelled_send_has_no_place_in_the_queue(tmp_path: Path, thread: int)
 
 
 NO_ROOT = 0xFFFFFFFF << 32
-SCAN, EXSCAN = 14, 15
+ALLGATHER, ALLTOALL, ALLTOALLV, ALLTOALLW, SCAN, EXSCAN = 6, 8, 9, 10, 14, 15
 
 
 def collective(begin: int, end: int, op: int, sent: int = 8, received: int = 8) -> list[Record]:
@@ -70,6 +71,45 @@ def test_a_prefix_waits_for_lower_ranks(tmp_path: Path, op: int, nonblocking: bo
     found = told(after)
     assert (found["reversed_collectives"], found["left"], found["unsure"]) == (1, 0, 0)
     assert found["largest_ns"] == 1001
+
+
+def three(tmp_path: Path, op: int, flags: list[int], *definitions: list[object], nonblocking: bool = False) -> Ranks:
+    """One operation by three ranks on clocks of their own. By its clock rank 1 ends at 3000, before rank 0 begins at
+    4000, and rank 2 at 3500."""
+    begins, ends = [4000, 1000, 1500], [4500, 5000, 5500]
+    ranks: list[dict[int, list[Record]]] = []
+    for begin, end, flag in zip(begins, ends, flags, strict=True):
+        done = (end, "COLL_COMPLETE" if nonblocking else "COLL_END", 1, op | flag | NO_ROOT, 8, 8)
+        begun = (begin, "COLL_REQUEST", 0, 3) if nonblocking else (begin, "COLL_BEGIN", 0)
+        ranks.append({0: [begun, (*done, 3) if nonblocking else done]})
+    return Ranks(tmp_path, ranks, [0, -2000, -2000], *definitions)
+
+
+@pytest.mark.parametrize(
+    ("op", "flags", "topology", "nonblocking"),
+    [
+        (ALLTOALLV, [0, FROM_ALL, FROM_ALL], False, False), (ALLTOALLV, [FROM_ALL, FROM_ALL, 0], False, False),
+        (ALLTOALLV, [FROM_ALL, 0, FROM_ALL], False, True), (ALLTOALLV, [0, 0, 0], False, False),
+        (ALLTOALLW, [FROM_ALL] * 3, False, False), (ALLTOALLW, [FROM_ALL, 0, 0], True, False),
+        (ALLGATHER, [0, 0, 0], False, False), (ALLGATHER, [0, 0, 0], True, False),
+        (ALLTOALL, [FROM_ALL, FROM_ALL, 0], True, False),
+    ],
+)  # fmt: skip
+def test_who_gets_something_from_all_waits_for_all(
+    tmp_path: Path, op: int, flags: list[int], topology: bool, nonblocking: bool
+) -> None:
+    """Counts may be 0, and an operation may be one among neighbours: the shim tells where it is not."""
+    grid = [["COMM", 1, COMM_KINDS["CART"], None, 0, 9, 0, 3, 0, 0]] if topology else []
+    after = three(tmp_path, op, flags, *grid, nonblocking=nonblocking).unified()
+    ends = times(after, "NonBlockingCollectiveComplete" if nonblocking else "MpiCollectiveEnd")
+    waits = [bool(flag) or (op == ALLGATHER and not topology) for flag in flags]
+    early = [0, 3000 - 4500, 3500 - 4500]
+    assert [ends[rank][0] - ends[0][0] for rank in range(3)] == [
+        4001 - 4500 if wait and rank else shown for rank, (wait, shown) in enumerate(zip(waits, early, strict=True))
+    ]
+    found = told(after)
+    assert (found["reversed_collectives"], found["collectives"]) == (sum(waits[1:]), 3)
+    assert (found["left"], found["unsure"]) == (0, 0)
 
 
 @pytest.mark.parametrize("thread", [0, 1])

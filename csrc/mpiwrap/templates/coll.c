@@ -21,7 +21,10 @@
 
    In an inter-communicator only the root counts the root's part and only the other group the others'. Neighbourhood
    operations count what goes to and comes from neighbours that exist: a non-periodic grid has none beyond its border.
-   Non-blocking and persistent operations have the bytes of their arguments when they are begun, not when they end. */
+   Non-blocking and persistent operations have the bytes of their arguments when they are begun, not when they end.
+
+   from_all is told where who waits for whom does not follow from the operation and the bytes: of Alltoallv and Alltoallw,
+   and of what is called like an operation among neighbours in the records.                                               */
 
 //// frame collective
 $FUNCTION
@@ -111,6 +114,7 @@ $BODY
 //// MPI_Allgather : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLGATHER;
+        vt.from_all = true;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
@@ -118,6 +122,7 @@ $BODY
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLGATHERV;
+        vt.from_all = vt_mpi_all_give($recvcounts, sizeof *$recvcounts, vt.n, vt.me);
         vt.received = vt_mpi_bytes(vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n) - vt_mine, $recvtype);
         vt.sent = vt_in_place ? (vt.n - 1) * vt_mpi_bytes(vt_mine, $recvtype)
                               : vt.n * vt_mpi_bytes($sendcount, $sendtype);
@@ -125,6 +130,7 @@ $BODY
 //// MPI_Alltoall : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLTOALL;
+        vt.from_all = true;
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes($recvcount, $recvtype);
         vt.sent = vt_in_place ? vt.received : vt.n * vt_mpi_bytes($sendcount, $sendtype);
 
@@ -132,6 +138,7 @@ $BODY
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         const int64_t vt_mine = vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_ALLTOALLV;
+        vt.from_all = vt_mpi_all_give($recvcounts, sizeof *$recvcounts, vt.n, vt.me);
         vt.received = vt_mpi_bytes(vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n) - vt_mine, $recvtype);
         vt.sent = vt_in_place ? vt.received
                               : vt_mpi_bytes(vt_mpi_sum($sendcounts, sizeof *$sendcounts, vt.n), $sendtype);
@@ -139,9 +146,13 @@ $BODY
 //// MPI_Alltoallw : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
         vt.op = VT_OP_ALLTOALLW;
+        vt.from_all = true;
         for (uint32_t vt_i = 0; vt_i < vt.n; vt_i++) {
             if (vt_in_place && vt_i == vt.me) continue;
-            if ($recvcounts && $recvtypes) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]);
+            const uint64_t vt_bytes =
+                $recvcounts && $recvtypes ? vt_mpi_bytes($recvcounts[vt_i], $recvtypes[vt_i]) : 0;
+            vt.received += vt_bytes;
+            if (!vt_bytes && vt_i != vt.me) vt.from_all = false;
             if (!vt_in_place && $sendcounts && $sendtypes)
                 vt.sent += vt_mpi_bytes($sendcounts[vt_i], $sendtypes[vt_i]);
         }

@@ -126,13 +126,16 @@ class Record(NamedTuple):
 
     def payload(self) -> dict[str, Any]:
         """The payload by name. Enumerations have OTF2's names, flags are lists of them; None: no root, any peer,
-        bytes that nobody knows."""
+        bytes that nobody knows. from_all: only where it is so."""
         found: dict[str, Any] = {}
         for names, word in zip(_PAYLOAD.get(self.kind, "").split(), self.words, strict=True):
             low, _, high = names.partition("/")
-            found[low] = _shown(low, word & 0xFFFFFFFF if high else word)
+            from_all = low == "op" and word & r.FROM_ALL
+            found[low] = _shown(low, (word & 0xFFFFFFFF if high else word) ^ from_all)
             if high:
                 found[high] = _shown(high, word >> 32)
+            if from_all:
+                found["from_all"] = True
         return found
 
 

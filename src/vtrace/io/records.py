@@ -18,6 +18,8 @@ RAW_MAX: Final = CHUNK_SIZE - CHUNK_DATA
 OPEN_MAX: Final = 32
 FILE_HEAD: Final = 2048
 NO_RANK: Final = 0xFFFFFFFF
+FROM_ALL: Final = 0x100
+"""Of a collective operation: the process gets something from every other member."""
 IO_UNKNOWN: Final = 0xFFFFFFFFFFFFFFFF
 """Bytes of an I/O operation that nobody knows."""
 
