@@ -2,23 +2,15 @@
 /* libFuzzer on the kernel: bytes become blocks and chunks as they may lie in mapped files, and every event that comes
    of them is checked against what readers of OTF2 insist on. Built by test_kernel_fuzz.py, with ASan and UBSan.     */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include "core/columns.h"
+#include "insist.h"
 #include "transcode/transcode.h"
 
 #define ROWS_MAX 64
 #define WRITER ((void *)0x1234)
 #define LIST ((OTF2_AttributeList *)0x5678)
 #define ATTRIBUTES_MAX 32
-
-#define INSIST(what)                                                                                                  \
-    do {                                                                                                              \
-        if (!(what)) {                                                                                                \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                        \
-            abort();                                                                                                  \
-        }                                                                                                             \
-    } while (0)
 
 /* Before each block in the input. The payload are records, or stored bytes with STORED. */
 struct piece {

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The replay of ends against a plain second one, which is told in which order things have happened and who belongs to
+whom: by how much each clock is put forward, to the ns, and what is counted."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from vtrace.io.kernel import UNMAPPED, Kernel
+from vtrace.io.repair import PIECE, Parts, Repaired, replay
+
+NONE, SEND, RECEIVE, POST, DONE, BEGIN, END = range(7)  # enum vt_end_kind
+NO_FLOW, ALL, FROM_ROOT, TO_ROOT, PREFIX = range(5)  # enum vt_end_flow
+GIVES, TAKES, ASIDE = 8, 16, 32
+CLOCKS = (0, 0, 1, 2)
+"""Of each process."""
+COMMS = ((0, 1, 2, 3), (3, 1, 2), (2, 0))
+Ends = dict[int, list[tuple[int, ...]]]
+
+
+def replayed(ends: Ends, *, doubtful: tuple[int, ...] = (), limit: int = 0, piece: int = 7) -> Repaired:
+    """ends: by process (ns, request, communicator, peer, tag, what), in pieces of so many."""
+    members = np.concatenate([np.array(comm, np.uint32) for comm in COMMS])
+    first = np.cumsum([0, *map(len, COMMS)]).astype(np.uint32)
+    sure = np.array([process in doubtful for process in range(4)], np.uint8)
+    parts = Parts(
+        np.array(CLOCKS, np.uint32), sure, first, members, np.ones(len(COMMS), np.uint8), 3, len(COMMS), limit,
+        np.arange(4, dtype=np.uint32),
+    )  # fmt: skip
+    file = os.memfd_create("ends")
+    pieces, offset = [], 0
+    for process, mine in sorted(ends.items()):
+        for at in range(0, len(mine), piece):
+            part = mine[at : at + piece]
+            offset += os.pwrite(file, b"".join(struct.pack("<QQ4I", *end) for end in part), offset)
+            pieces.append((offset - 32 * len(part), process, 0, len(part), file))
+    try:
+        return replay(Kernel(), parts, np.array(pieces, PIECE))
+    finally:
+        os.close(file)
+
+
+@dataclass
+class Second:
+    """Does what a clock does one event after the other."""
+
+    doubtful: tuple[int, ...]
+    limit: int
+    begin: list[int] = field(default_factory=lambda: [0] * 3)
+    put: list[int] = field(default_factory=lambda: [0] * 3)
+    knots: list[dict[int, int]] = field(default_factory=lambda: [{}, {}, {}])
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def shown(self, process: int, ns: int) -> int:
+        clock = CLOCKS[process]
+        return ns + max(0, self.put[clock] - (ns - self.begin[clock]) // 1024)
+
+    def arrive(self, process: int, ns: int, sent: int, base: int, doubtful: bool, what: str) -> None:
+        clock, now = CLOCKS[process], self.shown(process, ns)
+        if base > ns:
+            self.counts["reversed_" + what] += 1
+            self.counts["most"] = max(self.counts["most"], base - ns)
+        if now >= sent:
+            return
+        if doubtful and sent - now > self.limit:
+            self.counts["ignored"] += 1
+            self.counts["left"] += 1
+            return
+        self.begin[clock], self.put[clock] = ns, sent + 1 - ns
+        self.knots[clock][ns] = self.put[clock]
+        self.counts["largest"] = max(self.counts["largest"], self.put[clock])
+
+
+class Program:
+    """Processes that send, receive and meet at random; their clocks are wrong and swing."""
+
+    def __init__(self, seed: int, steps: int, tags: int, doubtful: tuple[int, ...], limit: int) -> None:
+        self.random, self.now, self.number, self.tags = random.Random(seed), 1000, 0, tags
+        self.wrong = [0, self.random.randrange(-300, 300), self.random.randrange(-300, 300)]
+        self.ends: Ends = {process: [] for process in range(4)}
+        self.second, self.later = Second(doubtful, limit), list[Callable[[], None]]()
+        self.last = [0] * 3
+        for step in range(steps):
+            if self.random.random() < 0.7:
+                self.message(step)
+            else:
+                self.collective()
+            while self.later and self.random.random() < 0.4:
+                self.later.pop(self.random.randrange(len(self.later)))()
+        for event in self.later:
+            event()
+
+    def tick(self, process: int) -> int:
+        """Time goes on; what the clock of a process shows then, which never shows the same twice."""
+        self.now += self.random.randrange(1, 60)
+        clock = CLOCKS[process]
+        wave = clock * 40 * np.sin(self.now / 3000 + clock)
+        self.last[clock] = max(self.last[clock] + 1, self.now + self.wrong[clock] + 1000 + int(wave))
+        return self.last[clock]
+
+    def put(self, process: int, ns: int, request: int, comm: int, peer: int, tag: int, what: int) -> None:
+        self.ends[process].append((ns, request, comm, peer, tag, what))
+
+    def message(self, step: int) -> None:
+        choose, second = self.random, self.second
+        sender, receiver = choose.choice([(a, b) for a in range(4) for b in range(4) if CLOCKS[a] != CLOCKS[b]])
+        comm, tag, size = choose.randrange(2), step % self.tags, choose.randrange(100)
+        way, self.number = choose.randrange(3), self.number + 1
+        request, told = self.number, (0, 0)
+
+        def post() -> None:
+            self.put(receiver, self.tick(receiver), request, comm, sender, tag, POST | size << 4)
+
+        def send() -> tuple[int, int]:
+            ns = self.tick(sender)
+            self.put(sender, ns, 0, comm, receiver, tag, SEND | size << 4)
+            return second.shown(sender, ns), ns
+
+        def receive() -> None:
+            ns = self.tick(receiver)
+            kind = DONE if way else RECEIVE
+            self.put(receiver, ns, request if way else 0, comm, sender, tag, kind | (size // 2) << 4)
+            second.counts["messages"] += 1
+            unsure = sender in second.doubtful or receiver in second.doubtful
+            second.arrive(receiver, ns, *told, unsure, "messages")
+
+        if way == 1:
+            post()
+        told = send()
+        if way == 2:
+            post()
+        if way:
+            self.later.append(receive)
+        else:
+            receive()
+
+    def collective(self) -> None:
+        choose, second = self.random, self.second
+        comm, flow, aside = choose.randrange(len(COMMS)), choose.randrange(5), choose.random() < 0.5
+        root, begun = choose.choice(COMMS[comm]), {}
+        self.number += 1
+        request = self.number
+        flags = {p: choose.choice([GIVES, TAKES, GIVES | TAKES]) | aside * ASIDE | flow | 9 << 8 for p in COMMS[comm]}
+        peer = dict.fromkeys(COMMS[comm], root if flow in (FROM_ROOT, TO_ROOT) else UNMAPPED)
+        if flow == PREFIX:
+            peer = {process: rank for rank, process in enumerate(COMMS[comm])}
+        places = {}
+        for process in choose.sample(COMMS[comm], len(COMMS[comm])):
+            ns = self.tick(process)
+            begun[process] = (second.shown(process, ns), ns)
+            places[process] = len(self.ends[process])
+            self.put(process, ns, aside * request, comm, peer[process], flags[process], BEGIN)
+
+        def end(process: int) -> None:
+            ns, givers = self.tick(process), [p for p in COMMS[comm] if flags[p] & GIVES]
+            at = places[process]
+            if not aside and process % 2:  # begin and end in one
+                old = self.ends[process][at]
+                self.ends[process][at] = (old[0], ns, *old[2:])
+            else:
+                self.put(process, ns, aside * request, comm, peer[process], flags[process], END)
+            second.counts["collectives"] += 1
+            if flow == FROM_ROOT:
+                givers = [root] if process != root else []
+            elif flow == PREFIX:
+                givers = list(COMMS[comm][: COMMS[comm].index(process) + 1])
+            if flags[process] & TAKES and flow != NO_FLOW and givers:
+                sent, base = (max(begun[p][i] for p in givers) for i in range(2))
+                unsure = any(p in second.doubtful for p in COMMS[comm])
+                second.arrive(process, ns, sent, base, unsure, "collectives")
+
+        for process in choose.sample(COMMS[comm], len(COMMS[comm])):
+            if aside:
+                self.later.append(lambda process=process: end(process))  # type: ignore[misc]
+            else:
+                end(process)
+
+
+def compare(found: Repaired, second: Second) -> None:
+    expected = [(sorted(knots), [knots[ns] for ns in sorted(knots)]) for knots in second.knots]
+    assert [(ns.tolist(), shifts.tolist()) for ns, shifts in found.knots] == expected
+    for name in ("messages", "reversed_messages", "collectives", "reversed_collectives", "most", "largest", "ignored"):
+        assert getattr(found, name) == second.counts[name], name
+    assert found.left == second.counts["left"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs(seed: int) -> None:
+    program = Program(seed, 40, 2, (), 0)
+    found = replayed(program.ends)
+    compare(found, program.second)
+    assert found.largest
+
+
+@pytest.mark.parametrize("doubtful", [(0,), (2,), (1, 3)])
+def test_doubtful_processes(doubtful: tuple[int, ...]) -> None:
+    """What they tell moves a clock by the limit at most."""
+    program = Program(7, 60, 2, doubtful, 10)
+    found = replayed(program.ends, doubtful=doubtful, limit=10)
+    compare(found, program.second)
+    assert found.left
+    assert found.largest
+
+
+def test_a_long_program() -> None:
+    """More ends than are in memory at a time, more tags than there are queues, which never come again."""
+    program = Program(3, 7000, 7000, (), 0)
+    compare(replayed(program.ends, piece=1500), program.second)
