@@ -73,6 +73,17 @@ def test_a_prefix_waits_for_lower_ranks(tmp_path: Path, op: int, nonblocking: bo
     assert found["largest_ns"] == 1001
 
 
+def test_each_prefix_waits_for_lower_ranks(tmp_path: Path) -> None:
+    """Also the second one of a communicator."""
+    first = [collective(1000 * (rank + 1), 5000, SCAN) for rank in range(2)]
+    second = [collective(9000, 9500, SCAN), collective(8000, 9600, SCAN)]
+    run = Ranks(tmp_path, [{0: [*a, *b]} for a, b in zip(first, second, strict=True)], [0, -LATE])
+    after = run.unified()
+    ends = times(after, "MpiCollectiveEnd")
+    assert [ends[1][i] - ends[0][i] for i in range(2)] == [5000 - LATE - 5000, 9001 - 9500]
+    assert (told(after)["reversed_collectives"], told(after)["unsure"]) == (1, 0)
+
+
 def three(tmp_path: Path, op: int, flags: list[int], *definitions: list[object], nonblocking: bool = False) -> Ranks:
     """One operation by three ranks on clocks of their own. By its clock rank 1 ends at 3000, before rank 0 begins at
     4000, and rank 2 at 3500."""
