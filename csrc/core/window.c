@@ -67,6 +67,12 @@ void vt_window_read(struct vt_settings *set)
 {
     read_one(set, "VT_START_AFTER", set->start_after, sizeof set->start_after);
     read_one(set, "VT_STOP_AFTER", set->stop_after, sizeof set->stop_after);
+    uint64_t from, to;
+    if (parse(set->start_after, &from) || parse(set->stop_after, &to) || to > from) return;
+    if (set->speaks)
+        vt_say(1, "VT_STOP_AFTER=%s is not later than VT_START_AFTER=%s: it is left out", set->stop_after,
+               set->start_after);
+    set->stop_after[0] = 0;
 }
 
 static void prepare(struct moment *m, const char *text, char *name)

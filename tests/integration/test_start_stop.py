@@ -116,6 +116,13 @@ def test_never_begun(build: Builder, tmp_path: Path, given: str, what: str) -> N
     assert not trace.calls()
 
 
+@pytest.mark.parametrize("stop", ["0.1", "0.05s"])
+def test_an_end_before_the_begin(build: Builder, tmp_path: Path, stop: str) -> None:
+    trace, said = spans(build, tmp_path, "10", "0.2", VT_START_AFTER="0.1", VT_STOP_AFTER=stop)
+    assert f"vtrace: VT_STOP_AFTER={stop} is not later than VT_START_AFTER=0.1: it is left out" in said
+    assert trace.calls()["leaf"] > 100
+
+
 @pytest.mark.parametrize("given", ["x", "5m", ":3", "step:", "step:0", "-1", "step:1e3", "1:2:", "99999999999"])
 def test_wrong_values(build: Builder, tmp_path: Path, given: str) -> None:
     trace, said = spans(build, tmp_path, "10", VT_STOP_AFTER=given)

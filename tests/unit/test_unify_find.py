@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from pathlib import Path
 
 import pytest
 
 from support.localfiles import write_buffer, write_defs, write_events
-from vtrace.errors import FormatError, VtraceError
+from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local import read_head
 from vtrace.unify.alive import alive
 from vtrace.unify.find import find_run, ranges
@@ -172,6 +173,12 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_operands_that_mean_a_prefix(tmp_path: Path, operand: str) -> None:
     rank(tmp_path, 0, 1)
     assert resolve_prefix(str(tmp_path / operand)) == tmp_path / "heat"
+
+
+@pytest.mark.parametrize("operand", ["", "/", ".."])
+def test_operands_that_mean_none(operand: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(operand or 'an empty word')} is not a prefix"):
+        resolve_prefix(operand)
 
 
 def test_prefix_with_a_dot(tmp_path: Path) -> None:

@@ -138,8 +138,8 @@ def prefixes(directory: Path) -> list[str]:
 def resolve_prefix(operand: str) -> Path:
     """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
     path = Path(operand)
-    if not path.name or operand.endswith("/.."):
-        raise UsageError(f"{operand} is not a prefix of local files", "for example: vtunify heat")
+    if path.name in ("", ".."):
+        raise UsageError(f"{operand or 'an empty word'} is not a prefix of local files", "for example: vtunify heat")
     if _any_of(path):
         return path
     if path.suffix in _NOT_A_PREFIX and path.stem and _any_of(path.with_suffix("")):
