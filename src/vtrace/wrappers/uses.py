@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers import program as programs
@@ -17,6 +18,8 @@ _NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
 _OPENMP = ("libgomp.so", "libomp.so", "libomp5.so", "libiomp5.so")
 _FEW = 24
 """Arguments of a program that are looked at: the program that a wrapper script starts is among the first."""
+_BETWEEN = dict.fromkeys(map(ord, ";&|()"), " ")
+"""What stands between the commands of a shell."""
 _PYTHON_VALUES = ("-W", "-X", "--check-hash-based-pycs")
 _QUESTION = """import mpi4py
 mpi4py.rc.initialize = mpi4py.rc.finalize = False
@@ -53,12 +56,12 @@ def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, lau
     among its arguments that has one (a script that binds each rank to cores has it there)."""
     if is_python(program.name):
         return _mpi_of_python(program, environ, launched)
-    words = program.words[1 : _FEW + 1]
+    words = _arguments(program.words)[:_FEW]
     for at, word in enumerate(words):
         if word.startswith("-"):
             continue
         try:
-            inner = programs.find(program.words[at + 1 :], environ, directory)
+            inner = programs.find(words[at:], environ, directory)
         except NoProgramError:
             continue
         if is_python(inner.name):
@@ -68,6 +71,14 @@ def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, lau
         if library:
             return library
     return None
+
+
+def _arguments(words: list[str]) -> list[str]:
+    """Those of a program; of a shell's command its words: sh -c 'prepare; ./heat'."""
+    found: list[str] = []
+    for before, word in pairwise(words):
+        found += word.translate(_BETWEEN).split() if before == "-c" else [word]
+    return found
 
 
 def is_python(name: str) -> bool:
