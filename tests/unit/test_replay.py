@@ -203,11 +203,13 @@ def test_random_programs(seed: int) -> None:
 @pytest.mark.parametrize("doubtful", [(0,), (2,), (1, 3)])
 def test_doubtful_processes(doubtful: tuple[int, ...]) -> None:
     """What they tell moves a clock by the limit at most."""
-    program = Program(7, 60, 2, doubtful, 10)
-    found = replayed(program.ends, doubtful=doubtful, limit=10)
-    compare(found, program.second)
-    assert found.left
-    assert found.largest
+    left = []
+    for limit in (0, 10, 40, 1000):
+        program = Program(7, 60, 2, doubtful, limit)
+        found = replayed(program.ends, doubtful=doubtful, limit=limit)
+        compare(found, program.second)
+        left.append(found.left)
+    assert left[0] > left[3] == 0
 
 
 def test_a_long_program() -> None:
@@ -297,3 +299,25 @@ def test_nobody_waits_for_more_than_it_must() -> None:
         assert (found.ignored, found.collectives, found.messages) == (0, 3, 1)
         expected = {early: [(200, 701)], late: [(400, 602)], 3: []}
         assert moved(found) == [expected[process] for process in (1, 2, 3)]
+
+
+def test_put_forward_twice_at_one_moment() -> None:
+    """By two processes of one clock: there is one knot."""
+    ends: Ends = {
+        0: [(100, 0, 0, 2, 5, RECEIVE)],
+        1: [(100, 0, 0, 3, 5, RECEIVE)],
+        2: [(300, 0, 0, 0, 5, SEND)],
+        3: [(500, 0, 0, 1, 5, SEND)],
+    }
+    assert moved(replayed(ends)) == [[(100, 401)], [], []]
+
+
+def test_behind_a_collective_that_one_lacks() -> None:
+    """Process 2 lacks the first one, so that nobody knows which of the others belong together."""
+    ends: Ends = {
+        0: [begin(500), end(550), (600, 0, 0, 2, 5, SEND), begin(1900), end(1950), begin(3900), end(3950)],
+        2: [(2000, 0, 0, 0, 5, RECEIVE), begin(3000), end(3100), begin(4000), end(4100)],
+    }
+    found = replayed(ends)
+    assert moved(found) == [[], [], []]
+    assert (found.messages, found.collectives, found.ignored) == (1, 5, 5)
