@@ -18,6 +18,7 @@ from support.readback import read
 from support.tools import call, need
 from support.transcoding import definitions, maps, stream_of
 from vtrace.errors import VtraceError
+from vtrace.io import archive as archive_module
 from vtrace.io.archive import Archive, Comm, Definitions, Group, Location, LocationGroup, Marker, Region, SystemNode
 from vtrace.io.definitions import DEFINITION_CHUNK, chunk_bytes, plain_text
 from vtrace.io.kernel import Kernel, Transcoded
@@ -87,8 +88,8 @@ def calls(count: int, sequence: int) -> lf.Chunk:
     return chunk
 
 
-def test_many_locations_at_once(tmp_path: Path) -> None:
-    """What threads write at the same time is byte for byte what one writes alone."""
+def test_many_locations_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What threads write at the same time, with several handles, is byte for byte what one writes alone."""
     kernel = Kernel()
     paths = []
     for number in range(6):
@@ -97,6 +98,7 @@ def test_many_locations_at_once(tmp_path: Path) -> None:
     written = []
     for workers in (1, 4):
         where = tmp_path / f"{workers}.trace"
+        monkeypatch.setattr(archive_module, "AT_ONCE", 6 // workers)
         archive = Archive(where)
 
         def transcode(number: int, archive: Archive = archive) -> Transcoded:
@@ -105,10 +107,12 @@ def test_many_locations_at_once(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(workers) as pool:
             results = list(pool.map(transcode, range(6)))
+        assert len([*where.glob("part*")]) == (5 if workers == 4 else 0)
         archive.finish(machine(3))
+        assert sorted(path.name for path in where.iterdir()) == ["traces", "traces.def", "traces.otf2"]
         assert [result.events for result in results] == [24 * (4000 + number) for number in range(6)]
         assert archive.events == {number: result.events for number, result in enumerate(results)}
-        written.append([(where / f"traces/{number}.evt").read_bytes() for number in range(6)])
+        written.append({path.name: path.read_bytes() for path in where.rglob("*") if path.suffix in (".evt", ".def")})
     assert written[0] == written[1]
     shown = call([need("otf2-print"), "-Werror", "--silent", tmp_path / "4.trace/traces.otf2"], tmp_path)
     assert not shown.stderr

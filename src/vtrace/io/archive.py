@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import _otf2
 
@@ -16,6 +18,7 @@ from vtrace.io import kernel
 from vtrace.io.collectives import ALONE, Collectives, Writers
 from vtrace.io.definition_writer import write_definitions
 from vtrace.io.definitions import (
+    DEFINITION_CHUNK,
     FIRST_STRING,
     Attribute,
     Comm,
@@ -41,7 +44,11 @@ __all__ = [
 ]  # fmt: skip
 
 NAME = "traces"
+Handle = Any
+"""OTF2_Archive."""
 EVENT_CHUNK = 1024 * 1024
+AT_ONCE = 8192
+"""Locations of one handle: libotf2 looks through all of them when it opens the next one."""
 
 
 class Archive:
@@ -59,29 +66,44 @@ class Archive:
         self.events: dict[int, int] = {}
         """Events written so far, by location id."""
         self._lock = Lock()
-        self._callbacks = Collectives(writers)
-        writers.together(self._open)
-        writers.together(self._join)
+        self._opened = 0
+        self._callbacks, self._alone = Collectives(writers), Collectives(ALONE)
+        self._archive = writers.together(lambda: self._open(directory))
+        writers.together(lambda: self._join(self._archive, self._callbacks))
+        self._parts: list[tuple[Path, Handle]] = []
+        """Archives of their own with the events of further locations, whose files move to this one."""
 
     def _refuse_existing(self) -> None:
         if self.directory.exists():
             raise VtraceError(f"{self.directory} exists already")
 
-    def _open(self) -> None:
+    def _open(self, directory: Path) -> Handle:
         with self._errors("create the archive"):
             # The size of definition chunks is set in finish(): it depends on the largest group.
-            self._archive = _otf2.Archive_Open(
-                str(self.directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+            archive = _otf2.Archive_Open(
+                str(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
                 _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
             )  # fmt: skip
-            code = kernel.prepare_archive(ctypes.cast(self._archive, ctypes.c_void_p).value or 0)
+            code = kernel.prepare_archive(ctypes.cast(archive, ctypes.c_void_p).value or 0)
             if code:
                 raise _otf2.Error(_otf2.ErrorCode(code))
+        return archive
 
-    def _join(self) -> None:
+    def _join(self, archive: Handle, callbacks: Collectives) -> None:
         with self._errors("create the archive"):
-            self._callbacks.set(self._archive)
-            _otf2.Archive_OpenEvtFiles(self._archive)
+            callbacks.set(archive)
+            _otf2.Archive_OpenEvtFiles(archive)
+
+    def _handle(self) -> Handle:
+        """Where the next location's events are written."""
+        with self._lock:
+            if self._opened and self._opened % AT_ONCE == 0:
+                directory = self.directory / f"part{self._writers.rank}.{len(self._parts)}"
+                archive = self._open(directory)
+                self._join(archive, self._alone)
+                self._parts.append((directory, archive))
+            self._opened += 1
+            return self._parts[-1][1] if self._parts else self._archive
 
     @contextmanager
     def event_writer(self, location: int) -> Iterator[int]:
@@ -89,14 +111,15 @@ class Archive:
 
         Every location of the archive must be opened once, also one without events.
         """
+        archive = self._handle()
         with self._errors("open the events", location):
-            writer = _otf2.Archive_GetEvtWriter(self._archive, location)
+            writer = _otf2.Archive_GetEvtWriter(archive, location)
             if not writer:
                 raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
         yield ctypes.addressof(writer.contents)  # after an error the writer is left: see abort
         with self._errors("write the events", location):
             count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
-            _otf2.Archive_CloseEvtWriter(self._archive, writer)
+            _otf2.Archive_CloseEvtWriter(archive, writer)
         with self._lock:
             self.events[location] = count
 
@@ -106,6 +129,7 @@ class Archive:
         Raises VtraceError, for example when the disk is full; the archive is then aborted.
         """
         try:
+            self._writers.together(self._take_parts)
             size = self._writers.first(lambda: self._chunk_bytes(definitions))
             self._writers.together(lambda: self._write_local(size))
             self._writers.first(lambda: self._write_global(definitions, markers))
@@ -113,6 +137,19 @@ class Archive:
         except BaseException:
             self.abort()
             raise
+
+    def _take_parts(self) -> None:
+        for directory, archive in self._parts:
+            with self._errors("write the events"):
+                _otf2.Archive_CloseEvtFiles(archive)
+                _otf2.Archive_SetDefChunkSize(archive, DEFINITION_CHUNK)  # else it could not be closed
+                _otf2.Archive_Close(archive)
+            try:
+                for path in (directory / NAME).iterdir():
+                    path.rename(self.directory / NAME / path.name)
+                shutil.rmtree(directory)
+            except OSError as error:
+                raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
 
     def _chunk_bytes(self, definitions: Definitions) -> int:
         try:
