@@ -48,12 +48,13 @@ def test_no_file_harms(content: st.SearchStrategy[bytes], tmp_path: Path) -> Non
             runtime.vt_filter_explain.restype = ctypes.c_long
             room = ctypes.create_string_buffer(4096)
             limit = runtime.vt_filter_explain(name.encode(), group, rank, room, 4096)
-            pattern, line, number = room.value.split(b"\n")
+            pattern, line, number, refused = room.value.split(b"\n")
             assert limit >= -1
             assert int(line) <= filter_bytes.count(b"\n") + 1
             assert pattern in filter_bytes
             assert int(line) or (limit == -1 and not pattern)
             assert int(number) <= len(filter_bytes)
+            assert int(refused) <= len(filter_bytes) or b"\0" in filter_bytes
 
         isolated(ask)
         for line in heard.read_bytes().splitlines():

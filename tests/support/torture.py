@@ -30,30 +30,39 @@ def become_reaper() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def life(program: Path, directory: Path, env: dict[str, str], seed: int) -> float:
-    """Seconds that the program takes where nobody kills it: the more, the more there is to do on the machine."""
+def life(program: Path, directory: Path, env: dict[str, str], seed: int) -> tuple[float, float]:
+    """Seconds until its first call is counted, and from then to its end, where nobody kills it.
+
+    The more there is to do on the machine, the more these are.
+    """
     where = directory / f"life-{seed}"
     where.mkdir()
-    begin = time.monotonic()
     process = _start(program, where, env, seed)
+    begin = time.monotonic()
+    _await_call(process, where)
+    called = time.monotonic()
     os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-    seconds = time.monotonic() - begin
+    end = time.monotonic()
     _end(process)
     shutil.rmtree(where)
-    return seconds
+    return called - begin, end - called
 
 
-def kill_once(program: Path, directory: Path, env: dict[str, str], seconds: float, seed: int) -> int:
-    """One program, one kill at a moment of its life, which lasts about so many seconds, one archive; how many calls
-    were published. Raises AssertionError with the seed; what is left then stays for who wants to see."""
+def kill_once(program: Path, directory: Path, env: dict[str, str], life: tuple[float, float], seed: int) -> int:
+    """One program, one kill at a moment of its life, in three of ten before the first call; how many calls were
+    published. life: as above. Raises AssertionError with the seed; what is left then stays for who wants to see."""
     chance = random.Random(seed)
     where = directory / str(seed)
     where.mkdir()
     kind = chance.choice([{}, SMALL, {**SMALL, "VT_COMPRESSION": "no"}, {"VT_PTHREAD_REUSE": "no"}])
     process = _start(program, where, {**env, **kind}, seed)
-    time.sleep(chance.random() ** 1.3 * seconds)
+    if chance.random() < 0.3:
+        time.sleep(chance.random() ** 2 * life[0])
+    else:
+        _await_call(process, where)
+        time.sleep(chance.random() ** 1.3 * life[1])
     _end(process)
-    published = struct.unpack_from(f"{SLOTS}q", (where / "counts").read_bytes())
+    published = _counts(where)
     try:
         found = _unified(where, sum(published), seed % 8 == 0)
         for slot, count in enumerate(published):
@@ -63,6 +72,15 @@ def kill_once(program: Path, directory: Path, env: dict[str, str], seconds: floa
         raise AssertionError(f"seed {seed}, {kind}, in {where}: {error!r}") from error
     shutil.rmtree(where)
     return sum(published)
+
+
+def _counts(where: Path) -> tuple[int, ...]:
+    return struct.unpack_from(f"{SLOTS}q", (where / "counts").read_bytes())
+
+
+def _await_call(process: int, where: Path) -> None:
+    while not any(_counts(where)) and not os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        time.sleep(0.0005)
 
 
 def _start(program: Path, where: Path, env: dict[str, str], seed: int) -> int:
