@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -238,6 +239,22 @@ void vt_buffer_forget(void)
     vt_process.mapped = NULL;
 }
 
+/* Puts the process's head into the buffer. A process may be killed amid this: the file has no head then, or still is a
+   buffer's.                                                                                                            */
+void vt_buffer_tell(void)
+{
+    const size_t version = offsetof(struct vt_file, version), content = offsetof(struct vt_file, content);
+    const char *from = (const char *)&vt_process.head;
+    char *to = (char *)vt_process.mapped;
+    if (!to) return;
+    vt_process.mapped->content = VT_BUFFER;
+    memcpy(to + version, from + version, content - version);
+    memcpy(to + content + 1, from + content + 1, sizeof(struct vt_file) - content - 1);
+    vt_process.mapped->checksum = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    memcpy(to, from, version); /* magic */
+}
+
 int vt_buffer_open(void)
 {
     vt_buffer_forget();
@@ -255,9 +272,7 @@ int vt_buffer_open(void)
     }
     if (vt_buffer_in_file()) {
         vt_process.mapped = (struct vt_file *)segments[0];
-        *vt_process.mapped = vt_process.head;
-        vt_process.mapped->content = VT_BUFFER;
-        vt_process.mapped->checksum = 0;
+        vt_buffer_tell();
     } else {
         vt_buffer_close(0);
         atomic_store(&has_file, 0);

@@ -198,6 +198,7 @@ struct vt_location *vt_location_to_record(unsigned events);
 
 /* buffer.c */
 int vt_buffer_open(void);
+void vt_buffer_tell(void);
 struct vt_chunk *vt_chunk_take(void);
 void vt_chunk_give(struct vt_chunk *c);
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);

@@ -180,10 +180,7 @@ static int become_child(void)
     h->parent_pid = parent.pid;
     h->parent_start = parent.start;
     h->forked = 1;
-    if (vt_process.mapped) {
-        *vt_process.mapped = *h;
-        vt_process.mapped->content = VT_BUFFER;
-    }
+    vt_buffer_tell();
     vt_file_start();
     vt_family_tell();
     return 1;
@@ -298,10 +295,7 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
     h->world_size = world_size;
     h->world = world;
     memcpy(h->run, run, sizeof h->run);
-    if (vt_process.mapped) {
-        *vt_process.mapped = *h;
-        vt_process.mapped->content = VT_BUFFER;
-    }
+    vt_buffer_tell();
     vt_process.named = 1;
     vt_family_tell();
     if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, prefix, old);
