@@ -68,7 +68,7 @@ def test_definitions(run: Path) -> None:
     assert (fields[5]["kind"], fields[6]["parent"], fields[6]["tag"]) == ("WORLD", 1, 3)
     assert fields[8] == {"id": 2, "side": 0, "first": 0, "world": 7, "ranks": [0, 1]}
     assert fields[14]["last"] == 2000
-    assert (fields[15]["type"], fields[16]["type"], fields[17]["path"]) == ("INT32", "FLOAT", "/work/data.bin")
+    assert (fields[15]["type"], fields[16]["type"], fields[17]["path"]) == ("INT32", "FLOAT", "/scratch/data.bin")
     handle = {"name": "data.bin", "file": 1, "paradigm": "POSIX", "flags": [], "comm": None, "parent": None}
     assert fields[18] == {"id": 1, **handle, "access": None, "status": None}
     handle = {"name": "stdin", "file": None, "paradigm": "ISOC", "flags": ["PRE_CREATED"], "comm": 1, "parent": 1}

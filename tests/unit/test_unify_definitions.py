@@ -24,7 +24,7 @@ GOOD: dict[str, list[Any]] = {
     "CLOCK": [1, 2, 3],
     "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, False],
     "ATTRIBUTE": [1, "offset", "where", 4],
-    "IO_FILE": [1, "/work/data"],
+    "IO_FILE": [1, "/scratch/data"],
     "IO_HANDLE": [2, "data", 1, 3, 0, 1, None, None, None],
     "RMA_WIN": [1, 1, 7],
     "RMA_WIN_NAME": [1, "halo"],
@@ -62,7 +62,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.lost == {(2, 4): 1000}
     assert found.attributes == {1: ("offset", "where", 4)}
     assert found.call_sites == {2: (0x10, 0x20)}
-    assert found.files == {1: "/work/data"}
+    assert found.files == {1: "/scratch/data"}
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})
     assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}

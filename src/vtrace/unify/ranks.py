@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
-from itertools import islice
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -87,7 +86,11 @@ class _Work(Generic[Item]):
 
     def run(self) -> None:
         """What each thread does."""
-        for item in self._mine():
+        while not self.stopped:
+            with self._lock:
+                item = next(self._items, None)
+            if item is None:
+                return
             try:
                 self._work(item)
             except BaseException:
@@ -95,14 +98,6 @@ class _Work(Generic[Item]):
                 raise
             with self._lock:
                 self.done += self._weigh(item)
-
-    def _mine(self) -> Iterator[Item]:
-        while not self.stopped:
-            with self._lock:
-                some = [*islice(self._items, 1)]
-            if not some:
-                return
-            yield some[0]
 
 
 def work_on(
