@@ -5,7 +5,7 @@
 /* Records of n words as columns, as the runtime makes them; returns their bytes. */
 uint64_t columns(const uint64_t *words, uint64_t n, uint8_t *into)
 {
-    static struct vt_packer packer;
+    static _Thread_local struct vt_packer packer; /* threads of synthetic.py -j write at the same time */
     uint64_t bytes = vt_columns_pack(&packer, words, (uint32_t)n, 0);
     memcpy(into, packer.columns, bytes);
     return bytes;

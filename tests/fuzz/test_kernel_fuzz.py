@@ -13,7 +13,7 @@ import pytest
 
 from support.localfiles import Chunk, varint
 from support.operations import IO, ONE_SIDED, THREADS
-from support.tools import ROOT, call, need, unavailable
+from support.tools import ROOT, call, need_sanitizer
 from support.transcoding import MPI
 from vtrace.io import records as r
 
@@ -28,10 +28,7 @@ FLAGS = [
 
 def build(directory: Path, sources: Path, target: str = "kernel") -> Path:
     program = directory / target
-    clang = need("clang")
-    runtime = Path(call([clang, "-print-runtime-dir"], directory).stdout.strip())
-    if not list(runtime.glob("libclang_rt.fuzzer-*.a")):
-        unavailable("libFuzzer (libclang-rt-*-dev) is not installed")
+    clang = need_sanitizer("clang", "fuzzer")
     kernel = [*sorted((sources / "transcode").glob("*.c")), sources / "core" / "columns.c"]
     done = call(
         [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c"), *kernel, "-o", program], directory

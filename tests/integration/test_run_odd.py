@@ -20,7 +20,7 @@ from support.build import Builder
 from support.check import check
 from support.mpis import Mpi
 from support.run import names, unify, vtrace
-from support.tools import Done, call, command, need
+from support.tools import Done, call, command, need, need_sanitizer
 from vtrace.io.local import read_head
 from vtrace.wrappers.program import find, libraries, read_elf
 from vtrace.wrappers.uses import mpi_behind, mpi_library
@@ -104,6 +104,7 @@ def test_another_processor(source: Path) -> None:
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitizers(source: Path, compiler: str, sanitizer: str) -> None:
     """I/O is recorded with all of them; malloc but where TSan is a library."""
+    need_sanitizer(compiler, {"address": "asan", "thread": "tsan", "undefined": "ubsan_standalone"}[sanitizer])
     program = compiled(source, f"-fsanitize={sanitizer}", compiler=compiler)
     done = run(source, "--memory", program)
     assert done.stdout == "works\n"

@@ -15,7 +15,7 @@ from support.check import check
 from support.heap import growth
 from support.ledger import ledger
 from support.run import run, unify
-from support.tools import ROOT, call, environment, need
+from support.tools import ROOT, call, environment, need, need_sanitizer
 
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
 VALGRIND = [
@@ -160,6 +160,7 @@ def test_address_and_undefined(
 def test_address_and_undefined_with_clang(
     build: Builder, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
 ) -> None:
+    need_sanitizer("clang", "asan")
     done = run(build(source, compiler="clang", flags=(*CHECKS, "-pthread")), tmp_path, *args, env=SMALL)
     assert "Sanitizer" not in done.stderr
     assert "runtime error" not in done.stderr

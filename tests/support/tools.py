@@ -36,6 +36,20 @@ def need(tool: str) -> str:
     return found
 
 
+def need_sanitizer(compiler: str, runtime: str) -> str:
+    """The path of a compiler that can link a run-time library of its sanitizers: "asan", "tsan", "fuzzer" ..."""
+    path = need(compiler)
+    if "clang" in Path(compiler).name:
+        # clang names a directory that need not exist; Debian has it in a package of its own.
+        asked = subprocess.run([path, "-print-runtime-dir"], capture_output=True, text=True, check=True)
+        if not list(Path(asked.stdout.strip()).glob(f"libclang_rt.{runtime}-*.a")):
+            version = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+            unavailable(
+                f"{compiler} has no run-time library {runtime}: install libclang-rt-{version.split('.')[0]}-dev"
+            )
+    return path
+
+
 @cache
 def _scripts() -> dict[str, str]:
     with (ROOT / "pyproject.toml").open("rb") as file:
