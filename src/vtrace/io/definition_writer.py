@@ -9,6 +9,7 @@ from typing import Any
 import _otf2
 
 from vtrace.io.definitions import FIRST_STRING, IO_PARADIGMS, UNDEFINED, Definitions, Group, plain_text
+from vtrace.io.enumerations import names_of
 
 
 class _Strings:
@@ -83,7 +84,7 @@ def _write_paradigms(writer: Any, strings: _Strings, d: Definitions) -> None:
     used = {region.paradigm for region in d.regions} | {group.paradigm for group in d.comm_groups}
     for number in sorted(used & _PARADIGM_CLASSES.keys()):
         paradigm = _otf2.Paradigm(number)
-        name = strings[_otf2.Paradigm._names[number]]
+        name = strings[names_of(_otf2.Paradigm)[number]]
         kind = getattr(_otf2, f"PARADIGM_CLASS_{_PARADIGM_CLASSES[number]}")
         _otf2.GlobalDefWriter_WriteParadigm(writer, paradigm, name, kind)
     for number, (identification, title, io_class, io_flag) in enumerate(IO_PARADIGMS if d.files or d.handles else ()):

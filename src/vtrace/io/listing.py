@@ -13,6 +13,7 @@ import numpy as np
 
 from vtrace.errors import FormatError
 from vtrace.io import records as r
+from vtrace.io.enumerations import names_of
 from vtrace.io.index import BLOCK_FORM
 from vtrace.io.kernel import Kernel
 from vtrace.io.local import LocalFile, Stream
@@ -61,14 +62,14 @@ _PAYLOAD = {
 }  # fmt: skip
 """Names of the payload words, see VT_KINDS in format.h; low/high: the two numbers of a word that holds two."""
 _ENUMERATIONS: dict[str, dict[int, str]] = {
-    "op": _otf2.CollectiveOp._names, "lock_type": _otf2.LockType._names, "sync_type": _otf2.RmaSyncType._names,
-    "atomic_type": _otf2.RmaAtomicType._names, "access": _otf2.IoAccessMode._names,
-    "mode": _otf2.IoOperationMode._names, "whence": _otf2.IoSeekOption._names,
+    "op": names_of(_otf2.CollectiveOp), "lock_type": names_of(_otf2.LockType), "sync_type": names_of(_otf2.RmaSyncType),
+    "atomic_type": names_of(_otf2.RmaAtomicType), "access": names_of(_otf2.IoAccessMode),
+    "mode": names_of(_otf2.IoOperationMode), "whence": names_of(_otf2.IoSeekOption),
     "paradigm": {number: name for name, number in r.IO_PARADIGMS.items()},
 }  # fmt: skip
 _FLAGS: dict[str, dict[int, str]] = {
-    "level": _otf2.RmaSyncLevel._names, "creation": _otf2.IoCreationFlag._names,
-    "status": _otf2.IoStatusFlag._names, "flags": _otf2.IoOperationFlag._names,
+    "level": names_of(_otf2.RmaSyncLevel), "creation": names_of(_otf2.IoCreationFlag),
+    "status": names_of(_otf2.IoStatusFlag), "flags": names_of(_otf2.IoOperationFlag),
 }  # fmt: skip
 """Which payload is a number of OTF2 with a name, and which is a set of its flags."""
 _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
@@ -222,8 +223,8 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             raise FormatError(f"{_place(stream, number)}: {problem}")
         found = dict(zip(names, array[1:], strict=True))
         if kind in ("REGION", "REGION_AT"):
-            found["paradigm"] = _named(_otf2.Paradigm._names, found["paradigm"])
-            found["role"] = _named(_otf2.RegionRole._names, found["role"])
+            found["paradigm"] = _named(names_of(_otf2.Paradigm), found["paradigm"])
+            found["role"] = _named(names_of(_otf2.RegionRole), found["role"])
         elif kind == "COMM":
             found["kind"] = _named(COMM_KINDS, found["kind"])
         elif kind == "MARKER":
@@ -233,10 +234,10 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
         elif kind == "MEMBER":
             found["of"] = _named(_DEFINITIONS, found["of"])
         elif kind == "ATTRIBUTE":
-            found["type"] = _named(_otf2.Type._names, found["type"])
+            found["type"] = _named(names_of(_otf2.Type), found["type"])
         elif kind == "IO_HANDLE":
             found |= {key: _named(_ENUMERATIONS[key], found[key]) for key in ("paradigm", "access")}
-            found["flags"] = _flags(_otf2.IoHandleFlag._names, found["flags"])
+            found["flags"] = _flags(names_of(_otf2.IoHandleFlag), found["flags"])
             found["status"] = _flags(_FLAGS["status"], found["status"])
         elif kind in ("COMM_MEMBERS", "GROUP") and isinstance(found["ranks"], bytes):
             found["ranks"] = np.frombuffer(found["ranks"][: len(found["ranks"]) & ~3], "<u4").tolist()

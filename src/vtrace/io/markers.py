@@ -10,6 +10,7 @@ from typing import Any
 import _otf2
 
 from vtrace.io import kernel
+from vtrace.io.enumerations import constant_names
 from vtrace.io.readback import Reader
 from vtrace.io.readback_abi import libotf2
 
@@ -28,6 +29,8 @@ class MarkerLine:
     text: str
 
 
+_SEVERITIES, _SCOPES = constant_names("SEVERITY_"), constant_names("MARKER_SCOPE_")
+
 _pointer, _u32, _u64, _text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
 _Define = ctypes.CFUNCTYPE(_u32, _pointer, _u32, _text, _text, ctypes.c_uint8)
 _Mark = ctypes.CFUNCTYPE(_u32, _pointer, _u64, _u64, _u32, ctypes.c_uint8, _u64, _text)
@@ -44,14 +47,14 @@ class _Markers:
         self.define, self.mark = _Define(self._define), _Mark(self._mark)
 
     def _define(self, _: Any, number: int, group: bytes, category: bytes, severity: int) -> int:
-        self.kinds[number] = (_string(group), _string(category), _otf2.MarkerSeverity._names.get(severity, ""))
+        self.kinds[number] = (_string(group), _string(category), _SEVERITIES.get(severity, ""))
         return 0
 
     def _mark(
         self, _: Any, time: int, duration: int, number: int, scope: int, scope_id: int, text: bytes
     ) -> int:  # the arguments are OTF2's
         kind = self.kinds.get(number, ("", "", ""))
-        name = _otf2.MarkerScope._names.get(scope, "")
+        name = _SCOPES.get(scope, "")
         self.found.append(MarkerLine(time, duration, *kind, name, scope_id, _string(text)))
         return 0
 

@@ -10,6 +10,7 @@ import _otf2
 import numpy as np
 
 from vtrace.io.batches import Rows
+from vtrace.io.enumerations import names_of
 from vtrace.io.readback_abi import DETAIL
 from vtrace.reports.details import number, present, region_rows
 from vtrace.reports.scan import Part, Question, Replay
@@ -26,7 +27,7 @@ _KINDS = frozenset((*_ENDS, "MpiCollectiveBegin", "NonBlockingCollectiveRequest"
 
 def op_name(op: int) -> str:
     """OTF2's name of a collective operation, as in the column op: ALLREDUCE."""
-    return str(_otf2.CollectiveOp._names.get(int(op), op))
+    return str(names_of(_otf2.CollectiveOp).get(int(op), op))
 
 
 class Begins:

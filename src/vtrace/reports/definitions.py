@@ -9,6 +9,7 @@ from typing import Any
 import _otf2
 import numpy as np
 
+from vtrace.io.enumerations import names_of
 from vtrace.io.ids import Ids, ascending
 from vtrace.reports.classify import CLASSES, classes_of
 from vtrace.reports.table import Array, Table, texts
@@ -21,7 +22,7 @@ _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
 
 def named(enumeration: Any, numbers: Array) -> Array:
     """OTF2's names of the values of an enumeration; a number that has none stands for itself."""
-    names = enumeration._names
+    names = names_of(enumeration)
     return texts([names.get(number, str(number)) for number in numbers.tolist()])
 
 
@@ -187,7 +188,7 @@ def _worlds(b: _Builder) -> dict[str, Array]:
     for row in b.raw["Group"].tolist():
         _, _, kind, paradigm, _, offset, count = row
         if kind == _otf2.GROUP_TYPE_COMM_LOCATIONS.value:
-            name = _otf2.Paradigm._names.get(paradigm, str(paradigm))
+            name = names_of(_otf2.Paradigm).get(paradigm, str(paradigm))
             found[name] = b.ids["locations"].rows(members[offset : offset + count])
     return found
 

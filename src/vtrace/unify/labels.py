@@ -10,6 +10,7 @@ from typing import Any
 import _otf2
 import numpy as np
 
+from vtrace.io.enumerations import names_of
 from vtrace.io.listing import COMM_KINDS, REFERS_TO, Record, plain
 from vtrace.io.records import LOST_REASONS
 from vtrace.unify.definitions import ProcessDefinitions
@@ -85,7 +86,7 @@ class Labels:
     def _name(self, what: str, number: int) -> str | None:
         known = self._known
         if what in ("reason", "paradigm"):
-            return (LOST_REASONS if what == "reason" else _otf2.Paradigm._names).get(number)
+            return (LOST_REASONS if what == "reason" else names_of(_otf2.Paradigm)).get(number)
         if what == "comm":
             kind = COMM_KINDS.get(known.comms[number].kind) if number in known.comms else None
             return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)
