@@ -65,7 +65,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_mp_uint(&m, 0);
     vt_mp_uint(&m, VT_READ(l->clamped));
     vt_mp_uint(&m, VT_READ(l->last));
-    vt_mp_bool(&m, VT_READ(l->stopped) == VT_LOST_LIMIT);
+    vt_mp_uint(&m, VT_READ(l->stopped));
     vt_define_end(l, &m);
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VT_FORMAT_VERSION 2
+#define VT_FORMAT_VERSION 3
 #define VT_FILE_MAGIC "VTRACE\r\n" /* a transfer in text mode breaks it visibly */
 #define VT_BLOCK_MAGIC "VTB1"
 
@@ -17,6 +17,7 @@
 #define VT_CHUNK_WORDS ((VT_CHUNK_SIZE - VT_CHUNK_DATA) / 8)
 #define VT_OPEN_MAX 32     /* open regions that a chunk names; deeper ones follow from later leaves */
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
+#define VT_LAST_CHUNK 4096u /* where in chunk 0 of a buffer a shorter chunk of definitions begins */
 #define VT_NO_RANK 0xffffffffu
 
 /* ---- Records: words of 8 bytes -------------------------------------------------------------
@@ -52,6 +53,10 @@
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
+/* What VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API; each with its
+   regions. MPI, threads and processes go on.                                                                       */
+#define VT_CLASS_FIRST                                                                                                 \
+    (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
 /* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
    (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
@@ -68,7 +73,8 @@
     X(OFF, 7, 0, CONTROL)               /* recording was switched off */                                               \
     X(ON, 8, 0, CONTROL)                /* recording was switched on */                                                \
     X(FLUSH, 9, 1, CONTROL)             /* a flush begins at the record's time, w0 its ticks */                        \
-    X(LIMIT, 10, 0, CONTROL)            /* the location stops recording here (VT_MAX_FLUSHES) */                       \
+    X(LIMIT, 10, 1, CONTROL)            /* id reason (VT_LOST_*), w0 VT_CLASS_* bits: from here on the location */     \
+    /* records nothing of these classes; VT_CLASS_ALL: nothing more */                                                 \
     X(THREAD, 11, 1, THREAD)            /* the location goes over to thread w0 (kernel id); open regions end */        \
     X(SEND, 16, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; before the call */                          \
     X(RECV, 17, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; after the call */                           \
@@ -175,6 +181,7 @@ enum vt_lost {
     VT_LOST_WRITE = 3, /* the events file could not be written */
     VT_LOST_LIMIT = 4, /* VT_MAX_FLUSHES reached */
     VT_LOST_THREAD = 5, /* a thread without a location: too many threads, no memory */
+    VT_LOST_SIZE = 6, /* VT_MAX_SIZE reached */
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
@@ -195,7 +202,7 @@ enum vt_definition {
                       per process (bool) */
     VT_D_CLOCK = 10, /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
     VT_D_SUMMARY = 11, /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
-                              record, reached limit (bool) */
+                              record, enum vt_lost: why it recorded nothing more before it ended; 0: it recorded */
     VT_D_ATTRIBUTE = 12, /* id, name, description, OTF2_Type */
     VT_D_IO_FILE = 13, /* id, absolute path; a file of this host, or a socket's or pipe's name */
     VT_D_IO_HANDLE = 14, /* id, name, file id or nil, enum vt_io_paradigm, OTF2_IoHandleFlag bits, comm id or nil,
@@ -272,7 +279,8 @@ struct vt_file {
     char buffer[768]; /* path of the buffer file, empty when there is none */
 };
 
-/* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file ---- */
+/* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file, and from VT_LAST_CHUNK on
+   a chunk with the definitions of the process's end that can be stored nowhere else                                 ---- */
 enum vt_chunk_state { VT_CHUNK_FREE = 0, VT_CHUNK_FILLING = 1, VT_CHUNK_FULL = 2 };
 
 /* open[i]: low 32 bits = what of the enter; or bit 63 set and the address of a function without a slot */

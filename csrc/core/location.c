@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include "record.h"
 
-#define ROOM_BESIDE 12 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
+#define ROOM_BESIDE 16 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
 _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
@@ -331,7 +331,8 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
         l->resumed = vt_now();
         *at++ = l->resumed - flushed;
         if (vt_process.set.max_flushes && l->flushes >= vt_process.set.max_flushes) {
-            at = stamp(l, at, VT_HEAD(VT_K_LIMIT, 0, 0), vt_now());
+            at = stamp(l, at, VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), vt_now());
+            *at++ = VT_CLASS_ALL;
             stop(l, VT_LOST_LIMIT);
         }
     }
@@ -349,10 +350,10 @@ void vt_stay_off(struct vt_location *l)
 /* Counts a flush that came before the buffer was full. Under busy. */
 void vt_location_flushed(struct vt_location *l)
 {
-    uint64_t most = vt_process.set.max_flushes, limit = VT_HEAD(VT_K_LIMIT, 0, 0);
+    uint64_t most = vt_process.set.max_flushes, limit[2] = {VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), VT_CLASS_ALL};
     VT_SET(l->flushes, l->flushes + 1);
     if (!most || l->flushes < most) return;
-    vt_put_record(l, &limit, 1, vt_now());
+    vt_put_record(l, limit, 2, vt_now());
     stop(l, VT_LOST_LIMIT);
 }
 

@@ -279,15 +279,22 @@ static int flush(struct pass *p, uint64_t t, uint64_t ticks)
     return code;
 }
 
+/* Where only some classes stop the measurement goes on. */
+static int limit(struct pass *p, uint64_t t, uint32_t why, uint32_t classes)
+{
+    if (!p->result->limit_classes) {
+        p->result->limit_ns = t;
+        p->result->limit_why = why;
+    }
+    p->result->limit_classes |= classes;
+    return classes == VT_CLASS_ALL ? WRITE_WITH(p, NULL, MeasurementOnOff, t, VT_OTF2_MEASUREMENT_OFF) : VT_OK;
+}
+
 static int on_off(struct pass *p, uint64_t t, uint32_t kind)
 {
-    if (kind == VT_K_LIMIT && !p->result->limited) {
-        p->result->limited = 1;
-        p->result->limit_ns = t;
-    }
     if (kind == VT_K_OFF && !p->off) p->off_since = t;
     if (kind == VT_K_ON && p->off) p->result->off_ns += t - p->off_since;
-    if (kind != VT_K_LIMIT) p->off = kind == VT_K_OFF;
+    p->off = kind == VT_K_OFF;
     uint8_t mode = kind == VT_K_ON ? VT_OTF2_MEASUREMENT_ON : VT_OTF2_MEASUREMENT_OFF;
     return WRITE_WITH(p, NULL, MeasurementOnOff, t, mode);
 }
@@ -317,8 +324,8 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_ENTER_ADDRESS: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
     case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
     case VT_K_OFF:
-    case VT_K_ON:
-    case VT_K_LIMIT: return on_off(p, t, kind);
+    case VT_K_ON: return on_off(p, t, kind);
+    case VT_K_LIMIT: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_K_FLUSH: return flush(p, t, w[0]);
     case VT_K_THREAD: count_unended(p); return close_all(p, t);
     case VT_K_SEND:

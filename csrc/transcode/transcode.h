@@ -89,7 +89,8 @@ enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_A
 struct vt_transcoded {
     uint64_t counts[VT_EVENT_KINDS]; /* first, so that the rest has fixed places behind it */
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
-    uint64_t flush_ns, off_ns, limit_ns, limited, flushes;
+    uint64_t flush_ns, off_ns, flushes;
+    uint64_t limit_ns, limit_why, limit_classes; /* of the first LIMIT; classes of all, 0: there is none */
     uint64_t lost_by[VT_LOST_MOST]; /* lost, by enum vt_lost; 0: another reason */
     uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten, and until when */
     uint64_t unended, unbegun; /* regions of the program that it did not end, ends that it did not begin */

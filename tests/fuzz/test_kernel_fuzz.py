@@ -57,7 +57,8 @@ def seeds(directory: Path) -> Path:
     for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO, *THREADS]:
         every.record("ATTRIBUTE", 1, identifier, 1).record(kind, 1, identifier, *payload)
     every.record("ENTER", 1, 2).record("ENTER_ADDRESS", 1, 0, 0x7001).leave(1, 3).record("METRIC", 1, 0, 77)
-    every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LIMIT").record("LOST", 0, 1, 3)
+    every.record("OFF", 1).record("ON", 2).record("FLUSH", 1, 0, 500).record("LOST", 0, 1, 3)
+    every.record("LIMIT", 0, 6, r.CLASS_FIRST).record("LIMIT", 0, 4, r.CLASS_ALL)
     every.record("TIME", 0, 0, 1 << 40).record("THREAD", 1, 0, 4711).record("LEAVE", 1, 2).leave(2)
     every.record("LEAVE_ADDRESS", 1, 0, 0x7001).record("ENTER_ALLOC", 1, 2, 80).record("LEAVE_ALLOC", 1, 2, 9, 80, 1)
     every.record("ENTER_REALLOC", 1, 2, 9, 80, 100).record("LEAVE_ALLOC", 1, 2, 7, 100, 1).record("HEAP", 1, 0, 3, 1)

@@ -28,7 +28,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["METRIC"], 1, "degrees", "C", "f", "p", False],
     [D["METRIC"], 2, "balance", "#", "i", "a", True],
     [D["CLOCK"], 1, 2, 3],
-    [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, False],
+    [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, 0],
     [D["ATTRIBUTE"], 1, "offset", "where it begins", 7],
     [D["ATTRIBUTE"], 2, "share", "of all", 9],
     [D["IO_FILE"], 1, "/scratch/data.bin"],
@@ -190,7 +190,8 @@ RECORDS: list[Shown] = [
     ("OFF", 1, 0, [], {}, "OFF"),
     ("ON", 1, 0, [], {}, "ON"),
     ("THREAD", 1, 0, [4321], {"thread": 4321}, "THREAD thread=4321"),
-    ("LIMIT", 1, 0, [], {}, "LIMIT"),
+    ("LIMIT", 1, 4, [0x241], {"reason": 4, "name": "LIMIT", "classes": ["function", "io", "control"]},
+     "LIMIT LIMIT <4> classes=function,io,control"),
 ]  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def write_child(
 
 
 def ending(chunks: dict[int, list[Chunk]]) -> list[list[Any]]:
-    return [["SUMMARY", location, 1, 0, 0, 0, 0, 0, 0, False] for location in chunks]
+    return [["SUMMARY", location, 1, 0, 0, 0, 0, 0, 0, 0] for location in chunks]
 
 
 def unified(where: Path) -> Trace:

@@ -28,7 +28,7 @@ def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> li
         ["REGION", WORK, "work", 1, 1, "heat.c", 12],
         ["COMM", 1, COMM_KINDS["WORLD"], None, 0, 9, 0, size, rank, 0],
     ]  # fmt: skip
-    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 2, 0, 0, 0, 0, 0, 2000, False]]
+    end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 2, 0, 0, 0, 0, 0, 2000, 0]]
     chosen = ([] if location else shared) + (end if ended else [])
     return [[DEFINITIONS[name], *values] for name, *values in chosen]
 

@@ -86,7 +86,7 @@ def make_run(
             definitions = _shared(rank, ranks, directory) if not location else []
             definitions += [[r.DEFINITIONS["LOCATION"], location, 100, f"t{location}" if location else None, 1000]]
             if not died:
-                definitions.append([r.DEFINITIONS["SUMMARY"], location, 4, 0, 0, 0, 0, 0, 9000, False])
+                definitions.append([r.DEFINITIONS["SUMMARY"], location, 4, 0, 0, 0, 0, 0, 9000, 0])
             files[f"heat.{ident}.def.z"] = File(r.DEFINITION_DATA, codecs[0], own, definitions=definitions)
             chunks = [_events(rank, n, location) for n in range(2)]
             files[f"heat.{ident}.events.z"] = File(r.EVENTS, codecs[1], own, chunks=chunks)

@@ -28,7 +28,7 @@ def heat(tmp_path: Path) -> Path:
     """A directory with the local files of one process that called one region twice."""
     definitions = [
         ["PROPERTY", "command", ["./heat", "two words"]], ["PROPERTY", "setting.VT_CLEAN", "yes"],
-        ["REGION", 1, "work", 1, 1, None, 0], ["SUMMARY", 0, 4, 7, 0, 0, 0, 0, 1040, False],
+        ["REGION", 1, "work", 1, 1, None, 0], ["SUMMARY", 0, 4, 7, 0, 0, 0, 0, 1040, 0],
     ]  # fmt: skip
     write_defs(tmp_path / "heat.1.def.z", [[DEFINITIONS[name], *values] for name, *values in definitions], **HEAD)
     chunk = Chunk(ticks=1000, pair=(1000, 1000, NS))

@@ -33,7 +33,7 @@ def process(where: Path, name: str, chunks: dict[int, list[lf.Chunk]], definitio
     for location, content in chunks.items():
         file = name if not location else f"{int(name, 16) << 16 | location:x}"
         own = [*PAIRS, *definitions] if not location else []
-        last = [D["SUMMARY"], location, 1, 0, 0, 0, 0, 0, 0, False]
+        last = [D["SUMMARY"], location, 1, 0, 0, 0, 0, 0, 0, 0]
         lf.write_defs(where / f"t.{file}.def.z", [*own, last], **head, location=location)
         lf.write_events(where / f"t.{file}.events.z", content, **head, location=location)
 
@@ -140,7 +140,7 @@ def test_metric_of_process(tmp_path: Path) -> None:
 
 def test_lost_off_flush_limit(tmp_path: Path) -> None:
     chunk = lf.Chunk().record("LOST", 10, 1, 3).record("FLUSH", 10, 0, 500).record("OFF", 600).record("ON", 100)
-    chunk.record("TIME", 0, 0, 2**33).record("LIMIT", 1)
+    chunk.record("TIME", 0, 0, 2**33).record("LIMIT", 1, 4, r.CLASS_ALL)
     process(tmp_path, "1", {0: [chunk]}, [])
     trace = unified(tmp_path)
     assert [(e.kind, e.time) for e in trace.events] == [

@@ -103,7 +103,7 @@ def test_metrics(tmp_path: Path, kernel: Kernel) -> None:
 
 def test_flush_off_on_lost_limit(tmp_path: Path, kernel: Kernel) -> None:
     c = chunk().enter(1, 5).record("FLUSH", 5, 0, 20).record("LOST", 25, 1, 7).record("OFF", 0).record("ON", 10)
-    c.record("LOST", 0, 1, 4).record("OFF", 5).record("LIMIT", 1)
+    c.record("LOST", 0, 1, 4).record("OFF", 5).record("LIMIT", 1, 4, r.CLASS_ALL)
     events, result = transcode(tmp_path, kernel, [c])
     assert brief(events) == (
         "5E1 10BufferFlush 35MeasurementOnOff 45MeasurementOnOff 50MeasurementOnOff 51MeasurementOnOff 51L1"
@@ -111,6 +111,19 @@ def test_flush_off_on_lost_limit(tmp_path: Path, kernel: Kernel) -> None:
     assert events[1].attrs == {"stop_time": 30}
     assert [e.attrs["measurement_mode"] for e in events[2:6]] == ["OFF", "ON", "OFF", "OFF"]
     assert (result.flushes, result.flush_ns, result.lost, result.off_ns, result.limit_ns) == (1, 20, 11, 11, 51)
+
+
+def test_limit_of_some_classes(tmp_path: Path, kernel: Kernel) -> None:
+    """Recording goes on without these; the first one says when and why, then all stops."""
+    c = chunk().enter(1, 5).record("LIMIT", 5, 6, r.CLASS_FIRST).leave(1, 5).record("LIMIT", 5, 3, r.CLASS_ALL)
+    events, result = transcode(tmp_path, kernel, [c])
+    assert brief(events) == "5E1 15L1 20MeasurementOnOff"
+    assert (result.limit_ns, result.limit_why, result.limit_classes) == (10, 6, r.CLASS_ALL)
+    c = chunk().enter(1, 5).record("LIMIT", 5, 6, r.CLASS_FIRST)
+    (tmp_path / "second").mkdir()
+    events, result = transcode(tmp_path / "second", kernel, [c])
+    assert brief(events) == "5E1 10L1"
+    assert (result.limit_ns, result.limit_why, result.limit_classes) == (10, 6, r.CLASS_FIRST)
 
 
 def test_no_limit(tmp_path: Path, kernel: Kernel) -> None:

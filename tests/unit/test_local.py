@@ -61,7 +61,7 @@ OTHER = lf.write_head(r.EVENTS, version=1, tool="vtrace 9.1")
         (HEAD.replace(b"\r\n", b"\n", 1), "text mode"),
         (HEAD[:5], "damaged or cut"),
         (HEAD[:2000], "cut at byte 2000"),
-        (OTHER, "format 1 at byte 8, written by vtrace 9.1; vtrace 0.1.0 reads format 2"),
+        (OTHER, "format 1 at byte 8, written by vtrace 9.1; vtrace 0.1.0 reads format 3"),
         (HEAD[:48] + b"\x07" + HEAD[49:], "wrong checksum"),
         (HEAD[:10] + b"\x09" + HEAD[11:], "unknown content 9 at byte 10"),
         (lf.write_head(r.EVENTS, head_bytes=4096), "head of 4096 bytes at byte 12"),
@@ -144,7 +144,7 @@ def test_a_cut_file_gives_what_is_whole(tmp_path: Path, kept: int, blocks: int) 
     ("fields", "text"),
     [
         ({"magic": b"XXXX"}, "no block"),
-        ({"version": 3}, "format 3"),
+        ({"version": 4}, "format 4"),
         ({"codec": 4}, "damaged"),
         ({"content": r.DEFINITION_DATA}, "damaged"),
         ({"raw_bytes": r.RAW_MAX + 8}, "damaged"),

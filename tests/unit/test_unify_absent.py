@@ -23,7 +23,7 @@ def heat(tmp_path: Path) -> Path:
     for location, records in ((0, 5), (1, 10)):
         name = f"heat.{2 << 16 | location:x}" if location else "heat.2"
         definitions = [d for d in define(1, 2, location=location) if d[0] != DEFINITIONS["SUMMARY"]]
-        definitions.append([DEFINITIONS["SUMMARY"], location, records, 0, 0, 0, 0, 0, 9000, False])
+        definitions.append([DEFINITIONS["SUMMARY"], location, records, 0, 0, 0, 0, 0, 9000, 0])
         write_defs(tmp_path / f"{name}.def.z", definitions, **more, location=location)
         chunks = [message(1) for _ in range(records // 5)]
         for number, chunk in enumerate(chunks):
@@ -121,7 +121,7 @@ def test_both_files_of_a_thread(heat: Path) -> None:
 def test_both_files_of_the_last_thread(heat: Path) -> None:
     """The process has told how many locations it had."""
     definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
-    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, False])
+    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
     definitions.append([DEFINITIONS["PROPERTY"], "locations", "3"])
     write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
     refused(heat, f"rank 1: the files of thread 2 beside {heat}.2.")
@@ -142,7 +142,7 @@ def test_both_files_of_the_main_thread(heat: Path) -> None:
 def test_number_of_no_thread(heat: Path) -> None:
     """A thread that began when the process ended has none, and those behind it have."""
     definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
-    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, False])
+    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
     definitions.append([DEFINITIONS["PROPERTY"], "locations", "2"])
     write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
     for path in heat.parent.glob("heat.20001.*"):

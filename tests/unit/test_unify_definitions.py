@@ -22,7 +22,7 @@ GOOD: dict[str, list[Any]] = {
     "LOCATION": [2, 4711, None, 100],
     "METRIC": [1, "flops", "#", "u", "a", True],
     "CLOCK": [1, 2, 3],
-    "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, False],
+    "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, 0],
     "ATTRIBUTE": [1, "offset", "where", 4],
     "IO_FILE": [1, "/scratch/data"],
     "IO_HANDLE": [2, "data", 1, 3, 0, 1, None, None, None],
@@ -58,7 +58,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.locations == {2: None}
     assert found.metrics[1].unit == "#"
     assert found.pairs == [(1, 2, 3)]
-    assert (found.summaries[0].lost, found.summaries[0].limit) == (1, False)
+    assert (found.summaries[0].lost, found.summaries[0].stopped) == (1, 0)
     assert found.lost == {(2, 4): 1000}
     assert found.attributes == {1: ("offset", "where", 4)}
     assert found.call_sites == {2: (0x10, 0x20)}

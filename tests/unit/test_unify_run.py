@@ -24,6 +24,7 @@ from support.tworanks import (
 )
 from vtrace.console import Console
 from vtrace.errors import FormatError, VtraceError
+from vtrace.io import records as r
 from vtrace.unify.run import Request, unify
 
 
@@ -134,7 +135,8 @@ def test_cut_events(heat: Path) -> None:
 
 
 def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("LEAVE", 10, WORK).record("LIMIT", 5)
+    chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("LEAVE", 10, WORK)
+    chunk.record("LIMIT", 5, 4, r.CLASS_ALL)
     write_events(heat.parent / "heat.1.events.z", [chunk.record("LOST", 100, 4, 33)], **head(0, 2))
     unify(Request(heat), Console("vtunify"))
     lines = [line for line in capsys.readouterr().err.splitlines() if "VT_MAX_FLUSHES" in line]

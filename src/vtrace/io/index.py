@@ -77,7 +77,8 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     heads: list[bytes] = []
     offsets: list[int] = []
     problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
-    for at in range(records.CHUNK_SIZE, size - records.CHUNK_SIZE + 1, records.CHUNK_SIZE):
+    last = [records.LAST_CHUNK] if size >= records.CHUNK_SIZE else []
+    for at in (*last, *range(records.CHUNK_SIZE, size - records.CHUNK_SIZE + 1, records.CHUNK_SIZE)):
         data = os.pread(fd, records.CHUNK.itemsize, at)
         if len(data) < records.CHUNK.itemsize:
             problem = f"{head.path}: cut at byte {at}"
@@ -85,7 +86,8 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
         chunk = np.frombuffer(data, records.CHUNK, 1)[0]
         if chunk["state"] == records.CHUNK_FREE:
             continue
-        if _is_damaged(chunk):
+        room = records.CHUNK_SIZE - at % records.CHUNK_SIZE
+        if _is_damaged(chunk, room):
             problem = problem or f"{head.path}: a damaged chunk at byte {at}"
             continue
         heads.append(data)
@@ -105,14 +107,14 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     return rows, problem
 
 
-def _is_damaged(chunk: Any) -> bool:
-    """Whether the head of a chunk in use (a CHUNK scalar) is impossible."""
+def _is_damaged(chunk: Any, room: int) -> bool:
+    """Whether the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
     end = int(chunk["head"]) or records.CHUNK_SIZE
     events = chunk["content"] == records.EVENTS
     return bool(
         chunk["state"] > records.CHUNK_FULL
         or not (events or chunk["content"] == records.DEFINITION_DATA)
         or chunk["nopen"] > records.OPEN_MAX
-        or end < records.CHUNK_DATA
+        or not records.CHUNK_DATA <= end <= room
         or (events and end % 8)
     )

@@ -221,10 +221,11 @@ class Kernel:
         return Transcoded(
             counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
             clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
-            flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limited else None,
+            flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limit_classes else None,
             flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by[:]) if n},
             dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
-            unmatched=result.unmatched, notes=notes.tolist(),
+            unmatched=result.unmatched, notes=notes.tolist(), limit_why=result.limit_why,
+            limit_classes=result.limit_classes,
         )  # fmt: skip
 
     def error(self, code: int, error: Error, stream: Stream) -> Exception:

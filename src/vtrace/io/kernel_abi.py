@@ -53,7 +53,7 @@ class Result(ctypes.Structure):
     _fields_ = [
         ("counts", _u64 * EVENT_KINDS), ("first_ns", _u64), ("last_ns", _u64), ("events", _u64), ("lost", _u64),
         ("clamped", _u64), ("unmapped", _u64), ("closed", _u64), ("stray_leaves", _u64), ("flush_ns", _u64),
-        ("off_ns", _u64), ("limit_ns", _u64), ("limited", _u64), ("flushes", _u64),
+        ("off_ns", _u64), ("flushes", _u64), ("limit_ns", _u64), ("limit_why", _u64), ("limit_classes", _u64),
         ("lost_by", _u64 * LOST_MOST), ("dropped", _u64), ("dropped_ns", _u64), ("unended", _u64), ("unbegun", _u64),
         ("unmatched", _u64), ("nnotes", _u64), ("notes", _pointer),
     ]  # fmt: skip

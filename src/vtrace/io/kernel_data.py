@@ -147,8 +147,12 @@ class Transcoded:
     flush_ns: int
     off_ns: int
     limit_ns: int | None
-    """When the location stopped recording for good (VT_MAX_FLUSHES)."""
+    """When the location stopped recording, all or some classes of records, for good."""
     flushes: int
+    limit_why: int = 0
+    """Why it did (records.LOST_REASONS)."""
+    limit_classes: int = 0
+    """Classes of records (CLASS_...) that it then left out, CLASS_ALL: all; 0: it did not stop."""
     lost_by: dict[int, int] = field(default_factory=dict)
     """The same by reason (records.LOST_REASONS; 0 another one)."""
     dropped: int = 0

@@ -34,8 +34,9 @@ _CLASSES = {
     if name.startswith("CLASS_") and value & (value - 1) == 0
 }
 _PAYLOAD = {
-    "TIME": "gap", "ENTER_ADDRESS": "address", "LEAVE_ADDRESS": "address", "LOST": "events", "FLUSH": "duration",
-    "THREAD": "thread", "SEND": "peer/tag bytes", "RECV": "peer/tag bytes", "ISEND": "peer/tag bytes request",
+    "TIME": "gap", "ENTER_ADDRESS": "address", "LEAVE_ADDRESS": "address", "LOST": "events", "LIMIT": "classes",
+    "FLUSH": "duration", "THREAD": "thread", "SEND": "peer/tag bytes", "RECV": "peer/tag bytes",
+    "ISEND": "peer/tag bytes request",
     "ISEND_COMPLETE": "request", "IRECV_REQUEST": "request", "IRECV": "peer/tag bytes request",
     "REQUEST_TEST": "request", "REQUEST_CANCELLED": "request", "COLL_END": "op/root sent received",
     "COLL_REQUEST": "request", "COLL_COMPLETE": "op/root sent received request", "METRIC": "value",
@@ -76,7 +77,8 @@ _COMM = "SEND RECV ISEND IRECV COLL_END COLL_COMPLETE COMM_CREATE COMM_DESTROY"
 _REGION = "ENTER LEAVE ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC THREAD_FORK THREAD_JOIN THREAD_TEAM_END"
 _REGION += " THREAD_TASK_BEGIN THREAD_TASK_END"
 REFERS_TO = dict.fromkeys(FUNCTION_KINDS, "offset") | dict.fromkeys(_REGION.split(), "region")
-REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"LOST": "reason", "METRIC": "metric", "ATTRIBUTE": "attribute"}
+REFERS_TO |= dict.fromkeys(_COMM.split(), "comm") | {"METRIC": "metric", "ATTRIBUTE": "attribute"}
+REFERS_TO |= {"LOST": "reason", "LIMIT": "reason"}
 REFERS_TO |= {"ACQUIRE_LOCK": "paradigm", "RELEASE_LOCK": "paradigm"}
 REFERS_TO |= {name: "window" for name in r.KINDS if name.startswith("RMA_") and name != "RMA_COLL_BEGIN"}
 REFERS_TO |= {name: "file" if name == "IO_DELETE" else "handle" for name in r.KINDS if name.startswith("IO_")}
@@ -94,7 +96,7 @@ _FIELDS = {
     "LOCATION": "number thread name ticks",
     "METRIC": "id name unit type mode per_process",
     "CLOCK": "ticks mono real",
-    "SUMMARY": "location records lost flushes flush_ticks off_ticks clamped last limit",
+    "SUMMARY": "location records lost flushes flush_ticks off_ticks clamped last stopped",
     "ATTRIBUTE": "id name description type",
     "IO_FILE": "id path",
     "IO_HANDLE": "id name file paradigm flags comm parent access status",
@@ -231,6 +233,8 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
             found["severity"] = _named({number: name for name, number in r.MARKERS.items()}, found["severity"])
         elif kind == "LOST":
             found["reason"] = _named(r.LOST_REASONS, found["reason"])
+        elif kind == "SUMMARY":
+            found["stopped"] = _named(r.LOST_REASONS, found["stopped"])
         elif kind == "MEMBER":
             found["of"] = _named(_DEFINITIONS, found["of"])
         elif kind == "ATTRIBUTE":
@@ -254,6 +258,8 @@ def _shown(name: str, value: int) -> Any:
         return value - (1 << 64) if value >> 63 else value
     if name == "bytes":
         return None if value == r.IO_UNKNOWN else value
+    if name == "classes":
+        return ["all"] if value == r.CLASS_ALL else _flags(_CLASSES, value)
     if name in _FLAGS:
         return _flags(_FLAGS[name], value)
     return _named(_ENUMERATIONS.get(name, {}), value)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 FILE_MAGIC: Final = b"VTRACE\r\n"
 BLOCK_MAGIC: Final = b"VTB1"
 
@@ -17,6 +17,8 @@ CHUNK_DATA: Final = 512
 RAW_MAX: Final = CHUNK_SIZE - CHUNK_DATA
 OPEN_MAX: Final = 32
 FILE_HEAD: Final = 2048
+LAST_CHUNK: Final = 4096
+"""Where in chunk 0 of a buffer a shorter chunk of definitions begins."""
 NO_RANK: Final = 0xFFFFFFFF
 FROM_ALL: Final = 0x100
 """Of a collective operation: the process gets something from every other member."""
@@ -46,6 +48,8 @@ CLASS_TEAM: Final = 0x2000
 CLASS_ADDRESS: Final = CLASS_FUNCTION | CLASS_NEW_CODE
 CLASS_HEAP: Final = CLASS_REGION | CLASS_MEMORY
 CLASS_ALL: Final = 0xFFFFFFFF
+CLASS_FIRST: Final = CLASS_FUNCTION | CLASS_NEW_CODE | CLASS_IO | CLASS_MEMORY | CLASS_METRIC | CLASS_USER
+"""What VT_MAX_SIZE stops first."""
 
 KINDS: Final[dict[str, tuple[int, int, int]]] = {
     "TIME": (1, 1, CLASS_CONTROL),
@@ -57,7 +61,7 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
     "OFF": (7, 0, CLASS_CONTROL),
     "ON": (8, 0, CLASS_CONTROL),
     "FLUSH": (9, 1, CLASS_CONTROL),
-    "LIMIT": (10, 0, CLASS_CONTROL),
+    "LIMIT": (10, 1, CLASS_CONTROL),
     "THREAD": (11, 1, CLASS_THREAD),
     "SEND": (16, 2, CLASS_MESSAGE),
     "RECV": (17, 2, CLASS_MESSAGE),
@@ -140,7 +144,7 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
 
 LOST_MOST: Final = 8
 """Above all reasons."""
-LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT", 5: "THREAD"}
+LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT", 5: "THREAD", 6: "SIZE"}
 DEFINITIONS: Final = {
     "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
     "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11, "ATTRIBUTE": 12, "IO_FILE": 13, "IO_HANDLE": 14,

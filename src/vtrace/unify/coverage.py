@@ -28,7 +28,7 @@ _SHOWN = 8
 _LOST_WORDS = {
     "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
     "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
-    "FILE": "in files that are missing",
+    "SIZE": "behind VT_MAX_SIZE", "FILE": "in files that are missing",
 }  # fmt: skip
 """What stands in records.LOST_REASONS, as people say it, and FILE."""
 FILE = "FILE"

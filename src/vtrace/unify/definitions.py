@@ -79,7 +79,8 @@ class Summary(NamedTuple):
     off_ticks: int
     clamped: int
     last: int
-    limit: bool
+    stopped: int
+    """Why it recorded nothing more before it ended (records.LOST_REASONS), 0: it recorded to its end."""
 
 
 class Attribute(NamedTuple):

@@ -183,7 +183,7 @@ def _about(process: Process) -> _About:
         if local < len(table) and table[local] != UNMAPPED:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
     # It may lack ends of messages.
-    incomplete = process.lacks or any(s.lost or s.off_ticks or s.limit for s in known.summaries.values())
+    incomplete = process.lacks or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
     doubtful = bool(process.died or process.problems or known.lost or incomplete)
     return _About(process.index, process.first, doubtful, comms)
 

@@ -25,7 +25,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
     DEFINITIONS["LOCATION"]: (_U32, _U32, _TEXT, _U64),
     DEFINITIONS["METRIC"]: (_ID, str, str, ("u", "i", "f"), ("a", "p", "n"), bool),
     DEFINITIONS["CLOCK"]: (_U64, _U64, _U64),
-    DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, bool),
+    DEFINITIONS["SUMMARY"]: (_U32, _U64, _U64, _U64, _U64, _U64, _U64, _U64, range(LOST_MOST)),
     DEFINITIONS["ATTRIBUTE"]: (_ID, str, str, range(26)),
     DEFINITIONS["IO_FILE"]: (_ID, str),
     DEFINITIONS["IO_HANDLE"]: _HANDLE,
