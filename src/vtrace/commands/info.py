@@ -97,7 +97,7 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
     if known:
         by = {key.removeprefix(_LOST_BY): n for key, n in sorted(known.items()) if key.startswith(_LOST_BY)}
         counts |= {"lost_by": by, "limit": bool(known.get("STOPPED")), "died": bool(known.get("DIED"))}
-        counts |= {"dropped": known.get("DROPPED", 0)}
+        counts |= {"dropped": known.get("DROPPED", 0), "unknown": bool(known.get("UNKNOWN"))}
     return data | {"events": location.events} | times | counts
 
 
@@ -167,12 +167,15 @@ def _repair(known: dict[str, Any]) -> str:
 def _coverage(sums: dict[str, Any]) -> str:
     if not sums:
         return ""
-    parts = [f"{sums['lost']:,} events lost" if sums["lost"] else "no event lost"]
+    parts = [f"{sums['lost']:,} events lost"] if sums["lost"] else []
+    if unknown := sums.get("unknown", 0):
+        parts.append(f"an unknown number of events lost on {unknown:,} {'location' if unknown == 1 else 'locations'}")
+    parts = parts or ["no event lost"]
     if dropped := sums.get("dropped", 0):
         parts.append(f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)")
     parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
     parts += [f"{sums['clamped']:,} times clamped"] if sums["clamped"] else []
-    parts += [f"{sums['limit']} locations stopped at VT_MAX_FLUSHES"] if sums["limit"] else []
+    parts += [f"{sums['limit']} locations stopped before their process did"] if sums["limit"] else []
     return ", ".join(parts)
 
 

@@ -26,7 +26,7 @@ from vtrace.reports.table import Array, Table, texts
 _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
     "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1), "DIED": ("died", 1),
-    "DROPPED": ("dropped", 1),
+    "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
 
@@ -131,14 +131,15 @@ class TraceBase:
     def coverage(self) -> Table:
         """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (whether recording ended early), died (whether its process did), dropped (records that later
-        ones overwrote, VT_MODE=RING). NaN and -1 where it is not known, as in other tools' archives."""
+        ones overwrote, VT_MODE=RING), unknown (1: more events may be lost than lost says). NaN and -1 where it is not
+        known, as in other tools' archives."""
         return self._coverage
 
     @cached_property
     def _coverage(self) -> Table:
         rows = self.locations.rows
         found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
-        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped")}
+        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped", "unknown")}
         owners, names, values = (self.location_properties[name] for name in ("location", "name", "value"))
         for key, (name, divisor) in _COVERAGE.items():
             mine = np.flatnonzero((owners >= 0) & ((names == PROPERTY + key) | (names == key)))

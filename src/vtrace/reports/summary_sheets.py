@@ -225,7 +225,7 @@ def coverage(numbers: Numbers, top: int) -> Sheet:
         {"location": names[r["location"]],
          **{key: r[key] if np.isfinite(r[key]) else None for key in ("seconds", "off", "flushing")},
          **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0),
-         "died": bool(r["died"] > 0)}
+         "died": bool(r["died"] > 0), "unknown": bool(r["unknown"] > 0)}
         for r in found.records()
     ]  # fmt: skip
     columns = [
@@ -233,9 +233,12 @@ def coverage(numbers: Numbers, top: int) -> Sheet:
         Column("off", "off s", "ratio"), Column("flushing", "flushing s", "ratio"), Column("lost", "lost"),
         Column("clamped", "times clamped"), Column("dropped", "overwritten"),
         Column("limit", "stopped", "mark"), Column("died", "died", "mark"),
+        Column("unknown", "more, unknown", "mark"),
     ]  # fmt: skip
     short = [
-        at for at, row in enumerate(rows) if row["limit"] or row["died"] or row["off"] or any(row[key] for key in told)
+        at
+        for at, row in enumerate(rows)
+        if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in told)
     ]
     sheet = Sheet("coverage", "Where something was not recorded", columns, rows, shown=short[:top])
     if len(short) > top:
@@ -250,7 +253,10 @@ def missing(numbers: Numbers) -> str:
         return ""
     lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
     limit, died = (int((found[key] > 0).sum()) for key in ("limit", "died"))
-    parts = [f"{lost:,} events lost" if lost else "no event lost" if died or dropped else "all events recorded"]
+    unknown = int((found["unknown"] > 0).sum())
+    parts = [f"{lost:,} events lost"] if lost else []
+    parts += [f"an unknown number of events lost on {unknown:,} locations"] if unknown else []
+    parts = parts or ["no event lost" if died or dropped else "all events recorded"]
     parts += [f"{died:,} locations of processes that died"] * (died > 0)
     parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] * (dropped > 0)
     parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (

@@ -14,18 +14,35 @@ from vtrace.unify.definitions import ProcessDefinitions
 Paths = Mapping[int, Path]
 """By location."""
 _SHOWN = 4
+FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
+"""Why records that a summary promises are not there: their file is missing or ends too early; they could not be
+written; they stand behind damage."""
 
 
 def records_in(stream: Stream) -> int | None:
-    """Records of a stream of events; None where that cannot be said: it is damaged, or was still being filled."""
-    unknown = stream.problems or (stream.index["end_ticks"] == 0).any()
-    return None if unknown else int(stream.index["records"].sum())
+    """Records of a stream of events; None: a chunk of it was still being filled."""
+    rows = stream.index[stream.index["raw_bytes"] > 0]
+    return None if (rows["end_ticks"] == 0).any() else int(rows["records"].sum())
 
 
-def find_absent(
-    heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]
-) -> tuple[dict[int, int], list[str]]:
-    """What a process that has no buffer lacks: records by location, and a text for each file.
+def went_on(known: ProcessDefinitions, present: Mapping[int, int | None]) -> bool:
+    """Whether a process recorded more after its summaries (its exec failed, for example): then these are not its last
+    word, and it has not come to its end.
+
+    present: records that are there by location, as records_in says.
+    """
+    counts = ((summary.records, present.get(location, 0)) for location, summary in known.summaries.items())
+    return any(there is None or there > told for told, there in counts)
+
+
+def lacking(known: ProcessDefinitions, present: Mapping[int, int | None]) -> dict[int, int]:
+    """Records that the newest summary of each location promises and that are not there."""
+    counts = {location: summary.records - (present.get(location) or 0) for location, summary in known.summaries.items()}
+    return {location: n for location, n in sorted(counts.items()) if n > 0}
+
+
+def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]) -> list[str]:
+    """What a process that has no buffer lacks: a text for each file.
 
     present: records that are there. At its end a location tells in its def file how many it has written, and a process
     how many locations it had.
@@ -35,7 +52,6 @@ def find_absent(
     definitions = {head.location: head.path for head in heads if head.content == DEFINITION_DATA}
     events = {head.location: head.path for head in heads if head.content == EVENTS}
     texts = []
-    records = {}
     for location in sorted(definitions.keys() | events.keys()):
         summary, there = summaries.get(location), present.get(location, 0)
         if summary is None and location not in definitions:
@@ -43,10 +59,9 @@ def find_absent(
         elif summary is None and 0 in summaries:
             texts.append(f"{definitions[location]} ends too early")
         elif summary is not None and there is not None and there < summary.records:
-            records[location] = summary.records - there
-            texts.append(_events(location, definitions, events, records[location], summary.records))
+            texts.append(_events(location, definitions, events, summary.records - there, summary.records))
     gaps = _gaps(definitions.keys() | events.keys(), int(told) if told.isdecimal() else None, definitions | events)
-    return records, texts + gaps
+    return texts + gaps
 
 
 def _events(location: int, definitions: Paths, events: Paths, lacking: int, records: int) -> str:

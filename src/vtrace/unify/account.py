@@ -15,7 +15,8 @@ from vtrace.io.archive import Definitions, Marker
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
-from vtrace.unify.coverage import FILE, Fate, Row, labels, shortfalls, sums
+from vtrace.unify.absent import FILE
+from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums
 from vtrace.unify.find import Run, ranges
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
@@ -115,8 +116,9 @@ def markers(rows: Sequence[Row]) -> list[Marker]:
     for row in rows:
         found += row.markers
         if row.result and row.result.limit_ns is not None:
-            why = f"VT_MAX_FLUSHES={row.max_flushes} reached"
-            text = f"vtrace: recording stopped, {why}: {row.lost} events missing"
+            why = f"{row.setting} reached" if "=" in row.setting else row.setting
+            lost = "an unknown number of" if row.unknown else row.lost
+            text = f"vtrace: recording stopped, {why}: {lost} events missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
         if row.result and row.result.dropped:
             since = max(row.result.dropped_ns, begin)  # the first event may come later
@@ -128,17 +130,22 @@ def markers(rows: Sequence[Row]) -> list[Marker]:
     return sorted(found, key=lambda marker: (marker.time, marker.location))
 
 
+_HELP = {
+    "VT_MAX_FLUSHES": " (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)",
+    "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
+}
+"""What keeps events behind these limits."""
+
+
 def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     """One line for each kind of thing that is not as it should be."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
-    if limited:
-        lost = sum(row.lost for row in limited)
-        limit = f"VT_MAX_FLUSHES={limited[0].max_flushes}"
-        yield (
-            f"recording stopped on {_locations(limited)} at {limit}: {lost} events are missing "
-            "(VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)"
-        )
+    for setting in sorted({row.setting for row in limited}):
+        stopped = [row for row in limited if row.setting == setting]
+        lost = sum(row.lost for row in stopped)
+        hint = _HELP.get(setting.partition("=")[0], "")
+        yield f"recording stopped on {_locations(stopped)} at {setting}: {lost} events are missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
         yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
@@ -147,6 +154,8 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     if unrecorded:
         where = _locations([row for row in rows if row.id in unrecorded])
         yield f"{sum(unrecorded.values())} events were not recorded on {where}"
+    if unknown := [row for row in rows if row.unknown]:
+        yield f"an unknown number of events was not recorded on {_locations(unknown)}: nobody was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:
         yield f"{clamped} times would have gone backwards and were moved up to the one before"

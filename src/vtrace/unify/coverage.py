@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from vtrace.io.kernel import Transcoded
 from vtrace.io.local import FileHead
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import LOST_REASONS
+from vtrace.unify.absent import DAMAGE, FILE
 from vtrace.unify.elsewhere import unseen
 from vtrace.unify.find import ranges
 from vtrace.unify.process import Process
@@ -28,11 +29,9 @@ _SHOWN = 8
 _LOST_WORDS = {
     "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
     "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
-    "SIZE": "behind VT_MAX_SIZE", "FILE": "in files that are missing",
+    "SIZE": "behind VT_MAX_SIZE", FILE: "in files that are missing", DAMAGE: "in damaged files",
 }  # fmt: skip
-"""What stands in records.LOST_REASONS, as people say it, and FILE."""
-FILE = "FILE"
-"""Why they were lost that were recorded, in files that are missing."""
+"""Why events are lost, as people say it: records.LOST_REASONS, and what absent.py finds."""
 HEAP = -1
 """Number of a process's location that has no thread: for what it has in use of its heap."""
 
@@ -55,7 +54,11 @@ class Row:
     """Why they were not."""
     clamped: int
     """Times that would have gone backwards, when recording and when unifying."""
-    max_flushes: str
+    unknown: bool
+    """More events may be lost than anybody has counted."""
+    setting: str
+    """VT_MAX_FLUSHES=1 or the like: why it stopped recording before the process did; a few words where no setting says
+    so, empty: it did not."""
     result: Transcoded | None = None
     markers: Sequence[Marker] = ()
     notes: Sequence[str] = ()
@@ -82,13 +85,34 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
     clamped = (result.clamped if result else 0) + (summary.clamped if summary else 0)
     lost_by = _lost_by(process, number, lost, result)
-    if unseen_records := process.unseen_records.get(number, 0):
-        lost, lost_by[FILE] = lost + unseen_records, unseen_records
+    if number in process.unseen_records:
+        why, unseen_records = process.unseen_records[number]
+        lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
     return Row(
-        location, number, process.label, process.died, lost, lost_by, clamped,
-        str(known.properties.get("setting.VT_MAX_FLUSHES", "?")), result and replace(result, notes=()),
+        location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
+        _stop(result, known.properties), result and replace(result, notes=()),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
     )  # fmt: skip
+
+
+_STOPS = {"LIMIT": "VT_MAX_FLUSHES", "SIZE": "VT_MAX_SIZE"}
+_STOPPED = {"WRITE": "files that could not be written", "MEMORY": "the end of memory or disk space"}
+
+
+def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
+    if result is None or result.limit_ns is None:
+        return ""
+    why = LOST_REASONS.get(result.limit_why, _UNTOLD)
+    if why in _STOPS:
+        return f"{_STOPS[why]}={properties.get(f'setting.{_STOPS[why]}', '?')}"
+    return _STOPPED.get(why, "an unknown limit")
+
+
+def _is_unknown(process: Process, number: int, result: Transcoded | None) -> bool:
+    """Whether nobody has counted what a location lost: its process was killed after it had stopped recording, or its
+    last words could not be written."""
+    killed = process.died or process.running
+    return number in process.unsure or (killed and result is not None and result.limit_ns is not None)
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
@@ -134,7 +158,7 @@ def fates(processes: Sequence[Process], ranks: Ranks) -> list[Fate]:
 
 
 def sums(rows: Sequence[Row]) -> dict[str, Any]:
-    """Over all locations; died: processes."""
+    """Over all locations; died: processes; unknown: locations that lost an unknown number of events."""
     of_rows = [row.coverage for row in rows]
     total = {word: sum(values[key] for values in of_rows) for key, word in zip(_COVERAGE, _WORDS, strict=True)}
     by: Counter[str] = Counter()
@@ -142,7 +166,8 @@ def sums(rows: Sequence[Row]) -> dict[str, Any]:
         by.update(row.lost_by if row.number != HEAP else {})
     times = {word: total[word] / 1e9 for word in _WORDS[:3]}
     died = sum(row.died for row in rows if row.number == 0)
-    return total | times | {"died": died, "lost_by": dict(sorted(by.items()))}
+    unknown = sum(row.unknown for row in rows)
+    return total | times | {"died": died, "lost_by": dict(sorted(by.items())), "unknown": unknown}
 
 
 def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[Row]) -> list[str]:
@@ -164,8 +189,11 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
     if lost := total["lost"]:
         why = ", ".join(f"{n:,} {_LOST_WORDS.get(name, 'for another reason')}" for name, n in total["lost_by"].items())
         found.append(f"{lost:,} {'event' if lost == 1 else 'events'} lost ({why})")
-    if stopped := total["limit"]:
-        found.append(f"{stopped:,} {'location' if stopped == 1 else 'locations'} stopped at VT_MAX_FLUSHES")
+    if unknown := total["unknown"]:
+        where = "location" if unknown == 1 else "locations"
+        found.append(f"an unknown number of {'further ' if lost else ''}events lost on {unknown:,} {where}")
+    stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
+    found += [f"{n:,} {'location' if n == 1 else 'locations'} stopped at {why}" for why, n in sorted(stops.items())]
     return found
 
 
@@ -183,8 +211,10 @@ def labels(processes: Sequence[Fate]) -> str:
 
 
 def location_properties(row: Row) -> dict[str, int]:
-    """What stands with each thread's location in the archive. How many were lost why: only what is not 0."""
+    """What stands with each thread's location in the archive. How many were lost why, and whether nobody knows all of
+    them: only what is not 0."""
     if row.number == HEAP:
         return {}
     named = zip(_NAMES, row.coverage.values(), strict=True)
-    return dict(named) | {f"{PROPERTY}LOST_{why}": n for why, n in row.lost_by.items()}
+    lost = {f"{PROPERTY}LOST_{why}": n for why, n in row.lost_by.items()}
+    return dict(named) | lost | ({f"{PROPERTY}UNKNOWN": 1} if row.unknown else {})

@@ -17,7 +17,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
 from vtrace.io.local import FileHead, Stream, by_location, open_local, read_head, streams
 from vtrace.io.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
-from vtrace.unify.absent import find_absent, records_in
+from vtrace.unify.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
 from vtrace.unify.alive import alive
 from vtrace.unify.clocks import Curve, Pair, Source
 from vtrace.unify.definitions import ProcessDefinitions, read
@@ -63,14 +63,18 @@ class Process:
 
     definitions: ProcessDefinitions = field(default_factory=lambda: _NOT_READ)
     scans: dict[int, Scan] = field(default_factory=dict)
+    holed: set[int] = field(default_factory=set)
+    """Locations whose events are cut, or lack blocks in between."""
     usable: dict[int, int] = field(default_factory=dict)
     """Blocks before the first damaged one, where there is one and salvage was asked for."""
     pairs: list[Pair] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
     """Files that are missing, or end too early."""
-    unseen_records: dict[int, int] = field(default_factory=dict)
-    """What should stand in these, by location."""
+    unseen_records: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Records that a location's summary promises and that are not there, by location: why (absent.py), how many."""
+    unsure: set[int] = field(default_factory=set)
+    """Locations of a process that has come to its end of which no summary says how many records they have."""
 
     index: int | None = None
     """Place among all MPI processes."""
@@ -211,22 +215,40 @@ class Process:
             return
         arrays: list[list[object]] = []
         present: dict[int, int | None] = {}
+        told: set[int] = set()
         pairs = {Pair(*self.head.pair)}
         with self._opened() as locations:
             for found in locations:
                 for (content, location), stream in sorted(found.items(), reverse=True):  # definitions first
+                    told.add(location)
                     if content == EVENTS:
-                        present[location] = records_in(stream)
                         self.scans[location] = self._scan(kernel, stream, salvage)
+                        present[location] = records_in(self._usable(stream))
                     else:
                         arrays += self._definitions(kernel, stream, salvage)
                     for at in range(0, len(stream.index), _AT_ONCE):
                         pairs |= {*map(Pair._make, stream.index["pair"][at : at + _AT_ONCE].tolist())}
         self.definitions = read(arrays, self.head.path.name)
+        if self.buffer and went_on(self.definitions, present):
+            self.definitions.summaries = {}
         if self.buffer is None:  # else it may hold what the files lack
-            self.unseen_records, self.lacks = find_absent(self.files, self.definitions, present)
+            whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
+            damaged = dict.fromkeys(present.keys() - whole.keys())
+            self.lacks = find_absent(self.files, self.definitions, whole | damaged)
+        elif self.complete:
+            self.unsure = told - self.definitions.summaries.keys()
+        self.unseen_records = self._unseen(present)
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
+
+    def _unseen(self, present: dict[int, int | None]) -> dict[int, tuple[str, int]]:
+        """What could not be written at the end stayed in the buffer, as far as that is a file."""
+        whole = WRITE if self.buffer else FILE
+        short = lacking(self.definitions, present)
+        return {location: (DAMAGE if self._is_damaged(location) else whole, n) for location, n in short.items()}
+
+    def _is_damaged(self, location: int) -> bool:
+        return location in self.usable or location in self.holed
 
     def source(self) -> Source:
         """What is known of the process's clock."""
@@ -261,6 +283,7 @@ class Process:
             self._refuse(stream)
             return kernel.scan(stream, classes)
         self.problems += stream.problems
+        self.holed |= {stream.location} if stream.problems else set()
         for i in range(len(stream.index)):
             try:
                 kernel.scan(replace(stream, index=stream.index[i : i + 1]), CLASS_ALL)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""No archive claims to hold all where the program has lost some of it: what was promised is compared with what is
+there, and nobody counts what a killed program could not count any more."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import run, unify, vtrace
+
+CALLS = 300_000
+MADE = 2 * (CALLS + 1)
+
+
+def info(where: Path, name: str = "stops") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(vtrace(where, "info", "--json", name).stdout)
+    return found
+
+
+def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
+    """The buffer's file cannot grow, the rest is memory, and no file takes it at the end."""
+    program = build("stops.c")
+    env = {"VT_BUFFER_SIZE": "32M", "VT_MAX_FLUSHES": "0"}
+    said = run(program, tmp_path, "nofile", str(CALLS), env=env).stderr
+    told = re.search(r"(\d+) events of rank 0 could not be recorded", said)
+    assert told, said
+    assert f"{told[1]} events were not recorded" in unify(tmp_path, "stops").stderr
+    trace = check(tmp_path / "stops.trace")
+    found = info(tmp_path)
+    assert found["coverage"]["lost"] == int(told[1]) > 0
+    # vtunify writes the leaves of what was open where the records end: main, perhaps work
+    assert MADE + 1 <= len(trace.of(0)) + int(told[1]) <= MADE + 2
+    assert not found["complete"]
+    shown = vtrace(tmp_path, "info", "stops").stdout + vtrace(tmp_path, "summary", "stops").stdout
+    assert f"{int(told[1]):,} events lost" in shown
+    assert "no event lost" not in shown
+
+
+@pytest.mark.parametrize(("flushes", "stopped"), [("1", True), ("0", False)])
+def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flushes: str, stopped: bool) -> None:
+    """What came after the stop nobody has counted; without one nothing is lost by a kill."""
+    env = {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": flushes}
+    run(build("stops.c"), tmp_path, "killed", str(CALLS), env=env, code=-9)
+    said = unify(tmp_path, "stops").stderr
+    found = info(tmp_path)
+    (location,) = found["locations"]
+    assert location["died"]
+    assert location["unknown"] is stopped
+    assert found["coverage"]["unknown"] == stopped
+    shown = vtrace(tmp_path, "info", "stops").stdout + vtrace(tmp_path, "summary", "stops").stdout
+    assert ("an unknown number of " in said) is stopped
+    assert ("an unknown number of events lost" in shown) is stopped
+    assert ("no event lost" in shown) is not stopped
+    if not stopped:
+        assert check(tmp_path / "stops.trace").calls() == {"main": 1, "work": CALLS}
+
+
+def test_killed_after_an_exec_that_failed(build: Builder, tmp_path: Path) -> None:
+    """Before an exec the files are completed, with summaries; these are no longer the last word then."""
+    run(build("stops.c"), tmp_path, "exec", "1000", env={}, code=-9)
+    assert "ended without completing" in unify(tmp_path, "stops").stderr
+    assert check(tmp_path / "stops.trace").calls() == {"main": 1, "work": 1000}
+    found = info(tmp_path)
+    assert not found["complete"]
+    assert found["locations"][0]["died"]

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stops HOW CALLS: main 1 -> work CALLS. HOW: end; nofile (no file can be opened from the begin on); killed (by itself
+   after the calls); exec (as killed, after an exec that fails in the middle). Prints "done CALLS" before its end. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "keep.h"
+
+static volatile long sink;
+
+KEEP void work(long i)
+{
+    sink += i;
+}
+
+static QUIET void calls(long n)
+{
+    for (long i = 0; i < n; i++) work(i);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) return 2;
+    const char *how = argv[1];
+    long n = atol(argv[2]);
+    int killed = !strcmp(how, "killed"), exec = !strcmp(how, "exec");
+    struct rlimit none = {3, 3};
+    if (!strcmp(how, "nofile")) setrlimit(RLIMIT_NOFILE, &none);
+    if (exec) {
+        char *words[] = {"missing", NULL};
+        calls(n / 2);
+        execv("/nowhere/missing", words);
+        n -= n / 2;
+    }
+    calls(n);
+    printf("done %s\n", argv[2]);
+    fflush(stdout);
+    if (killed || exec) kill(getpid(), SIGKILL);
+    return 0;
+}
