@@ -105,6 +105,7 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
     struct vt_location *l = vt_location_of_thread(0);
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
+    vt_size_region(id, paradigm, role);
     struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);
@@ -119,6 +120,7 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
     struct vt_location *l = vt_location_of_thread(0);
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
+    vt_size_region(id, paradigm, role);
     struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);

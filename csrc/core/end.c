@@ -8,12 +8,15 @@
 
 #define BUSY_WAIT 200 /* tenths of a millisecond that the end of the program waits for a thread to finish its record */
 
+static uint64_t lost_of(struct vt_location *l) { return atomic_load(&l->lost) + VT_READ(l->left); }
+
 /* What the location lost since its last LOST record, and why; unwritten: what could not be written just now. */
 static void define_lost(struct vt_location *l, uint64_t unwritten)
 {
     uint64_t by[VT_LOST_MOST] = {0};
     by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - VT_READ(l->lost_told) - unwritten;
     by[VT_LOST_WRITE] += unwritten;
+    by[VT_LOST_SIZE] += VT_READ(l->left);
     by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
     for (unsigned why = 1; why < VT_LOST_MOST; why++) {
         if (!by[why]) continue;
@@ -59,7 +62,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_mp_uint(&m, VT_D_SUMMARY);
     vt_mp_uint(&m, l->number);
     vt_mp_uint(&m, VT_READ(l->records));
-    vt_mp_uint(&m, atomic_load(&l->lost) + (l->number ? 0 : atomic_load(&vt_process.lost)));
+    vt_mp_uint(&m, lost_of(l) + (l->number ? 0 : atomic_load(&vt_process.lost)));
     vt_mp_uint(&m, VT_READ(l->flushes));
     vt_mp_uint(&m, VT_READ(l->flush_ticks));
     vt_mp_uint(&m, 0);
@@ -153,6 +156,7 @@ void vt_write_out(struct vt_location *l, int all)
     vt_ring_answered(l);
     if (all) complete_all(0);
     else complete(l, 0);
+    if (vt_process.set.mode != VT_MODE_RING) vt_size_look(l);
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
     record[1] = vt_now() - begin;
     VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
@@ -208,19 +212,32 @@ void vt_resume(void)
     errno = saved;
 }
 
+static void say_size(uint64_t events)
+{
+    char size[32];
+    uint64_t set = vt_process.set.max_size;
+    vt_settings_show_size(size, sizeof size, set ? set : atomic_load(&vt_process.max_size));
+    vt_say(
+        1,
+        "recording stopped at VT_MAX_SIZE=%s: %llu events of rank 0 are missing; a larger VT_MAX_SIZE keeps them, and "
+        "vtrace score --fit finds functions to leave out",
+        size, (unsigned long long)events);
+}
+
 static void say_what_was_written(int all)
 {
-    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0;
+    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0, sized = 0;
     static char operand[1024], word[1400], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l) continue;
-        uint64_t wrote = VT_READ(l->written_bytes), gone = atomic_load(&l->lost);
+        uint64_t wrote = VT_READ(l->written_bytes), gone = lost_of(l);
         records += VT_READ(l->records);
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
         if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
+        else if (VT_READ(l->stopped) == VT_LOST_SIZE || VT_READ(l->left)) sized += gone;
         else lost += gone;
         vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
                (unsigned long long)VT_READ(l->records), (unsigned long long)wrote, VT_READ(l->flushes),
@@ -242,6 +259,7 @@ static void say_what_was_written(int all)
             "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
             "VT_BUFFER_SIZE keeps them",
             (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
+    if (sized) say_size(sized);
     if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
     if (in_buffer)
         vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);

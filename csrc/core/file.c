@@ -185,13 +185,17 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
     while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
         struct vt_chunk *c = *first;
         *first = vt_chunk_next(c);
-        vt_chunk_give(c);
+        if (content == VT_EVENTS && !*first && l->wants_spare) {
+            __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
+            l->spare = c;
+        } else vt_chunk_give(c);
         if (content == VT_EVENTS) l->chunks--;
         r = *first && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
     }
     vt_codec_put(x);
     if (r != -EBADF) VT_SYS1(close, fd);
     VT_SET(l->written_bytes, l->written_bytes + end - begin);
+    atomic_fetch_add(&vt_process.written, end - begin);
     return r;
 }
 

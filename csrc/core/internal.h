@@ -16,6 +16,7 @@
 #define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
 #define VT_MISSED 128u /* open regions that are entered anew when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
+#define VT_LIMIT_WORDS 8 /* of each chunk of events: for two LIMIT records, each perhaps behind a TIME */
 
 #define VT_PATH 1024
 
@@ -63,6 +64,10 @@ struct vt_location {
     uint64_t begun; /* number of its thread, whose begin stands in the trace; 0: it does not */
     char name[16]; /* of its thread, as last defined */
     uint32_t stopped; /* enum vt_lost: why it records no more */
+    uint32_t size; /* enum vt_full: what it knows of VT_MAX_SIZE */
+    uint64_t left; /* events that VT_MAX_SIZE has left out while others were recorded; no part of lost */
+    struct vt_chunk *spare; /* the last one written by a flush that wants another at once */
+    int wants_spare;
     uint64_t signals; /* under the lock: the signal mask of before */
     uint64_t blocked; /* the signal mask of its thread at the first event */
 
@@ -106,8 +111,13 @@ enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED 
 enum vt_mode { VT_MODE_TRACE = 0, VT_MODE_RING = 1 };
 enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };
 
+/* How much of VT_MAX_SIZE is used up: what VT_CLASS_FIRST names is no longer recorded, then nothing. */
+enum vt_full { VT_FULL_NOT = 0, VT_FULL_FIRST = 1, VT_FULL_ALL = 2 };
+
 struct vt_settings {
     uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
+    uint64_t max_size; /* bytes; 0: not set */
+    uint64_t processes; /* of the node, as the launcher says; 0: it does not */
     uint64_t max_flushes, max_threads, verbose;
     uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
     uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
@@ -142,6 +152,10 @@ struct vt_process {
     uint32_t name_rank; /* the rank in its files' names; VT_NO_RANK also in a world that another process started */
     _Atomic uint32_t off; /* recording is switched off */
     _Atomic uint64_t switched; /* ticks: when that changed last */
+    _Atomic uint64_t written; /* bytes in the local files */
+    _Atomic uint64_t max_size; /* what stands for VT_MAX_SIZE where that is not set; 0: not known yet */
+    _Atomic uint64_t all_at; /* bytes written at which nothing more is recorded, once some classes are not; else 0 */
+    _Atomic uint32_t full; /* enum vt_full */
 };
 
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
@@ -165,6 +179,8 @@ struct vt_clock_pair vt_clock_recent(void); /* at most a second old */
 /* settings.c: from the environment; complains about wrong values, never fails */
 void vt_settings_read(struct vt_settings *set);
 void vt_settings_define(struct vt_location *l);
+void vt_settings_define_size(struct vt_location *l, uint64_t bytes); /* what VT_MAX_SIZE is taken for */
+void vt_settings_show_size(char *into, size_t bytes, uint64_t size); /* "1G" */
 int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);
 enum vt_pthread vt_settings_pthread(void);
@@ -218,11 +234,19 @@ void vt_location_unlock(struct vt_location *l);
 void vt_location_mend(struct vt_location *l);
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
+uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
 void vt_stay_off(struct vt_location *l); /* behind it */
 void vt_chunk_finish(struct vt_location *l);
 void vt_location_flushed(struct vt_location *l); /* under busy */
 unsigned vt_events_in(const uint64_t *words, unsigned n);
+
+/* stop.c */
+void vt_stop(struct vt_location *l, enum vt_lost why, int told);
+void vt_size_look(struct vt_location *l);
+void vt_size_follow(struct vt_location *l, uint64_t now);
+void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role);
+int vt_size_goes_first(uint32_t what);
 
 /* thread.c: how threads begin, what they are called, how they end */
 int vt_thread_start(void); /* once; 0: nobody will know when threads end */
@@ -233,6 +257,7 @@ void vt_thread_begins(uint64_t number); /* by a thread that is new */
 /* switch.c: off and on */
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
 void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
+int vt_leaves_out(struct vt_location *l, uint64_t what); /* under busy */
 void vt_switch_attach(const struct vt_shim *shim); /* it will be told */
 int vt_is_on(void);
 void vt_switch_at(int on, uint64_t when); /* ticks, not later than now; 0: now */
@@ -388,6 +413,8 @@ static inline void vt_unlock(_Atomic uint32_t *lock, const uint64_t *signals)
 }
 
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
+/* Where the records of the program end. */
+static inline uint64_t *vt_chunk_limit(struct vt_chunk *c) { return vt_chunk_end(c) - VT_LIMIT_WORDS; }
 static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }
 static inline uint32_t vt_chunk_used(const struct vt_chunk *c)
 {

@@ -171,6 +171,10 @@ static int become_child(void)
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++)
         atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
+    atomic_store(&vt_process.written, 0);
+    atomic_store(&vt_process.max_size, 0);
+    atomic_store(&vt_process.all_at, 0);
+    atomic_store(&vt_process.full, VT_FULL_NOT);
     atomic_store(&vt_process.ended, 0);
     vt_process.named = vt_process.first = 0;
     vt_location_here(NULL);

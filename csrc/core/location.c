@@ -25,9 +25,13 @@ static uint32_t share(uint64_t bytes, uint32_t least)
 static uint32_t quota_of(uint32_t number)
 {
     const struct vt_settings *s = &vt_process.set;
+    uint32_t most =
+        s->max_size ? share(s->max_size / 20, 2) : UINT32_MAX; /* so that what one flush writes keeps to it */
     uint32_t filling = s->mode == VT_MODE_RING; /* beside those that a flight recorder keeps */
-    if (!number) return share(s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7, 2) + filling;
-    return share(s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10, 1) + filling;
+    uint64_t bytes = !number ? (s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7)
+                             : (s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10);
+    uint32_t chunks = share(bytes, number ? 1 : 2);
+    return (chunks < most || s->mode == VT_MODE_RING ? chunks : most) + filling;
 }
 
 /* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
@@ -208,8 +212,10 @@ void vt_chunk_finish(struct vt_location *l)
 /* Under the lock: at the end of the program no thread begins another one. */
 static int begin_chunk(struct vt_location *l)
 {
-    struct vt_chunk *c = atomic_load(&vt_process.state) == VT_ON ? vt_chunk_take() : NULL;
+    struct vt_chunk *c = NULL;
+    if (atomic_load(&vt_process.state) == VT_ON) c = l->spare ? l->spare : vt_chunk_take();
     if (!c) return 0;
+    l->spare = NULL;
     c->content = VT_EVENTS;
     VT_SET(c->head, VT_CHUNK_DATA);
     c->location = l->number;
@@ -229,17 +235,8 @@ static int begin_chunk(struct vt_location *l)
     l->chunks++;
     VT_SET(l->chunk, c);
     l->cursor = vt_chunk_words(c);
-    VT_SET(l->limit, vt_chunk_end(c));
+    VT_SET(l->limit, vt_chunk_limit(c));
     return 1;
-}
-
-static void stop(struct vt_location *l, enum vt_lost why)
-{
-    VT_SET(l->stopped, why);
-    l->lost_why = why;
-    VT_SET(l->limit, NULL);
-    if (why == VT_LOST_MEMORY)
-        vt_warn("no memory for more events: recording stops; a smaller VT_BUFFER_SIZE with VT_MAX_FLUSHES=0 helps");
 }
 
 /* Another chunk, after writing the full ones out if the location has used up its share, or memory has come to an end.
@@ -256,14 +253,17 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     vt_location_unlock(l);
     if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
     *flushed = vt_now();
-    if (vt_file_flush(l) < 0) stop(l, VT_LOST_WRITE);
+    l->wants_spare = 1; /* else other threads might take all that is given back */
+    if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
+    else vt_size_look(l);
+    l->wants_spare = 0;
     VT_SET(l->flushes, l->flushes + 1);
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));
     if (l->stopped || !vt_location_lock(l)) return 0;
     has = begin_chunk(l);
     vt_location_unlock(l);
 out:
-    if (!has && atomic_load(&vt_process.state) == VT_ON) stop(l, VT_LOST_MEMORY);
+    if (!has && atomic_load(&vt_process.state) == VT_ON) vt_stop(l, VT_LOST_MEMORY, 0);
     return has;
 }
 
@@ -272,8 +272,8 @@ static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
     struct vt_chunk *c = VT_READ(l->chunk);
     if (vt_closing) return c && l->in_use && !l->stopped && vt_chunk_end(c) - l->cursor >= (long)words;
     if (l->stopped || !l->in_use || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
-    if (c && vt_chunk_end(c) - l->cursor >= (long)words) {
-        VT_SET(l->limit, vt_chunk_end(c)); /* a signal handler may have taken it away, to have its losses told */
+    if (c && vt_chunk_limit(c) - l->cursor >= (long)words) {
+        VT_SET(l->limit, vt_chunk_limit(c)); /* a signal handler may have taken it away, to have its losses told */
         return 1;
     }
     return next_chunk(l, flushed);
@@ -291,7 +291,7 @@ unsigned vt_events_in(const uint64_t *words, unsigned n)
 }
 
 /* Writes one record's first word with its time; returns where to go on. */
-static uint64_t *stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now)
+uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now)
 {
     if (now < l->last) { /* counters of two cores may differ by a few ticks */
         now = l->last;
@@ -320,31 +320,32 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     if (!at) return; /* in a forked child, see vt_location_lock */
     lost = atomic_load_explicit(&l->lost, memory_order_relaxed);
     if (VT_UNLIKELY(lost != l->lost_told)) {
-        at = stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
+        at = vt_stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
         *at++ = lost - l->lost_told;
         l->lost_told = lost;
     }
-    at = stamp(l, at, words[0], now);
+    at = vt_stamp(l, at, words[0], now);
     for (unsigned i = 1; i < n; i++) *at++ = words[i];
     if (flushed) {
-        at = stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
+        at = vt_stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
         l->resumed = vt_now();
         *at++ = l->resumed - flushed;
         if (vt_process.set.max_flushes && l->flushes >= vt_process.set.max_flushes) {
-            at = stamp(l, at, VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), vt_now());
+            at = vt_stamp(l, at, VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), vt_now());
             *at++ = VT_CLASS_ALL;
-            stop(l, VT_LOST_LIMIT);
+            vt_stop(l, VT_LOST_LIMIT, 1);
         }
     }
     vt_publish(l, at);
 }
 
-/* Who switches off, or asks for what is recorded, takes the limit away, which may just have been set. */
+/* Who switches off, stops some classes, or asks for what is recorded takes the limit away, which may just have been set. */
 void vt_stay_off(struct vt_location *l)
 {
     atomic_thread_fence(memory_order_seq_cst);
     int off = (int)atomic_load_explicit(&vt_process.off, memory_order_relaxed);
-    if (VT_UNLIKELY(off || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
+    int full = (int)atomic_load_explicit(&vt_process.full, memory_order_relaxed);
+    if (VT_UNLIKELY(off || full || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
 }
 
 /* Counts a flush that came before the buffer was full. Under busy. */
@@ -354,7 +355,7 @@ void vt_location_flushed(struct vt_location *l)
     VT_SET(l->flushes, l->flushes + 1);
     if (!most || l->flushes < most) return;
     vt_put_record(l, limit, 2, vt_now());
-    stop(l, VT_LOST_LIMIT);
+    vt_stop(l, VT_LOST_LIMIT, 1);
 }
 
 /* Words of the chunk being filled are asked of their owner only: another thread's chunk counts as empty. */
@@ -382,7 +383,11 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
         vt_busy_begin(l);
     }
     if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_here) vt_write_out(l, 0);
-    int changes = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
+    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.full, memory_order_relaxed) != l->size)) {
+        vt_size_follow(l, now);
+        now = vt_now();
+    }
+    int changes = l->off || l->size || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
     else vt_put_record(l, words, n, now);
     vt_stay_off(l);

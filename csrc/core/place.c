@@ -32,6 +32,18 @@ const char *vt_launcher_rank(void)
     return first_set(names);
 }
 
+/* How many processes of the program the launcher has started on this node: Open MPI, Hydra, MVAPICH, PALS, Slurm, whose
+   value may be "4(x2),3" for several nodes. 0: it does not say.                                                        */
+static uint64_t launcher_processes(void)
+{
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",       "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE",
+        "SLURM_STEP_TASKS_PER_NODE",  "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE",      NULL};
+    const char *value = first_set(names);
+    unsigned long n = value && *value >= '0' && *value <= '9' ? strtoul(value, NULL, 10) : 0;
+    return n < UINT32_MAX ? n : 0;
+}
+
 /* Slurm, Fujitsu's job system, PBS, LSF, Grid Engine. */
 static const char *job(void)
 {
@@ -295,6 +307,7 @@ static void read_file_name(const char *name, char *into, size_t bytes)
 void vt_place_read(struct vt_settings *set)
 {
     note_directory();
+    set->processes = launcher_processes();
     read_prefix(set);
     strcpy(set->base, set->prefix);
     read_unique(set);

@@ -22,7 +22,8 @@ static const struct setting {
 #define FIELD(name) offsetof(struct vt_settings, name)
     {"VT_BUFFER_SIZE", SIZE, FIELD(buffer_size), 32 * MIB, 100 * KIB, UINT64_MAX / 2},
     {"VT_THREAD_BUFFER_SIZE", SIZE, FIELD(thread_buffer_size), 0, 100 * KIB, GIB},
-    {"VT_MAX_FLUSHES", COUNT, FIELD(max_flushes), 1, 0, UINT32_MAX},
+    {"VT_MAX_FLUSHES", COUNT, FIELD(max_flushes), 0, 0, UINT32_MAX},
+    {"VT_MAX_SIZE", SIZE, FIELD(max_size), 0, 1, UINT64_MAX / 2},
     {"VT_MODE", MODE, FIELD(mode), VT_MODE_TRACE, 0, VT_MODE_RING},
     {"VT_MAX_THREADS", COUNT, FIELD(max_threads), 65536, 1, 65536},
     {"VT_VERBOSE", COUNT, FIELD(verbose), 1, 0, 2},
@@ -145,6 +146,12 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
         vt_text_dec(&t, v >> 10 * unit);
         vt_text_add(&t, unit == 3 ? "G" : unit == 2 ? "M" : unit == 1 ? "K" : "");
     }
+}
+
+void vt_settings_show_size(char *into, size_t bytes, uint64_t size)
+{
+    const struct setting s = {.type = SIZE};
+    show(into, bytes, &s, size);
 }
 
 /* " (100K to 1G)": of numbers and sizes. */
@@ -331,6 +338,13 @@ static void define_setting(struct vt_location *l, const char *name, const char *
     vt_text_add(&t, "setting.");
     vt_text_add(&t, name);
     vt_define_property(l, key, value);
+}
+
+void vt_settings_define_size(struct vt_location *l, uint64_t bytes)
+{
+    char value[32];
+    vt_settings_show_size(value, sizeof value, bytes);
+    define_setting(l, "VT_MAX_SIZE", value);
 }
 
 int vt_exec_is_traced(void)

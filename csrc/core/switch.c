@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recording off and on, for the whole process. What happens while it is off takes the slow path of each event, which keeps
    the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
-   anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this.              */
+   anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this. What VT_MAX_SIZE
+   stops first (stop.c) is left out in the same way.                                                                      */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include "record.h"
@@ -23,17 +24,20 @@ static void put_off(struct vt_location *l, uint64_t when)
     l->nmissed = n;
 }
 
+static int goes_first(uint64_t open) { return open & VT_OPEN_ADDRESS || vt_size_goes_first((uint32_t)open); }
+
 static void put_on(struct vt_location *l, uint64_t when)
 {
-    uint32_t n = l->nmissed < VT_MISSED ? l->nmissed : VT_MISSED;
+    uint32_t n = l->nmissed < VT_MISSED ? l->nmissed : VT_MISSED, out = 0;
     l->off = 0;
     put_word(l, VT_HEAD(VT_K_ON, 0, 0), when);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ADDRESS, 1, 0), l->missed[i] & ~VT_OPEN_ADDRESS};
-        if (l->missed[i] & VT_OPEN_ADDRESS) put(l, words, 2, when);
+        if (l->size && goes_first(l->missed[i])) l->missed[out++] = l->missed[i];
+        else if (l->missed[i] & VT_OPEN_ADDRESS) put(l, words, 2, when);
         else put_word(l, l->missed[i], when);
     }
-    l->nmissed = 0;
+    l->nmissed = l->size ? out + (l->nmissed - n) : 0;
 }
 
 /* Brings the location to the state of the process, at the time at which that changed. */
@@ -92,13 +96,54 @@ static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload
     }
 }
 
+static int is_attribute(uint32_t what) { return !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_ATTRIBUTE; }
+
+static int is_stack(uint32_t what)
+{
+    uint32_t kind = VT_KIND(what);
+    return what & VT_FUNCTION || (kind >= VT_K_ENTER && kind <= VT_K_LEAVE_ADDRESS) ||
+           (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP);
+}
+
+/* Records of one moment, when VT_MAX_SIZE has stopped some classes: recorded if any of them still is, or leaves a region
+   that was recorded. An operation of MPI-IO stays with its call.                                                        */
+static int stays(struct vt_location *l, const uint64_t *words, unsigned n)
+{
+    int stays = 0, goes = 0;
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
+        uint32_t what = (uint32_t)words[i];
+        int first = vt_size_goes_first(what);
+        goes |= first;
+        if (first && is_stack(what)) stays |= !pass_by(l, what, words + i + 1);
+        else stays |= !first && !is_attribute(what);
+        if (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_THREAD) l->nmissed = 0;
+    }
+    if (goes && !stays) VT_SET(l->left, l->left + vt_events_in(words, n));
+    return stays || !goes;
+}
+
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     int record = 0;
     vt_switch_follow(l, now);
+    if (!l->off) record = !l->size || l->stopped || stays(l, words, n);
     for (unsigned i = 0; l->off && i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
         record |= !pass_by(l, (uint32_t)words[i], words + i + 1);
-    if (record || !l->off) put(l, words, n, now);
+    if (record) put(l, words, n, now);
+}
+
+/* Whether the event of a function is only counted, for the location has stopped, or records no functions any more: without
+   a look at the clock. 0: it may have to be recorded, or something else is due.                                          */
+int vt_leaves_out(struct vt_location *l, uint64_t what)
+{
+    int off = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
+    int due = vt_window_is_due(UINT64_MAX - 1) || vt_ring_is_asked(l);
+    if (off || due || VT_READ(l->vforked) || l->size != atomic_load_explicit(&vt_process.full, memory_order_relaxed))
+        return 0;
+    if (l->stopped) atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
+    else if (!pass_by(l, (uint32_t)what, NULL)) return 0;
+    else VT_SET(l->left, l->left + 1);
+    return 1;
 }
 
 /* ---- The switch ---- */

@@ -3,12 +3,23 @@
    This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable.      */
 #include "../core/record.h"
 
+/* Of code without a module an address would have to be looked up and kept. */
+static int leaves_out(struct vt_location *l, uintptr_t function, uint32_t leave)
+{
+    uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function);
+    return offset != VT_CODE_UNKNOWN && vt_leaves_out(l, VT_FUNCTION | leave | offset);
+}
+
 static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint32_t leave)
 {
     struct vt_location *l = vt_location_to_record(1);
     uint64_t words[2] = {VT_FUNCTION | leave, function};
     if (!l) return;
     vt_busy_begin(l);
+    if ((l->stopped || l->size) && leaves_out(l, function, leave)) {
+        vt_busy_end(l);
+        return;
+    }
     uint64_t now = vt_now();
     uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function); /* who has stopped only counts */
     if (offset == VT_CODE_UNKNOWN) words[0] = VT_HEAD(leave ? VT_K_LEAVE_ADDRESS : VT_K_ENTER_ADDRESS, 1, 0);

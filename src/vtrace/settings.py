@@ -32,6 +32,10 @@ MEANINGS = {
     "VT_MAX_FLUSHES": Meaning(
         "how often a full buffer is written out before its thread stops recording; 0: any number"
     ),
+    "VT_MAX_SIZE": Meaning(
+        "bytes of local files of a process at which its recording stops; the last twentieth is for MPI and threads",
+        "0: 1G, at most the process's part of 10G and of a tenth of the free space",
+    ),
     "VT_MODE": Meaning(
         "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end (docs/recording-less.md)"
     ),

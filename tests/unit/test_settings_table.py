@@ -15,11 +15,12 @@ from vtrace.settings import MEANINGS
 
 GUIDE = {
     "VT_BUFFER_SIZE": "32M", "VT_CLEAN": "yes", "VT_COMPRESSION": "yes", "VT_FILE_PREFIX": None, "VT_FILE_UNIQUE": "no",
-    "VT_GNU_NMFILE": None, "VT_MAX_FLUSHES": "1", "VT_MAX_THREADS": "65536", "VT_PFORM_GDIR": None,
+    "VT_GNU_NMFILE": None, "VT_MAX_FLUSHES": "0", "VT_MAX_THREADS": "65536", "VT_PFORM_GDIR": None,
     "VT_PFORM_LDIR": None, "VT_THREAD_BUFFER_SIZE": "0", "VT_VERBOSE": "1", "VT_MPITRACE": "yes", "VT_IOTRACE": "no",
     "VT_MEMTRACE": "no", "VT_SYNC_FLUSH": "no", "VT_SYNC_FLUSH_LEVEL": "80", "VT_MAX_STACK_DEPTH": "0",
 }  # fmt: skip
-"""Table 4.5 with its defaults, None where they depend on the place; VT_PREFIX is the wrappers'."""
+"""Table 4.5 with its defaults, but VT_MAX_FLUSHES is 1 there; None where they depend on the place; VT_PREFIX is the
+wrappers'."""
 
 
 def shown(where: Path, **env: str) -> dict[str, dict[str, str]]:

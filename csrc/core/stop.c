@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where recording stops for good: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, no space for files. A LIMIT record says so in the
+   location that stops, also for a process that is killed later. VT_MAX_SIZE stops functions, I/O, memory and the user API
+   first; what is left of it, a twentieth, is for MPI, threads and processes.                                             */
+#define _GNU_SOURCE
+#include <sys/statfs.h>
+#include "record.h"
+
+#define RESERVE 20 /* part of VT_MAX_SIZE */
+#define GIB (UINT64_C(1) << 30)
+
+/* Into the chunk at hand, or behind the records of the one that could not be written: each keeps VT_LIMIT_WORDS free. */
+static void put_limit(struct vt_location *l, enum vt_lost why)
+{
+    if (!vt_location_lock(l)) return;
+    struct vt_chunk *c = l->chunk ? l->chunk : l->full_last;
+    uint64_t *begin = c ? vt_chunk_words(c) + vt_chunk_used(c) / 8 : NULL;
+    if (c && vt_chunk_end(c) - begin >= VT_LIMIT_WORDS / 2) {
+        uint64_t *at = vt_stamp(l, begin, VT_HEAD(VT_K_LIMIT, 1, why), vt_now());
+        *at++ = VT_CLASS_ALL;
+        if (c == l->chunk) l->cursor = at;
+        else { /* it has been looked through already */ uint32_t records = at - begin > 2 ? 2 : 1;
+            c->used += (uint32_t)(8 * (at - begin));
+            c->records += records;
+            c->classes |= VT_CLASS_CONTROL;
+            c->end_ticks = l->last;
+            VT_SET(l->records, l->records + records);
+        }
+        __atomic_store_n(&c->head, (uint16_t)(uintptr_t)at, __ATOMIC_RELEASE);
+    }
+    vt_location_unlock(l);
+}
+
+/* told: the LIMIT record stands already. Under busy. */
+void vt_stop(struct vt_location *l, enum vt_lost why, int told)
+{
+    if (!told) put_limit(l, why);
+    VT_SET(l->stopped, why);
+    l->lost_why = why;
+    VT_SET(l->limit, NULL);
+    if (why == VT_LOST_MEMORY)
+        vt_warn("no memory for more events: recording stops; a smaller VT_BUFFER_SIZE with VT_MAX_FLUSHES=0 helps");
+}
+
+/* ---- VT_MAX_SIZE ---- */
+
+/* What the local files of this process may take. Where nothing is set: 1 GiB, but no more than its part of 10 GiB and of a
+   tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room.     */
+static uint64_t max_size(struct vt_location *l)
+{
+    const struct vt_settings *set = &vt_process.set;
+    uint64_t n = set->processes ? set->processes : 1, known = atomic_load(&vt_process.max_size);
+    uint64_t room = UINT64_MAX, most = 10 * GIB;
+    struct statfs fs;
+    if (set->max_size || known) return set->max_size ? set->max_size : known;
+    if (VT_SYS2(statfs, set->gdir, &fs) >= 0 && fs.f_blocks) room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    if (most > room / 10) most = room / 10;
+    most = most / n < GIB ? most / n : GIB;
+    if (most < set->buffer_size) most = set->buffer_size < room / n ? set->buffer_size : room / n;
+    atomic_store(&vt_process.max_size, most);
+    vt_settings_define_size(l, most);
+    return most;
+}
+
+/* What recording may not begin anew in any location: its next event takes the slow path and finds out. */
+static void stop_all(enum vt_full full)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    atomic_store(&vt_process.full, full);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) VT_SET(l->limit, NULL);
+    }
+}
+
+/* After a location has written to its files. What one flush wrote may lie far beyond the limit: the reserve is kept. */
+void vt_size_look(struct vt_location *l)
+{
+    uint64_t most = max_size(l), written = atomic_load(&vt_process.written), none = 0;
+    uint64_t end = written + most / RESERVE;
+    if (written < most - most / RESERVE) return;
+    if (atomic_compare_exchange_strong(&vt_process.all_at, &none, end > most ? end : most)) stop_all(VT_FULL_FIRST);
+    else if (written >= none) stop_all(VT_FULL_ALL);
+}
+
+/* Brings a location to the state of the process, at its next event. Under busy. */
+void vt_size_follow(struct vt_location *l, uint64_t now)
+{
+    uint32_t full = atomic_load(&vt_process.full);
+    uint64_t words[2] = {VT_HEAD(VT_K_LIMIT, 1, VT_LOST_SIZE), full == VT_FULL_ALL ? VT_CLASS_ALL : VT_CLASS_FIRST};
+    l->size = full;
+    if (l->stopped) return;
+    if (vt_location_lock(l)) { /* a rewind would take the record back */
+        l->mark.voided |= l->mark.chunk != NULL;
+        l->mark.chunk = NULL;
+        vt_location_unlock(l);
+    }
+    vt_put_record(l, words, 2, now < l->last ? l->last : now);
+    if (full == VT_FULL_ALL) vt_stop(l, VT_LOST_SIZE, 1);
+    else if (!l->off) l->nmissed = 0;
+}
+
+/* Regions that VT_MAX_SIZE stops first, by their ids. */
+static uint8_t goes_first[VT_ID_MAX / 8 + 1];
+
+void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
+{
+    int is_user = paradigm == VT_PARADIGM_USER || paradigm == VT_PARADIGM_COMPILER;
+    int is_io = role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA;
+    int is_memory = role >= VT_ROLE_ALLOCATE && role <= VT_ROLE_REALLOCATE;
+    if (is_user || (paradigm == VT_PARADIGM_NONE && (is_io || is_memory)))
+        __atomic_fetch_or(&goes_first[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+}
+
+/* Whether a record is one that VT_MAX_SIZE stops first. */
+int vt_size_goes_first(uint32_t what)
+{
+    static const uint32_t classes[128] = {
+#define KIND_CLASS(name, number, words, class) [number] = VT_CLASS_##class,
+        VT_KINDS(KIND_CLASS)
+#undef KIND_CLASS
+    };
+    uint32_t kind = VT_KIND(what), id = VT_ID(what);
+    if (what & VT_FUNCTION) return 1;
+    if (kind == VT_K_ENTER || kind == VT_K_LEAVE) return VT_READ(goes_first[id / 8]) >> id % 8 & 1;
+    return (classes[kind] & VT_CLASS_FIRST) != 0;
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_MAX_SIZE: functions, I/O and memory stop first, then all; counts are exact, and a later kill changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support import words
+from support.build import Builder
+from support.check import check
+from support.ledger import ledger
+from support.run import run, unify
+from support.tools import environment
+from vtrace.io import records as r
+
+SIZE = {"VT_MAX_SIZE": "1M", "VT_COMPRESSION": "no"}
+SIZE_REASON = next(number for number, name in r.LOST_REASONS.items() if name == "SIZE")
+
+
+@pytest.fixture(scope="module")
+def flood(build: Builder) -> Path:
+    return build("mpi_flood.c", compiler="mpicc")
+
+
+def limits(path: Path) -> list[tuple[int, int]]:
+    """Reason and classes of the LIMIT records in a local file."""
+    return [(record.id, record.payload[0]) for record in words.events(path) if record.kind == "LIMIT"]
+
+
+def test_functions_stop_and_messages_go_on(flood: Path, tmp_path: Path) -> None:
+    rounds, calls = 400, 300
+    done = run(flood, tmp_path, str(rounds), str(calls), ranks=2, env=SIZE)
+    made = 2 * 2 * (1 + rounds + rounds * calls)
+    for rank in ("1", "2"):
+        assert limits(tmp_path / f"mpi_flood.{rank}.events") == [(SIZE_REASON, r.CLASS_FIRST)]
+        assert (tmp_path / f"mpi_flood.{rank}.events").stat().st_size < 1.1 * 2**20
+    found = ledger(tmp_path, "mpi_flood")
+    assert found.functions + found.lost == made
+    assert found.functions > made / 20
+    (line,) = [line for line in done.stderr.splitlines() if "VT_MAX_SIZE" in line]
+    assert line.startswith("vtrace: recording stopped at VT_MAX_SIZE=1M: ")
+    unify(tmp_path, "mpi_flood")
+    trace = check(tmp_path / "mpi_flood.trace")
+    assert (trace.kinds()["MpiSend"], trace.kinds()["MpiRecv"]) == (2 * rounds, 2 * rounds)
+    shown = trace.calls()
+    assert (shown["MPI_Sendrecv"], shown["MPI_Finalize"], shown["main"]) == (2 * rounds, 2, 2)
+    assert 0 < shown["work"] < 2 * rounds * calls
+    assert 2 * (shown["main"] + shown["round_trip"] + shown["work"]) == found.functions, "each enter has its own leave"
+    assert "MeasurementOnOff" not in trace.kinds()
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["lost_by"]) == (False, {"SIZE": made - found.functions})
+
+
+def test_io_and_memory_stop_too(flood: Path, tmp_path: Path) -> None:
+    rounds = 300
+    env = {**SIZE, "VT_IOTRACE": "yes", "VT_MEMTRACE": "yes"}
+    run(flood, tmp_path, str(rounds), "300", ranks=2, env=env)
+    unify(tmp_path, "mpi_flood")
+    trace = check(tmp_path / "mpi_flood.trace", complete=False)
+    assert trace.kinds()["MpiSend"] == trace.kinds()["MpiRecv"] == trace.calls()["MPI_Sendrecv"] == 2 * rounds
+    assert trace.calls()["write"] < 2 * rounds
+
+
+def test_all_stops_at_the_end(flood: Path, tmp_path: Path) -> None:
+    """Messages alone use up the reserve."""
+    rounds = 30000
+    run(flood, tmp_path, str(rounds), "0", ranks=2, env=SIZE)
+    found = ledger(tmp_path, "mpi_flood")
+    for rank in ("1", "2"):
+        classes = [r.CLASS_FIRST, r.CLASS_ALL]
+        assert limits(tmp_path / f"mpi_flood.{rank}.events") == [(SIZE_REASON, bits) for bits in classes]
+    calls_of_mpi = rounds + 4  # MPI_Sendrecv; Init, Comm_rank, Comm_size, Finalize
+    made = 2 * (2 * (1 + rounds) + 2 * calls_of_mpi + 2 * rounds)
+    kept = sum(n for kind, n in found.kinds.items() if kind not in ("TIME", "FLUSH", "LIMIT", "LOST"))
+    assert kept + found.lost == made
+    unify(tmp_path, "mpi_flood")
+    trace = check(tmp_path / "mpi_flood.trace", complete=False)
+    assert trace.kinds()["MeasurementOnOff"] == 2
+    assert trace.calls()["MPI_Sendrecv"] < 2 * rounds
+
+
+@pytest.mark.parametrize("stop", ["VT_MAX_SIZE", "VT_MAX_FLUSHES"])
+def test_killed_after_recording_stopped(build: Builder, tmp_path: Path, stop: str) -> None:
+    """The archive tells it from a run that was recorded until it was killed."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    env = {"VT_COMPRESSION": "no", "VT_BUFFER_SIZE": "100K", stop: "1M" if stop == "VT_MAX_SIZE" else "3"}
+    program = [build("many.c"), "300000", "0", pipe]
+    process = subprocess.Popen(program, cwd=tmp_path, env=environment(env), stderr=subprocess.DEVNULL)
+    stat, asleep = Path(f"/proc/{process.pid}/stat"), 0
+    while asleep < 5:  # it has made all its calls and waits for somebody to open the pipe
+        time.sleep(0.05)
+        asleep = asleep + 1 if stat.read_text().rsplit(")")[1].split()[0] == "S" else 0
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    unify(tmp_path, "many")
+    trace = check(tmp_path / "many.trace", complete=False)
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["died"], coverage["limit"]) == (False, 1, 1)
+    assert [marker.category for marker in trace.markers].count("recording stopped") == 1
+
+
+def test_default_is_told_in_the_trace(build: Builder, tmp_path: Path) -> None:
+    """What a run without the setting may take, once a buffer is full; a launcher says how many share it."""
+    for processes, env in ((1, {}), (64, {"OMPI_COMM_WORLD_LOCAL_SIZE": "64"}), (32, {"SLURM_NTASKS_PER_NODE": "32"})):
+        prefix = f"p{processes}"
+        run(build("many.c"), tmp_path, "20000", env={"VT_BUFFER_SIZE": "100K", "VT_FILE_PREFIX": prefix, **env})
+        unify(tmp_path, prefix)
+        trace = check(tmp_path / f"{prefix}.trace")
+        assert trace.calls()["work"] == 20000
+        value = json.loads(trace.properties["VTRACE::SETTINGS"])["VT_MAX_SIZE"]
+        unit = {"K": 10, "M": 20, "G": 30}.get(value[-1], 0)
+        size = int(value[:-1] if unit else value) << unit
+        free = os.statvfs(tmp_path)
+        share = min(2**30, min(10 * 2**30, free.f_bavail * free.f_frsize // 10) // processes)
+        assert 0.8 * share < size < 1.2 * share, (value, share)
