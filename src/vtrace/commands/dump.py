@@ -24,7 +24,7 @@ from vtrace.io.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
 from vtrace.unify.definitions import ProcessDefinitions, inherit
 from vtrace.unify.find import Run, find_run, several
 from vtrace.unify.labels import Labels
-from vtrace.unify.look import resolve_prefix
+from vtrace.unify.look import LOCAL, resolve_prefix
 from vtrace.unify.process import Process
 from vtrace.unify.symbols import Symbols
 
@@ -111,6 +111,8 @@ class _Dump:
         if _is_local(Path(target)):
             yield from self._one(Path(target))
             return
+        if LOCAL.fullmatch(Path(target).name) and not Path(target).exists():
+            raise VtraceError(f"{target}: no such file")
         problems: list[str] = []
         run = find_run(resolve_prefix(target), True, problems.append)
         yield from map(_problem, problems)

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from vtrace.commands.completion import complete_target
+from vtrace.commands.stale import tell_of_stale
 from vtrace.console import plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
@@ -35,11 +36,17 @@ def command(target: str, as_json: bool, everything: bool) -> None:
     """
     anchor = find_anchor(Path(target))
     if anchor is None:
-        found = _local(Path(target))
+        from vtrace.unify.look import no_archive, prefixes, resolve_prefix
+
+        path = Path(target)
+        bare = path.name in ("", "..") or not path.parent.is_dir()
+        if bare or resolve_prefix(target).name not in prefixes(path.parent):
+            raise no_archive(path)
+        found = _local(path)
         click.echo(json.dumps(found, indent=2) if as_json else _local_text(found))
         return
-    _tell_of_newer(Path(target), anchor)
     overview = read_overview(anchor)
+    tell_of_stale(anchor, overview.vtrace.get("ABOUT"))
     if as_json:
         for line in _json(overview):
             click.echo(line)
@@ -48,15 +55,6 @@ def command(target: str, as_json: bool, everything: bool) -> None:
             click.echo(line)
         word = shlex.quote(target)
         click.echo(f"\nnext: vtrace summary {plain(word)}, vtrace view {plain(word)}")
-
-
-def _tell_of_newer(target: Path, anchor: Path) -> None:
-    """A program that ran again has left files that are not in the archive yet."""
-    from vtrace.unify.look import prefixes
-
-    if anchor.parent.name == f"{target.name}.trace" and target.name in prefixes(target.parent):
-        hint = f"vtunify --force {shlex.quote(str(target))}"
-        click.echo(f"vtrace: there are local files of {target.name} that are not in {anchor.parent} ({hint})", err=True)
 
 
 def _data(o: Overview) -> dict[str, Any]:

@@ -81,16 +81,16 @@ def _functions(number: int) -> str:
 def _open(target: str) -> Trace:
     """The archive, or one made in passing of local files."""
     import vtrace
+    from vtrace.commands.window import opened
     from vtrace.unify.look import resolve_prefix
     from vtrace.unify.run import Request, unify
 
     try:
-        return vtrace.open(target)
+        return opened(target)
     except VtraceError as error:
-        prefix = resolve_prefix(target)
         with tempfile.TemporaryDirectory(prefix="vtrace-score-") as where:
             try:
-                request = Request(prefix=prefix, name=str(Path(where) / "score"), keep=True)
+                request = Request(prefix=resolve_prefix(target), name=str(Path(where) / "score"), keep=True)
                 unify(request, Console("vtrace", QUIET))
             except VtraceError:
                 raise error from None

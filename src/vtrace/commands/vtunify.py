@@ -17,6 +17,7 @@ from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, Console
+from vtrace.errors import NoFilesError
 
 if TYPE_CHECKING:
     from vtrace.unify.run import Written
@@ -85,18 +86,41 @@ def command(
     path = resolve_prefix(prefix)
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
-    written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair), console)
+    try:
+        written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair), console)
+    except NoFilesError as error:
+        tell_unified(path, name, keep, report, console, error)
+        return
     conclude(written, console, written.archive if name or keep else path, report)
+
+
+def tell_unified(
+    prefix: Path, name: str | None, keep: bool, report: bool, console: Console, error: NoFilesError
+) -> None:
+    """Says that the archive which was asked for is there already; raises the error where it is not."""
+    from vtrace.io.overview import find_anchor
+    from vtrace.unify.output import archive_path
+
+    archive = archive_path(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep)
+    if not archive.is_dir() or find_anchor(archive) is None:
+        raise error
+    console.result(f"{archive}: already unified, and there are no local files of a later run")
+    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, report)
 
 
 def conclude(written: Written, console: Console, target: Path, report: bool) -> None:
     """Says what came of it and what to do next, or writes the report; target: what names the archive."""
     console.result(summary(written))
+    lead_on(console, target, written.archive, report)
+
+
+def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None:
+    """Says what to do with an archive, or writes the report of it."""
     word = shlex.quote(str(target))
     if report:
         from vtrace.commands.report import write
 
-        write(str(written.archive), Path(f"{str(target).removesuffix('.trace')}.html"))
+        write(str(archive), Path(f"{str(target).removesuffix('.trace')}.html"))
     else:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 

@@ -18,7 +18,7 @@ import click
 from vtrace import console as talk
 from vtrace.commands import vtunify
 from vtrace.console import CLICK_SETTINGS, QUIET, Console
-from vtrace.errors import VtraceError
+from vtrace.errors import NoFilesError, VtraceError
 from vtrace.wrappers import launcher, mpi_library
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ def command(
         written = unify(Request(local, name, keep, force, salvage, jobs, partial, not no_repair), console, ranks)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = replace(written, archive=written.archive.relative_to(Path.cwd()))
+    except NoFilesError as error:
+        vtunify.tell_unified(path, name, keep, report and ranks.root, console, error)
+        return
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
             _abort(ranks, error)

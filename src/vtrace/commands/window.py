@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.errors import VtraceError
-from vtrace.io.overview import find_anchor
+from vtrace.commands.stale import tell_of_stale
 
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
@@ -34,18 +33,12 @@ def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def opened(archive: str) -> Trace:
-    """The archive. Raises VtraceError, which of local files says how they become one."""
+    """The archive; tells first where it is not of the last run. Raises VtraceError."""
     import vtrace
-    from vtrace.unify.look import prefixes
 
-    try:
-        return vtrace.open(archive)
-    except VtraceError as error:
-        path = Path(archive)
-        if find_anchor(path) is None and path.parent.is_dir() and path.name in prefixes(path.parent):
-            hint = f"vtunify {shlex.quote(archive)}"
-            raise VtraceError(f"{archive}: there are only local files, not unified yet", hint) from error
-        raise
+    trace = vtrace.open(archive)
+    tell_of_stale(trace.path, trace.vtrace.get("ABOUT"))
+    return trace
 
 
 def title(trace: Trace) -> str:

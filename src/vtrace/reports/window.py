@@ -46,9 +46,17 @@ def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | No
     start, stop = time(begin, trace.duration), time(end, trace.duration)
     if start is not None and stop is not None and start >= stop:
         raise UsageError(f"--from {begin} is not before --to {end}")
+    if start is not None and start >= trace.duration > 0:
+        raise UsageError(f"--from {begin} is not before the end of the trace", _lasts(trace))
+    if stop == 0:
+        raise UsageError(f"--to {end} is not behind the begin of the trace", _lasts(trace))
     locations = None if ranks is None else _of_ranks(trace, ranks)
     said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
     return Window(start, stop, locations, " ".join(filter(None, said)))
+
+
+def _lasts(trace: TraceBase) -> str:
+    return f"{trace.path.parent} lasts {trace.duration / 1e9:.6g} s"
 
 
 def time(text: str | None, duration: int) -> int | None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +135,34 @@ def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
 def prefixes(directory: Path) -> list[str]:
     """All prefixes of local files in a directory."""
     return sorted({m["prefix"] or m["control"] for m in map(LOCAL.fullmatch, names(directory)) if m})
+
+
+def no_archive(path: Path) -> VtraceError:
+    """Why there is nothing to open at a path where no archive is, and what helps: mostly vtunify."""
+    directory, name = path.parent, path.name.removesuffix(".trace")
+    known = prefixes(directory) if path.name not in ("", "..") and directory.is_dir() else []
+    if name in known:
+        said = f"{path}: there are only local files, not unified yet"
+        return VtraceError(said, f"vtunify {shlex.quote(str(path.with_name(name)))}")
+    if path.is_dir():
+        if inside := prefixes(path):
+            said = f"{path}: there are only local files of {_few(inside)}, not unified yet"
+            return VtraceError(said, f"vtunify {shlex.quote(str(path / inside[0]))}")
+        return VtraceError(f"{path}: there is no OTF2 archive in this directory")
+    if path.is_file():
+        return VtraceError(f"{path} is not an OTF2 archive", "give its directory, its .otf2 file or the prefix")
+    if not directory.is_dir():
+        return (
+            no_archive(directory) if directory.suffix == ".trace" else VtraceError(f"{path}: no such file or directory")
+        )
+    known += [each for each in names(directory) if each.endswith(".trace")]
+    near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
+    hint = f"there is {_few(near)}" if near else "give the archive's directory, its .otf2 file or the prefix"
+    return VtraceError(f"{path}: no such archive, and no local files of this name", hint)
+
+
+def _few(words: Sequence[str]) -> str:
+    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
 def resolve_prefix(operand: str) -> Path:

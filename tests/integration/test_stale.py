@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What commands say of a name whose archive is not the last run, or is not there."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.run import run, unify, vtrace
+from support.tools import call, command
+
+COMMANDS = (
+    ("summary",), ("info",), ("report", "-o", "r.html"), ("export", "--to", "csv"), ("timers", "--all"), ("score",),
+    ("view", "--no-browser", "--idle", "0.01"), ("mpip",),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ran(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with heat.trace, of the first run, and the local files of the second."""
+    where = tmp_path_factory.mktemp("ran")
+    program = build("endings.c", output="heat")
+    run(program, where, "return", "5")
+    unify(where, "heat")
+    shutil.copytree(where / "heat.trace", where / "alone" / "heat.trace")
+    run(program, where, "return", "7")
+    return where
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_every_command_says_first_that_a_later_run_was_not_unified(ran: Path, words: tuple[str, ...]) -> None:
+    done = vtrace(ran, words[0], "heat", *words[1:], check=False)
+    assert "heat.trace is not the last run, which began at 20" in done.stderr.splitlines()[0], str(done)
+    assert done.stderr.splitlines()[0].endswith("and left local files (vtunify --force heat)")
+    assert "not the last run" not in vtrace(ran / "alone", words[0], "heat", *words[1:], check=False).stderr
+
+
+def test_diff_says_it_of_either(ran: Path) -> None:
+    done = vtrace(ran, "diff", "alone/heat.trace", "heat")
+    assert done.stderr.splitlines()[0].startswith("vtrace: warning: heat.trace is not the last run")
+
+
+def test_what_helps_helps(ran: Path, tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    shutil.copytree(ran, place)
+    unify(place, "--force", "heat")
+    assert "warning" not in vtrace(place, "summary", "heat").stderr
+
+
+def test_files_that_were_kept(ran: Path, tmp_path: Path) -> None:
+    """They are those of the archive, until there are older ones only."""
+    place = tmp_path / "p"
+    shutil.copytree(ran, place)
+    unify(place, "-k", "heat")
+    assert "warning" not in vtrace(place, "info", "u_heat").stderr
+    shutil.rmtree(place / "heat.trace")
+    shutil.move(place / "u_heat.trace", place / "heat.trace")
+    assert "warning" not in vtrace(place, "info", "heat").stderr
+
+
+def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> None:
+    place = tmp_path / "later"
+    place.mkdir()
+    run(build("endings.c", output="heat"), place, "return", "9")
+    unify(place, "heat")
+    for path in ran.glob("heat.*.z"):
+        shutil.copy2(path, place)
+    (line, *_) = vtrace(place, "summary", "heat").stderr.splitlines()
+    assert line == (
+        "vtrace: warning: local files of an earlier run of heat lie beside heat.trace "
+        "(vtunify -o NAME heat makes another archive of them)"
+    )
+
+
+def test_already_unified(ran: Path, tmp_path: Path) -> None:
+    shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
+    before = (tmp_path / "heat.trace" / "traces.otf2").stat()
+    for words in (["heat"], ["--force", "heat"], ["heat.trace"]):
+        done = unify(tmp_path, *words)
+        assert done.stdout.startswith("heat.trace: already unified, and there are no local files of a later run\n")
+    assert (tmp_path / "heat.trace" / "traces.otf2").stat() == before
+    done = unify(tmp_path, "-o", "other", "heat", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_nothing_is_unified(ran: Path, tmp_path: Path) -> None:
+    """Of the prefix, also where the program lies beside its files, and of the directory: the command that helps."""
+    for path in ran.glob("heat.*.z"):
+        shutil.copy2(path, tmp_path)
+    (tmp_path / "heat").write_text("the program")
+    said = "there are only local files, not unified yet (vtunify heat)"
+    for name in ("heat", "heat.trace", "heat.trace/traces.otf2"):
+        done = vtrace(tmp_path, "summary", name, check=False)
+        assert done.stderr == f"vtrace: error: {name.removesuffix('/traces.otf2')}: {said}\n"
+    done = vtrace(tmp_path, "summary", ".", check=False)
+    assert done.stderr == "vtrace: error: .: there are only local files of heat, not unified yet (vtunify heat)\n"
+    code = "import vtrace\ntry: vtrace.open('heat')\nexcept vtrace.errors.VtraceError as e: print(e)"
+    assert call([sys.executable, "-c", code], tmp_path).stdout == f"heat: {said}\n"
+
+
+@pytest.mark.parametrize("word", ["info", "summary", "view", "report", "mpip", "timers", "score"])
+def test_nothing_is_there(tmp_path: Path, word: str) -> None:
+    (tmp_path / "text").write_text("no archive")
+    for name, said in (
+        ("nodir/heat", "nodir/heat: no such file or directory"), ("heat", "heat: no such archive"),
+        ("text", "text is not an OTF2 archive"), (".", ".: there is no OTF2 archive in this directory"),
+    ):  # fmt: skip
+        done = vtrace(tmp_path, word, name, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"vtrace: error: {said}")
+        assert done.stderr.count("\n") == 1
+
+
+def test_missing_file_of_dump(tmp_path: Path) -> None:
+    done = vtrace(tmp_path, "dump", "heat.1.events.z", check=False)
+    assert done.stderr == "vtrace: error: heat.1.events.z: no such file\n"
+
+
+def test_windows_beside_the_trace(ran: Path) -> None:
+    for words in (["--from", "1000"], ["--from", "100%"], ["--to", "0"]):
+        done = call([*command("vtrace"), "summary", "alone/heat", *words], ran, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert "alone/heat.trace lasts " in done.stderr
