@@ -10,25 +10,25 @@ import click
 from vtrace import __version__, console
 
 _COMMANDS = {
-    "clean": ("vtrace.commands.clean", "command"),
-    "completion": ("vtrace.commands.completion", "command"),
-    "diff": ("vtrace.commands.diff", "command"),
-    "doctor": ("vtrace.commands.doctor", "command"),
-    "dump": ("vtrace.commands.dump", "command"),
-    "export": ("vtrace.commands.export", "command"),
-    "filter": ("vtrace.commands.filter", "command"),
-    "info": ("vtrace.commands.info", "command"),
-    "mpip": ("vtrace.commands.mpip", "command"),
-    "report": ("vtrace.commands.report", "command"),
-    "run": ("vtrace.commands.run", "command"),
-    "score": ("vtrace.commands.score", "command"),
-    "settings": ("vtrace.commands.settings", "command"),
-    "shim": ("vtrace.commands.shim", "shim"),
-    "summary": ("vtrace.commands.summary", "command"),
-    "timers": ("vtrace.commands.timers", "command"),
-    "view": ("vtrace.commands.view", "command"),
+    "clean": ("vtrace.commands.clean", "command", "Remove what killed programs and runs of vtunify left behind."),
+    "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
+    "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
+    "doctor": ("vtrace.commands.doctor", "command", "Show which compilers and MPIs work here, and what is missing."),
+    "dump": ("vtrace.commands.dump", "command", "Print the records and definitions of local files."),
+    "export": ("vtrace.commands.export", "command", "Convert a trace, or a part of it, for other programs."),
+    "filter": ("vtrace.commands.filter", "command", "Check a filter file and show which of its rules match."),
+    "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
+    "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
+    "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
+    "run": ("vtrace.commands.run", "command", "Run a program that was built without vtrace and record it."),
+    "score": ("vtrace.commands.score", "command", "Show which regions fill the buffer, and write a filter for them."),
+    "settings": ("vtrace.commands.settings", "command", "Show the VT_ settings: value, origin, default, meaning."),
+    "shim": ("vtrace.commands.shim", "shim", "Build, list and remove MPI shims, one per MPI installation."),
+    "summary": ("vtrace.commands.summary", "command", "Show where the time went: regions, messages, files, memory."),
+    "timers": ("vtrace.commands.timers", "command", "Print calls, times and counts of user-defined regions."),
+    "view": ("vtrace.commands.view", "command", "Show the timeline of a trace in a browser."),
 }
-"""Sub-command -> where it is."""
+"""Name -> module, its click command, and a line for the list. The list loads no module: most need numpy or more."""
 
 
 class _Commands(click.Group):
@@ -38,10 +38,14 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module, name = _COMMANDS[cmd_name]
+        module, name, _ = _COMMANDS[cmd_name]
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in sorted(_COMMANDS.items())])
 
 
 _HELP = """Records what parallel programs do over time, as OTF2 archives.

@@ -180,7 +180,7 @@ def test_commands(wheel: Mpi, cache: Path) -> None:
     run = CliRunner()
     built = run.invoke(command, ["build", "--mpicc", wheel.mpicc])
     assert built.exit_code == 0
-    assert Path(built.output.strip()).exists()
+    assert Path(built.stdout.strip()).exists()
     shown = run.invoke(command, ["list"])
     assert shown.output.startswith(f"{wheel.label}\t")
     assert run.invoke(command, ["clean", "--mpicc", wheel.mpicc]).output.startswith("removed ")

@@ -17,7 +17,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
 from vtrace.io.alike import same_array
 from vtrace.io.kernel_abi import NOTE, Error, Found, MapPointers, Result, Rows, load
-from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, empty8, no_messages
+from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, no_messages
 from vtrace.io.local import Stream
 
 __all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
@@ -72,6 +72,11 @@ def complaint() -> tuple[int, str]:
     """
     code = int(_library().vt_kernel_complaint(_text.buffer, len(_text.buffer)))
     return code, _text.buffer.value.decode("utf-8", "replace").strip() if code else ""
+
+
+def _copied(pointer: Any, count: int) -> U8:
+    """count whole numbers of 8 bytes that C owns."""
+    return np.frombuffer(ctypes.string_at(pointer, 8 * count), np.uint64)
 
 
 def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
@@ -152,7 +157,7 @@ class Kernel:
             raise self.error(code, error, stream)
         try:
             lists = [
-                np.ctypeslib.as_array(pointer, (count,)).copy() if count else empty8()
+                _copied(pointer, count)
                 for pointer, count in (
                     (found.functions, found.nfunctions),
                     (found.addresses, found.naddresses),

@@ -87,12 +87,12 @@ class Locations:
         import _otf2
         import numpy as np
 
-        from vtrace.io.ids import Ids
+        from vtrace.io.ids import Ids, distinct
 
         found = {}
         numbers = self._properties[self._properties["type"] == _otf2.TYPE_UINT64.value]
         rows = Ids(self._table["id"]).rows(numbers["location"])
-        for name in np.unique(numbers["name"]).tolist():
+        for name in distinct(numbers["name"]).tolist():
             mine = (numbers["name"] == name) & (rows >= 0)
             values, told = np.zeros(len(self), np.uint64), np.zeros(len(self), bool)
             values[rows[mine]], told[rows[mine]] = numbers["value"][mine], True

@@ -6,15 +6,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.io.records import CLOCK_NANOSECONDS
 from vtrace.unify.definitions import ClockOffset
 
-Ticks = npt.NDArray[np.uint64]
+Ticks = np.ndarray[Any, np.dtype[np.uint64]]
 
 _SPACING = 1_000_000_000
 """Knots are at least this many ns apart: a pair is off by up to 100 ns, so a slope by 1e-7."""

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.errors import FormatError
 from vtrace.io.alike import same_array
@@ -22,7 +21,7 @@ from vtrace.unify.firsts import Firsts, first_told
 from vtrace.unify.members import Identity, Indices, Lists, Merged, Places
 from vtrace.unify.ranks import Ranks
 
-Ids = npt.NDArray[np.uint32]
+Ids = np.ndarray[Any, np.dtype[np.uint32]]
 
 UNDEFINED = 0xFFFFFFFF
 _MPI = 4  # OTF2_PARADIGM_MPI

@@ -34,7 +34,7 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
     try:
         if not elf.has_dwarf_info():
             return found
-        info = elf.get_dwarf_info()
+        info = elf.get_dwarf_info(relocate_dwarf_sections=False)
         functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
         for unit, wanted in units(info, sorted(addresses)):
             try:

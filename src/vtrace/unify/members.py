@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.unify.definitions import Comm as Known
 from vtrace.unify.definitions import Members as Piece
@@ -15,7 +15,7 @@ from vtrace.unify.definitions import ProcessDefinitions
 from vtrace.unify.firsts import Told
 
 Identity = bytes
-Ranks = npt.NDArray[np.int64]
+Ranks = np.ndarray[Any, np.dtype[np.int64]]
 _UNKNOWN = -1
 _NOBODY = 0xFFFFFFFF
 """In a list: a process of another world, which the writer cannot name."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.io.alike import same_array
 from vtrace.io.archive import FIRST_STRING, Attribute, Metric, Region
+from vtrace.io.ids import distinct
 from vtrace.unify import definitions as own_definitions
 from vtrace.unify.constructs import constructs
 from vtrace.unify.firsts import Firsts, merge_equal
@@ -21,8 +22,8 @@ from vtrace.unify.symbols import Function, Place, Symbols, nameless, places
 UNDEFINED = 0xFFFFFFFF
 _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
-Ids = npt.NDArray[np.uint32]
-Types = npt.NDArray[np.uint8]
+Ids = np.ndarray[Any, np.dtype[np.uint32]]
+Types = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 _NONE: Ids = np.empty(0, np.uint32)
@@ -35,7 +36,7 @@ class RegionMaps:
 
     offsets: Ids
     offset_regions: Ids
-    addresses: npt.NDArray[np.uint64]
+    addresses: np.ndarray[Any, np.dtype[np.uint64]]
     address_regions: Ids
     regions: Ids
 
@@ -89,7 +90,7 @@ class _Used:
     """The functions that a process has called."""
 
     offsets: Ids
-    addresses: npt.NDArray[np.uint64]
+    addresses: np.ndarray[Any, np.dtype[np.uint64]]
     places: list[Place]
 
 
@@ -114,10 +115,12 @@ class _Places:
         return self._known.values()
 
 
-def _union(arrays: Sequence[npt.NDArray[np.generic]], kind: type[np.unsignedinteger]) -> npt.NDArray:  # type: ignore[type-arg]
+def _union(
+    arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[np.unsignedinteger]
+) -> np.ndarray[Any, Any]:
     if len(arrays) == 1:
         return arrays[0].astype(kind, copy=False)  # ascending
-    return same_array(np.unique(np.concatenate(arrays)).astype(kind)) if arrays else np.empty(0, kind)
+    return same_array(distinct(np.concatenate(arrays)).astype(kind)) if arrays else np.empty(0, kind)
 
 
 def _named(region: own_definitions.Region) -> Region:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.io.archive import Comm, Definitions, Group
+from vtrace.io.ids import distinct
 from vtrace.io.kernel import UNMAPPED
 from vtrace.unify.firsts import Firsts
 from vtrace.unify.merge import Ids, table
@@ -18,8 +18,8 @@ from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
 
 _USER = 1  # OTF2_PARADIGM_USER
-Numbers = npt.NDArray[np.int64]
-Ends = npt.NDArray[np.void]
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Ends = np.ndarray[Any, np.dtype[np.void]]
 _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", "<i8"), ("receives", "?")])
 
 
@@ -107,8 +107,8 @@ def _others(ends: Ends, ranks: Ranks) -> Numbers:
 def _members(matched: Ends) -> dict[int, Numbers]:
     """Locations that have messages with two ends, by communicator."""
     return {
-        number: np.unique(matched["location"][matched["comm"] == number])
-        for number in np.unique(matched["comm"]).tolist()
+        number: distinct(matched["location"][matched["comm"] == number])
+        for number in distinct(matched["comm"]).tolist()
     }
 
 
@@ -123,7 +123,7 @@ def _add(
 ) -> tuple[dict[int, int], dict[int, Numbers]]:
     """Adds the communicators; returns their OTF2 ids and, given back, their members."""
     if used:
-        everyone = np.unique(np.concatenate([*used.values()]))
+        everyone = distinct(np.concatenate([*used.values()]))
         definitions.comm_groups.append(Group("COMM_LOCATIONS", _USER, "", everyone))
     comms = {}
     for number, members in sorted(used.items()):
@@ -133,7 +133,7 @@ def _add(
     return comms, used
 
 
-def _match(ends: npt.NDArray[np.void]) -> Numbers:
+def _match(ends: np.ndarray[Any, np.dtype[np.void]]) -> Numbers:
     """The index of each one's other end, -1 without one."""
     if not len(ends):
         return np.empty(0, np.int64)

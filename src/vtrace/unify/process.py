@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.kernel import Kernel, Maps, Scan
@@ -86,9 +86,9 @@ class Process:
     """OTF2 location of what it has in use of its heap."""
     curve: Curve | None = None
     maps: Maps | None = None
-    user_peers: dict[int, npt.NDArray[np.uint32]] = field(default_factory=dict)
+    user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
     """By location: ranks of the other ends of its messages of the user API."""
-    user_others: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+    user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
     """By location: OTF2 locations of these ends, -1 where there is none."""
 
     @property

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.console import Console
 from vtrace.errors import VtraceError
@@ -32,7 +32,7 @@ _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
 _CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
 _MPI = 4  # OTF2_PARADIGM_MPI
-Processes = npt.NDArray[np.uint32]
+Processes = np.ndarray[Any, np.dtype[np.uint32]]
 
 
 def clock_lines(clocks: Sequence[Clock]) -> list[str]:

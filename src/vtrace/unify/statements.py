@@ -18,7 +18,7 @@ def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
     found: dict[int, Position] = {}
     try:
         if elf.has_dwarf_info():
-            info = elf.get_dwarf_info()
+            info = elf.get_dwarf_info(relocate_dwarf_sections=False)
             for unit, wanted in units(info, sorted(addresses)):
                 found.update(_of_unit(info, unit, sorted(set(wanted))))
     except Exception:  # pyelftools raises whatever it likes for what it does not understand: then there is none

@@ -8,12 +8,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.io.heads import open_file
+from vtrace.io.ids import distinct
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import readable
@@ -137,7 +137,9 @@ class Symbols:
 
 
 def places(
-    modules: Sequence[Module], offsets: npt.NDArray[np.uint32], addresses: npt.NDArray[np.uint64]
+    modules: Sequence[Module],
+    offsets: np.ndarray[Any, np.dtype[np.uint32]],
+    addresses: np.ndarray[Any, np.dtype[np.uint64]],
 ) -> list[Place]:
     """Where the offsets in a process's code space lie, then where its plain addresses do."""
     slots = sorted({module.slot: module for module in modules}.items())
@@ -186,7 +188,7 @@ def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
     return found
 
 
-def _names(elf: ELFFile, addresses: npt.NDArray[np.uint64]) -> dict[int, str]:
+def _names(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, str]:
     """Linker's names of the functions that hold these addresses."""
     if elf.elfclass != 64 or not elf.little_endian:
         return {}
@@ -197,7 +199,7 @@ def _names(elf: ELFFile, addresses: npt.NDArray[np.uint64]) -> dict[int, str]:
     strings = elf.get_section(section["sh_link"]).data()
     table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
-    values = np.unique(table["value"])
+    values = distinct(table["value"])
     found = {}
     for address, i in zip(addresses.tolist(), np.searchsorted(values, addresses, "right").tolist(), strict=True):
         if i == 0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vtrace.io.archive import Comm, Definitions, Group
 from vtrace.unify.firsts import Concatenated
@@ -25,7 +25,7 @@ class ProcessTeams:
     ids: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
     first: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
     members: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
-    joined: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    joined: np.ndarray[Any, np.dtype[np.uint64]] = field(default_factory=lambda: np.empty(0, np.uint64))
 
 
 Team = tuple[str, list[int]]

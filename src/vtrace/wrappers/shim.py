@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from vtrace import __version__, paths
+from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.wrappers.cache import cache_directory
 from vtrace.wrappers.mpi import Mpi
@@ -142,9 +144,10 @@ def _build(mpi: Mpi, directory: Path) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=_BUILDING) as temporary:
         place = Path(temporary) / "shim"
         place.mkdir()
+        console = Console("vtrace")
+        console.note(f"building the MPI shim for {mpi.label}, once for this MPI: takes some seconds")
         count = write_source(mpi, place / "shim.c")
-        with ThreadPoolExecutor() as pool:
-            objects = [made for made in pool.map(partial(_compile, mpi), sorted(place.glob("*.c"))) if made]
+        objects = _compile_all(mpi, sorted(place.glob("*.c")), console)
         _call(["ar", "rcs", str(place / ARCHIVE), *map(str, objects)], mpi)
         link_library(mpi, objects, place / LIBRARY)
         for path in objects:
@@ -158,6 +161,16 @@ def _build(mpi: Mpi, directory: Path) -> None:
         except OSError:
             if not _is_whole(directory):
                 raise
+
+
+def _compile_all(mpi: Mpi, sources: list[Path], console: Console) -> list[Path]:
+    """The objects of all units that compile, at most one compiler a core at once."""
+    objects = []
+    with console.steps("MPI shim", len(sources), "parts") as advance, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for made in pool.map(partial(_compile, mpi), sources):
+            objects += [made] if made else []
+            advance(1)
+    return objects
 
 
 def _compile(mpi: Mpi, source: Path) -> Path | None:
