@@ -26,6 +26,7 @@ static char *segments[MAX_SEGMENTS];
 static uint8_t in_memory[MAX_SEGMENTS]; /* 1: not in the file */
 static _Atomic uint32_t segment_count;
 static uint32_t first_bytes = FIRST_SEGMENT;
+static struct vt_identity file;
 static _Atomic int has_file; /* segments are to lie in the file */
 static _Atomic int has_memory; /* some do not */
 static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
@@ -68,7 +69,7 @@ static char *reserve(uint32_t bytes)
 static long map_from_file(char *at, uint32_t number)
 {
     uint64_t mask;
-    long fd = vt_open(vt_process.head.buffer, O_RDWR, 0);
+    long fd = vt_reopen(vt_process.head.buffer, O_RDWR, &file);
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
     long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
@@ -185,7 +186,7 @@ static long create_file(void)
     vt_text_add(&t, "-");
     vt_text_hex(&t, h->start);
     vt_text_add(&t, ".buffer");
-    long fd = vt_open(h->buffer, O_RDWR | O_CREAT | O_EXCL, 0600);
+    long fd = vt_create(h->buffer, 0600, &file);
     if (fd < 0) return fd;
     struct statfs fs;
     if (!VT_SYS2(fstatfs, fd, &fs) && fs.f_type == TMPFS_MAGIC) first_bytes = FIRST_SEGMENT / ON_TMPFS;

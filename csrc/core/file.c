@@ -138,10 +138,13 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
     struct vt_text t = vt_text_into(scratch->other, sizeof scratch->other);
     vt_text_add(&t, scratch->path);
     vt_text_add(&t, ".tmp");
-    long fd = vt_open(scratch->other, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd < 0) return fd;
+    long fd = vt_create_temporary(scratch->other, &scratch->made[content]);
+    if (fd < 0) {
+        if (fd == -EEXIST) strcpy(scratch->path, scratch->other); /* what messages are to name */
+        return fd;
+    }
     long r = write_head(fd, scratch, location, content);
-    if (r >= 0) r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
+    if (r >= 0) r = vt_replace(scratch->other, scratch->path, &scratch->made[content]);
     if (r >= 0) return fd;
     VT_SYS3(unlinkat, AT_FDCWD, scratch->other, 0);
     VT_SYS1(close, fd);
@@ -155,7 +158,8 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
     path_of(l->scratch.path, vt_process.head.prefix, vt_process.name_rank, l->number, content);
     int old = l->files & 1u << content;
-    long fd = old ? vt_open(l->scratch.path, O_WRONLY, 0) : create(&l->scratch, l->number, content);
+    long fd =
+        old ? vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]) : create(&l->scratch, l->number, content);
     vt_unlock(&vt_process.naming, &mask);
     if (fd < 0) return fd;
     l->files |= 1u << content;
@@ -265,13 +269,17 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
         if (!started && !(l && l->files & 1u << content)) continue;
         path_of(scratch->other, old_prefix, old_rank, number, content);
         path_of(scratch->path, vt_process.head.prefix, vt_process.name_rank, number, content);
-        long r = VT_SYS4(renameat, AT_FDCWD, scratch->other, AT_FDCWD, scratch->path);
+        const struct vt_identity *made = l && l->files & 1u << content ? scratch->made : vt_scratch.made;
+        scratch->made[content] = made[content];
+        long r = vt_replace(scratch->other, scratch->path, &scratch->made[content]);
         if (r < 0) { /* not there: it could not be made, and is tried anew */
+            int told = l && l->unwritten & 1u << content;
             if (l) l->files &= ~(1u << content);
-            if (r != -ENOENT) vt_warn("%s cannot be renamed to %s (%s)", scratch->other, scratch->path, vt_reason(r));
+            if (r != -ENOENT && !told)
+                vt_warn("%s cannot be renamed to %s (%s)", scratch->other, scratch->path, vt_reason(r));
             continue;
         }
-        long fd = vt_open(scratch->path, O_WRONLY, 0);
+        long fd = vt_reopen(scratch->path, O_WRONLY, &scratch->made[content]);
         if (fd < 0) continue;
         write_head(fd, scratch, number, content);
         VT_SYS1(close, fd);
@@ -290,10 +298,6 @@ void vt_file_uctl(void)
     vt_text_add(&t, "/");
     vt_text_add(&t, h->prefix);
     vt_text_add(&t, ".uctl");
-    t = vt_text_into(vt_scratch.other, sizeof vt_scratch.other);
-    vt_text_add(&t, vt_scratch.path);
-    vt_text_add(&t, ".tmp");
-    vt_text_dec(&t, h->pid);
     t = vt_text_into(text, sizeof text);
     vt_text_add(&t, "vtrace uctl 1\nrun ");
     for (int i = 0; i < 16; i++) {
@@ -307,12 +311,9 @@ void vt_file_uctl(void)
     vt_text_add(&t, "\ntool ");
     vt_text_add(&t, h->tool);
     vt_text_add(&t, "\n");
-    long fd = vt_open(vt_scratch.other, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd >= 0) {
-        long n = VT_SYS3(write, fd, text, t.at - text);
-        VT_SYS1(close, fd);
-        if (n == t.at - text) VT_SYS4(renameat, AT_FDCWD, vt_scratch.other, AT_FDCWD, vt_scratch.path);
-        else VT_SYS3(unlinkat, AT_FDCWD, vt_scratch.other, 0);
-    }
+    long r = vt_put_file(vt_scratch.path, vt_scratch.other, text);
+    if (r == -EEXIST) /* a full disk is told elsewhere */
+        vt_warn("%s cannot be written (%s): vtunify cannot tell that the run is complete", vt_scratch.path,
+                vt_reason(r));
     vt_unlock(&vt_process.naming, &mask);
 }

@@ -20,9 +20,16 @@
 
 #define VT_PATH 1024
 
+/* Which file has a name: another user may give the name to another file. */
+struct vt_identity {
+    uint64_t device, inode;
+    uint32_t owner;
+};
+
 /* Memory for what would be large on a stack: events may come from a signal handler's small one. */
 struct vt_scratch {
     char head[VT_FILE_HEAD], path[VT_PATH], other[VT_PATH];
+    struct vt_identity made[VT_BUFFER]; /* the files that exist, by enum vt_content */
 };
 
 /* A recorded call of a library, from its enter to its leave, without others in it: the lower halves of its records' heads,
@@ -357,6 +364,17 @@ struct vt_codec_context;
 struct vt_codec_context *vt_codec_get(void); /* NULL: none free */
 void vt_codec_put(struct vt_codec_context *x);
 struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
+
+/* owned.c: files in directories where other users may create files, too; results below 0 are -errno */
+struct stat;
+int vt_is_foreign(const char *path); /* 1: it exists and belongs to another user */
+long vt_create(const char *path, int mode, struct vt_identity *made);
+long vt_create_temporary(const char *path, struct vt_identity *made);
+long vt_reopen(const char *path, int flags, const struct vt_identity *made);
+long vt_replace(const char *from, const char *to, const struct vt_identity *made);
+long vt_open_plain(const char *path, struct stat *s);
+long vt_read_plain(const char *path, char *into, size_t bytes);
+long vt_put_file(const char *path, char *temporary, const char *text);
 
 /* file.c */
 long vt_open(const char *path, int flags, int mode); /* -errno */

@@ -66,7 +66,7 @@ static int is_complete(const struct vt_file *h)
         vt_text_hex(&t, h->run[i] & 15);
     }
     path_with(path, ".uctl");
-    return vt_read_file(path, text, sizeof text) > 0 && strstr(text, run);
+    return vt_read_plain(path, text, sizeof text) > 0 && strstr(text, run);
 }
 
 /* Whose the names of rank 0 under the prefix are: of this run, such as a sibling's after a fork; of a run that is not over or
@@ -77,9 +77,9 @@ static enum vt_names state_of_names(struct vt_file *h)
     const struct vt_file *own = &vt_process.head;
     struct stat s;
     path_with(path, vt_process.set.compression ? ".1.def.z" : ".1.def");
-    long fd = vt_open(path, O_RDONLY, 0), n = 0;
+    long fd = vt_open_plain(path, &s), n = 0;
     if (fd < 0) return VT_NAMES_FREE;
-    if (VT_SYS2(fstat, fd, &s) >= 0) n = VT_SYS4(pread64, fd, h, sizeof *h, 0);
+    n = VT_SYS4(pread64, fd, h, sizeof *h, 0);
     VT_SYS1(close, fd);
     if (n != sizeof *h || memcmp(h->magic, VT_FILE_MAGIC, sizeof h->magic)) return VT_NAMES_FREE;
     h->host[sizeof h->host - 1] = 0;
@@ -89,20 +89,35 @@ static enum vt_names state_of_names(struct vt_file *h)
     return is_complete(h) ? VT_NAMES_FREE : VT_NAMES_OTHERS;
 }
 
+/* Whether another user has files with the names of rank 0, which this one must neither read nor replace. */
+static int is_foreign(const char *prefix)
+{
+    static const char *const endings[] = {".1.def", ".1.events", ".uctl"};
+    static char path[VT_PATH];
+    for (int i = 0; i < 3; i++) {
+        struct vt_text t = vt_text_into(path, sizeof path);
+        vt_text_add(&t, vt_process.set.gdir);
+        vt_text_add(&t, "/");
+        vt_text_add(&t, prefix);
+        vt_text_add(&t, endings[i]);
+        if (i < 2 && vt_process.set.compression) vt_text_add(&t, ".z");
+        if (vt_is_foreign(path)) return 1;
+    }
+    return 0;
+}
+
 /* The next number; the lock file holds the last one (guide 4.2.3.5). */
 static uint32_t next_count(void)
 {
-    static char path[VT_PATH], text[32];
+    static char path[VT_PATH], temporary[VT_PATH], text[32];
     path_with(path, ".lock");
-    uint64_t n = vt_read_file(path, text, sizeof text) > 0 ? number_at(text) + 1 : 1;
+    uint64_t n = vt_read_plain(path, text, sizeof text) > 0 ? number_at(text) + 1 : 1;
     if (n > VT_COUNT_MOST) n = 1;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_dec(&t, n);
     vt_text_add(&t, "\n");
-    long fd = vt_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    long wrote = fd < 0 ? fd : VT_SYS3(write, fd, text, t.at - text);
-    if (fd >= 0) VT_SYS1(close, fd);
-    if (wrote < 0) vt_warn("%s cannot be written (%s): another run may get the same number", path, vt_reason(wrote));
+    long r = vt_put_file(path, temporary, text);
+    if (r < 0) vt_warn("%s cannot be written (%s): another run may get the same number", path, vt_reason(r));
     return (uint32_t)n;
 }
 
@@ -112,10 +127,16 @@ enum vt_names vt_names_settle(void)
     static struct vt_file other;
     struct vt_settings *set = &vt_process.set;
     if (set->count) return VT_NAMES_FREE;
-    enum vt_names names = set->unique == VT_UNIQUE_YES ? VT_NAMES_FREE : state_of_names(&other);
-    if (set->unique != VT_UNIQUE_YES && names != VT_NAMES_OTHERS) return names;
-    vt_place_count(set, next_count());
-    if (names == VT_NAMES_OTHERS)
+    int unique = set->unique == VT_UNIQUE_YES, foreign = !unique && is_foreign(set->base);
+    enum vt_names names = unique ? VT_NAMES_FREE : foreign ? VT_NAMES_OTHERS : state_of_names(&other);
+    if (!unique && names != VT_NAMES_OTHERS) return names;
+    uint32_t n = next_count();
+    vt_place_count(set, n);
+    while (n < VT_COUNT_MOST && is_foreign(set->prefix)) vt_place_count(set, ++n);
+    if (foreign)
+        vt_say(1, "another user has files called %s in this directory: those of this run are called %s", set->base,
+               set->prefix);
+    else if (names == VT_NAMES_OTHERS)
         vt_say(
             1,
             "another run (process %u on %.64s) has files called %s in this directory: those of this run are called %s",

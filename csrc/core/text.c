@@ -138,6 +138,10 @@ const char *vt_reason(long error)
     case -ENFILE: return "too many open files";
     case -ENOENT: return "no such directory";
     case -EISDIR: return "a directory";
+    case -EEXIST: return "another user has a file of this name";
+    case -ENXIO:
+    case -ESTALE: return "another file has its name";
+    case -ELOOP: return "a symbolic link has its name";
     case -EACCES:
     case -EPERM:
     case -EROFS: return "permission denied";

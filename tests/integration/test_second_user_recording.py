@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A second user plants links, FIFOs, files and directories where the traced program writes: none is written or replaced."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.check import check
+from support.run import run, unify
+from support.seconduser import KINDS, OTHER, as_other, plant, shared_directory, state, unharmed, victim
+from support.tools import call, environment
+
+CALLS = {"main": 1, "work": 10}
+NAMES = ("many.1.def.z", "many.1.events.z", "many.uctl", "many.1.events.z.tmp")
+
+
+@pytest.fixture(params=[0o777, 0o1777], ids=["shared", "sticky"])
+def shared(request: pytest.FixtureRequest) -> Iterator[Path]:
+    with shared_directory(request.param) as place:
+        yield place
+
+
+def recorded(place: Path) -> dict[str, int]:
+    """The calls of the only archive that can be made here."""
+    ours = [path for path in place.glob("many*.1.def.z") if path.lstat().st_uid == 0 and path.is_file()]
+    prefix = ours[0].name.removesuffix(".1.def.z")
+    unify(place, prefix)
+    return check(place / f"{prefix}.trace").calls()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_planted_before_the_start(build: Builder, shared: Path, tmp_path: Path, name: str, kind: str) -> None:
+    """The program runs as ever and is recorded, under other names where its own are taken."""
+    target = victim(tmp_path)
+    tmp_path.chmod(0o755)
+    plant(shared / name, kind, target)
+    before = state(shared / name)
+    done = run(build("many.c"), shared, timeout=30)
+    assert done.stdout == "done 10\n"
+    assert unharmed(target)
+    ours = kind == "hard link"  # an inode of this user: its name may go, its content stays
+    assert ours or state(shared / name) == before
+    said = [line for line in done.stderr.splitlines() if "another user has" in line]
+    if not ours:
+        assert len(said) == 1, str(done)
+        assert f"{shared / name} " in said[0] or "files called many in" in said[0], str(done)
+    assert recorded(shared) == CALLS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", ["lock", "lock.tmp", "uctl.tmp"])
+def test_names_with_the_process_number(build: Builder, shared: Path, tmp_path: Path, ending: str, kind: str) -> None:
+    """The second user may guess the number of the process. VT_FILE_UNIQUE counts in PREFIX.lock."""
+    target, name = victim(tmp_path), f"many.{ending}"
+    tmp_path.chmod(0o755)
+    program = build("many.c")
+    with subprocess.Popen(
+        ["sh", "-c", 'read go; exec "$0"', program], cwd=shared, env=environment({"VT_FILE_UNIQUE": "yes"}),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as started:  # fmt: skip
+        name = f"many{'_1' if 'uctl' in ending else ''}.{ending}{started.pid if 'tmp' in ending else ''}"
+        plant(shared / name, kind, target)
+        before = state(shared / name)
+        out, said = started.communicate("go\n", timeout=30)
+    assert (out, started.returncode) == ("done 10\n", 0), said
+    assert unharmed(target)
+    assert kind == "hard link" or state(shared / name) == before
+    assert kind == "hard link" or said.count("another user has") == 1, said
+    assert recorded(shared) == CALLS
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "gone"])
+@pytest.mark.parametrize("pattern", ["*.events.z", "*.def.z", "*.buffer"])
+def test_swapped_during_the_run(build: Builder, tmp_path: Path, pattern: str, kind: str) -> None:
+    """In a directory without the sticky bit the second user may put something else in the place of a file that the
+    program will open again."""
+    target = victim(tmp_path)
+    tmp_path.chmod(0o755)
+    env = environment({"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"})
+    with shared_directory(0o777) as place, subprocess.Popen(
+        [build("pauses.c"), "1000000"], cwd=place, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as started:  # fmt: skip
+        assert started.stdout
+        assert started.stdout.readline() == "ready\n"
+        (found,) = place.glob(pattern)
+        as_other(found.unlink)
+        if kind != "gone":
+            plant(found, kind, target)
+        before = state(found)
+        out, said = started.communicate("\n", timeout=60)
+        assert (out, started.returncode) == ("done\n", 7), said
+        assert unharmed(target)
+        assert kind == "hard link" or pattern == "*.buffer" or state(found) == before
+        if pattern != "*.buffer" and (pattern, kind) != ("*.def.z", "gone"):  # which is made anew
+            assert said.count(f"{found.name} cannot be") == 1, said
+
+
+def test_files_of_another_user_stay(build: Builder, shared: Path) -> None:
+    """A whole run of the second user: this user's gets a number, and both can be unified."""
+    program = build("many.c")
+    done = call(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", program, "3"], shared)
+    theirs = {path.name: path.read_bytes() for path in shared.iterdir()}
+    assert set(theirs) == {"many.1.def.z", "many.1.events.z", "many.uctl"}, str(done)
+    done = run(program, shared)
+    assert "another user has files called many in this directory: those of this run are called many_1" in done.stderr
+    assert {name: (shared / name).read_bytes() for name in theirs} == theirs
+    assert recorded(shared) == CALLS
