@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second user plants links, FIFOs, files and directories where the traced program writes: none is written or replaced."""
+"""A second user plants links, FIFOs and files where a traced program writes: none is written or replaced."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
+from vtrace.io.outfile import complete
 
 if TYPE_CHECKING:
     from vtrace.reports.mpip import Frame, Profile, Resolve
@@ -148,12 +149,10 @@ def _paths(directory: Path, trace: Trace, ranks: int) -> Iterator[Path]:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text)
-        temporary.replace(path)
+        with complete(path) as file:
+            file.write(text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise VtraceError(f"cannot write {path}: {error.strerror}") from None
     click.echo(f"{path}: {text.count(chr(10)):,} lines")
 

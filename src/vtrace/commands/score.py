@@ -14,6 +14,7 @@ import click
 from vtrace.commands.completion import complete_target
 from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, plain
 from vtrace.errors import UsageError, VtraceError
+from vtrace.io.outfile import complete
 
 if TYPE_CHECKING:
     from vtrace.reports.score import Score
@@ -68,7 +69,8 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     if output is None and not as_json:
         click.echo(text, nl=False)
     elif output is not None:
-        output.write_text(text)
+        with complete(output) as file:
+            file.write(text)
         click.echo(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run")
     if left > fit:
         Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,12 @@ AT_ONCE = 8192
 """Locations of one handle: libotf2 looks through all of them when it opens the next one."""
 
 
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 class Archive:
     """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
 
@@ -62,7 +69,7 @@ class Archive:
         """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
         self.directory = directory
         self._writers = writers
-        writers.first(self._refuse_existing)
+        writers.first(self._make_directory)
         self.events: dict[int, int] = {}
         """Events written so far, by location id."""
         self._lock = Lock()
@@ -73,9 +80,14 @@ class Archive:
         self._parts: list[tuple[Path, Handle]] = []
         """Archives of their own with the events of further locations, whose files move to this one."""
 
-    def _refuse_existing(self) -> None:
-        if self.directory.exists():
-            raise VtraceError(f"{self.directory} exists already")
+    def _make_directory(self) -> None:
+        """Until the archive is finished no other user may enter: libotf2 follows symbolic links."""
+        try:
+            self.directory.mkdir(0o700)
+        except FileExistsError:
+            raise VtraceError(f"{self.directory} exists already", "rm -r removes it") from None
+        except OSError as error:
+            raise VtraceError(f"cannot create the archive {self.directory}: {error.strerror}") from error
 
     def _open(self, directory: Path) -> Handle:
         with self._errors("create the archive"):
@@ -134,6 +146,7 @@ class Archive:
             self._writers.together(lambda: self._write_local(size))
             self._writers.first(lambda: self._write_global(definitions, markers))
             self._writers.together(self._close)
+            self._writers.first(lambda: self.directory.chmod(0o777 & ~_umask()))
         except BaseException:
             self.abort()
             raise

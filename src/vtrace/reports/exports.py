@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vtrace.errors import VtraceError
 from vtrace.io.batches import Rows
+from vtrace.io.outfile import complete
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.details import number
 from vtrace.reports.events import _REFERENCES, NO_VALUE, _Columns
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 Columns = dict[str, Array]
 """Some events: values by the names of columns."""
 _AT_ONCE = 50_000
-
-
-@contextmanager
-def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """A file that is there complete or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-        with unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
-            yield file
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 class _SeenPart(Part):

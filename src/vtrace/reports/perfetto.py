@@ -7,10 +7,11 @@ All packets are of one sequence, so that names are said once. Each process and l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.io.outfile import complete
 from vtrace.reports import protobuf as pb
 from vtrace.reports.calls import Calls, lanes
 from vtrace.reports.collectives import op_name
@@ -53,17 +54,12 @@ class _Tracks:
 
 def write(shown: Shown, path: Path) -> None:
     """Writes all of it to a file that is there complete or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            _Writer(shown, file).write()
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with complete(path, "wb") as file:
+        _Writer(shown, file).write()
 
 
 class _Writer:
-    def __init__(self, shown: Shown, file: BinaryIO) -> None:
+    def __init__(self, shown: Shown, file: IO[bytes]) -> None:
         self.shown, self.trace, self.file = shown, shown.trace, file
         self.tracks = _Tracks()
         self.process_track: dict[int, int] = {}

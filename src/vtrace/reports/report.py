@@ -14,6 +14,7 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.errors import VtraceError
+from vtrace.io.outfile import complete
 from vtrace.reports import overview
 from vtrace.reports.collectives import op_name
 from vtrace.reports.files import reduce_io
@@ -46,12 +47,8 @@ def plotly() -> str:
 def write(numbers: Numbers, title: str, path: Path) -> None:
     """Writes the report to a file that is there complete or not at all."""
     text = page(numbers, title)
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with complete(path) as file:
+        file.write(text)
 
 
 def page(numbers: Numbers, title: str) -> str:

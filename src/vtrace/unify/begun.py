@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
+from vtrace.io.outfile import is_foreign
 from vtrace.unify.alive import is_process
 
 BEAT = 60
@@ -67,7 +68,7 @@ def remove_left(output: Path, own: Path) -> list[str]:
     now, texts = own.stat().st_mtime, []
     for path in sorted(output.parent.glob(".*")):
         match = pattern.fullmatch(path.name)
-        if path == own or not match or (match["kind"] == "old" and not output.exists()):
+        if path == own or not match or is_foreign(path) or (match["kind"] == "old" and not output.exists()):
             continue
         host, pid = match["host"], int(match["pid"])
         if is_left(path, host, pid, now):
@@ -80,6 +81,6 @@ def remove_left(output: Path, own: Path) -> list[str]:
                 texts.append(f"{who} wrote {output.name}, too, {minutes} min ago; if it is dead: rm -r {word}")
     for path in output.parent.glob(_TOKEN):
         with suppress(OSError):
-            if now - path.stat().st_mtime > SILENT:
+            if not is_foreign(path) and now - path.lstat().st_mtime > SILENT:
                 path.unlink()
     return texts

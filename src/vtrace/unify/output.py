@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from vtrace.errors import VtraceError
 from vtrace.io.archive import Archive
+from vtrace.io.outfile import refuse_foreign
 from vtrace.unify.begun import Beat, own_mark, remove_left, temporary
 from vtrace.unify.ranks import Ranks
 
@@ -91,8 +92,9 @@ class Output:
 
     def __enter__(self) -> Output:
         check_seen(self.path, self._ranks)
-        self._ranks.first(lambda: shutil.rmtree(self._temporary, ignore_errors=True))
+        self._ranks.first(self._make_way)
         self.archive = Archive(self._temporary, self._ranks)
+        self._made = self._ranks.first(self._identity)
         if self._ranks.root:
             self._beat = Beat(self._temporary)
         self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
@@ -108,14 +110,26 @@ class Output:
         if kind is not None or self._ranks.root:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
+    def _make_way(self) -> None:
+        """What a killed process with the same number left goes."""
+        refuse_foreign(self._temporary)
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _identity(self) -> tuple[int, int]:
+        found = self._temporary.lstat()
+        return found.st_dev, found.st_ino
+
     def publish(self) -> None:
         """Puts the finished archive into its place; one that stands there goes, once this one is there."""
         self._ranks.first(self._publish)
 
     def _publish(self) -> None:
         old = temporary(self.path, "old", self._mark)
+        refuse_foreign(old)
         replaced = os.path.lexists(self.path)
         try:
+            if self._identity() != self._made:
+                raise VtraceError(f"{self._temporary} is not the directory that vtunify has made")
             if replaced:
                 self.path.rename(old)
             try:
