@@ -43,6 +43,11 @@ test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and 
 test-mpi4py: setup ## Run the tests of mpi4py, whole, with tracing and without, and print how long they take
 	$(BIN)/python -m pytest -m "" -s tests/integration/test_mpi_mpi4py.py
 
+test-mpich: setup ## Run MPICH's own MPI tests with and without vtrace, SUITE=DIR (apt-get source mpich), ONLY=, MPI= ...
+	@test -n "$(SUITE)" || { echo "make test-mpich SUITE=DIR: MPICH's source, see docs/conformance.md" >&2; exit 2; }
+	PYTHONPATH=tests $(BIN)/python -m conformance $(SUITE) $(MPI:%=--mpi=%) $(ONLY:%=--only=%) $(SAMPLE:%=--sample=%) \
+	  $(JOBS:%=--jobs=%) $(OUT:%=--out=%)
+
 sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan, valgrind, signals and limits
 	$(BIN)/python -m pytest -m "" tests/unit/test_core.py $(SAFETY:%=tests/integration/test_%.py)
 
@@ -70,4 +75,4 @@ lint: setup ## Check style and types
 clean: ## Remove all that make made
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test test-full test-mpi4py sanitize torture fuzz bench pictures lint clean
+.PHONY: help setup demo test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures lint clean

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds and runs one program of the suite: plain, instrumented by the compiler wrappers, and preloaded."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.job import TIMEOUT, Ended, run
+from conformance.judge import KNOWN, OPEN_ENDS, judge_archive, listed, ours, passes, same_output
+from conformance.suite import NO_REMAKE, Compilers, Line, Trees
+from support.tools import BIN
+
+PLAIN, TRACED, PRELOADED = "plain", "traced", "preloaded"
+PREFIX = "test"
+_BUILD_LIMIT = 600
+_TRACING = {"VT_FILE_PREFIX": PREFIX, "VT_MAX_FLUSHES": "0"}
+
+
+@dataclass
+class Result:
+    """What became of one test in one way. reason: empty where it passed; archive: empty where it is consistent."""
+
+    test: str
+    directory: str
+    way: str
+    reason: str = ""
+    archive: str | None = None
+    events: int = 0
+    seconds: float = 0
+    said: str = ""
+    differs_untraced: bool = False
+    """Two runs without vtrace print different lines, so that only exit code and No Errors are compared."""
+
+    known: str = ""
+    """Why it is known to fail, if it is."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether vtrace has changed the test or recorded it wrongly; a test that fails without vtrace has not."""
+        return self.way != PLAIN and bool(self.reason or self.archive)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that a worker knows. words: those that start a program; slow: by how much limits are longer under vtrace."""
+
+    trees: Trees
+    launch: tuple[str, ...]
+    env: Mapping[str, str]
+    work: Path
+    keep: bool = False
+    slow: float = 3
+    ways: dict[Line, tuple[str, ...]] = field(default_factory=dict)
+
+
+def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
+    """Runs the tests of one program, one after the other."""
+    ways = {way for test in tests for way in setup.ways[test]}
+    first = tests[0]
+    plain = build(setup, first, setup.trees.plain, setup.trees.compilers)
+    if plain:
+        return [Result(test.name, test.directory, PLAIN, f"does not build: {plain}") for test in tests]
+    failed = TRACED in ways and build(setup, first, setup.trees.traced, setup.trees.compilers.traced(BIN))
+    results: list[Result] = []
+    for test in tests:
+        results += _run_test(setup, test, failed or "")
+    for result in results:
+        result.known = listed(first, KNOWN)
+    for tree in (setup.trees.plain, setup.trees.traced):
+        for path in (tree / first.directory).glob(f"{first.program}*"):
+            if path.name in (first.program, f"{first.program}.o") and not setup.keep:
+                path.unlink()
+    return results
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Programs of one directory share objects: one make at a time."""
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def build(setup: Setup, line: Line, tree: Path, compilers: Compilers) -> str:
+    """Empty when the program is built, else why not."""
+    place = tree / line.directory
+    with _alone(place):
+        work = setup.work / f"make-{os.getpid()}"
+        work.mkdir(exist_ok=True)
+        words = ["make", "-C", place, *NO_REMAKE, *compilers.variables(), line.program]
+        done = run(words, work, setup.env, _BUILD_LIMIT)
+    if done.code == 0 and (place / line.program).exists():
+        return ""
+    text = (done.err + done.out).splitlines()
+    return next((x.strip() for x in text if re.search(r"[Ee]rror|undefined|No rule", x)), f"make: {done.code}")[:300]
+
+
+def _run_test(setup: Setup, test: Line, not_traced: str) -> list[Result]:
+    plain = _start(setup, test, PLAIN)
+    first = Result(test.name, test.directory, PLAIN, passes(test, plain), seconds=plain.seconds)
+    results = [first]
+    for way in () if first.reason else setup.ways[test]:
+        if way == TRACED and not_traced:
+            reason = f"vtrace's compiler wrapper does not build it: {not_traced}"
+            results.append(Result(test.name, test.directory, way, reason))
+        else:
+            results.append(_traced(setup, test, way, plain))
+    return results
+
+
+def _traced(setup: Setup, test: Line, way: str, plain: Ended) -> Result:
+    """A traced run, compared with the untraced one; where they print different lines, with a second untraced one."""
+    ended = _start(setup, test, way)
+    result = Result(test.name, test.directory, way, passes(test, ended), seconds=ended.seconds, said=ours(ended))
+    if not result.reason and not test.expect and plain.code != ended.code:
+        result.reason = f"exit code {ended.code}, without vtrace {plain.code}"
+    if not result.reason and not same_output(plain, ended):
+        again = _start(setup, test, PLAIN)
+        result.differs_untraced = not same_output(plain, again)
+        if not result.differs_untraced and not test.expect:
+            result.reason = f"prints other lines than without vtrace: {ended.out[-200:]!r} {ended.err[-300:]!r}"
+    if ended.code != TIMEOUT and not result.reason:
+        complete = ended.code == 0 and not listed(test, OPEN_ENDS)
+        where = _place(setup, test, way)
+        result.archive, result.events = judge_archive(where, PREFIX, complete, setup.env)
+    if not result.failed and not setup.keep:
+        shutil.rmtree(_place(setup, test, way))
+    return result
+
+
+def _place(setup: Setup, test: Line, way: str) -> Path:
+    return setup.work / test.directory / f"{test.program}.{test.number}" / way
+
+
+def _start(setup: Setup, test: Line, way: str) -> Ended:
+    """Runs the program in a directory of its own, where it finds itself as ./PROGRAM: spawning tests want that."""
+    where = _place(setup, test, way)
+    shutil.rmtree(where, ignore_errors=True)
+    where.mkdir(parents=True)
+    tree = setup.trees.traced if way == TRACED else setup.trees.plain
+    os.link(tree / test.directory / test.program, where / test.program)
+    env = {**setup.env, **dict(pair.split("=", 1) for pair in test.env)}
+    words: list[str | Path] = [*setup.launch, *test.mpiexec, "-n", str(test.ranks), f"./{test.program}", *test.args]
+    limit: float = test.limit
+    if way != PLAIN:
+        env |= _TRACING
+        limit *= setup.slow
+    if way == PRELOADED:
+        words = [BIN / "vtrace", "run", *words]
+    ended = run(words, where, env, limit)
+    if way == PLAIN and not setup.keep:
+        shutil.rmtree(where)
+    return ended

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPICH's own MPI tests do the same with vtrace as without, and their archives are consistent.
+
+VT_MPICH_SUITE names MPICH's source. Each commit runs a sample of all directories, traced in one way in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.tools import ROOT, call, environment, unavailable
+
+SAMPLE = 100
+
+
+@pytest.fixture(scope="module")
+def suite() -> Path:
+    given = os.environ.get("VT_MPICH_SUITE")
+    if not given:
+        unavailable("VT_MPICH_SUITE does not name MPICH's source (apt-get source mpich)")
+    return Path(given)
+
+
+def conformance(
+    suite: Path, out: Path, *options: str, timeout: float = 1200
+) -> tuple[int, str, list[dict[str, object]]]:
+    """Runs the driver; exit code, what it printed, the results."""
+    env = environment({"PYTHONPATH": str(ROOT / "tests")})
+    words = [sys.executable, "-m", "conformance", suite, "--out", out, "--jobs", "2", *options]
+    done = call(words, ROOT, env, check=False, timeout=timeout)
+    results = out / "results.json"
+    return done.returncode, f"{done.stdout}\n{done.stderr}", json.loads(results.read_text()) if results.exists() else []
+
+
+def test_sample(suite: Path, build: Builder, tmp_path: Path) -> None:
+    """On Debian's MPICH, which has Fortran."""
+    mpis.find("mpich", build)
+    code, text, results = conformance(suite, tmp_path, "--mpi=mpich", f"--sample={SAMPLE}", "--rotate")
+    print(text)
+    assert code == 0, text
+    plain = [result for result in results if result["way"] == "plain"]
+    assert len(plain) == SAMPLE
+    assert sum(not result["reason"] for result in plain) > 0.9 * SAMPLE
+    assert {"f77/coll", "f08/pt2pt", "pt2pt", "rma", "coll", "threads/pt2pt"} <= {r["directory"] for r in plain}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mpich-wheel", "mpich", "openmpi"])
+def test_whole(name: str, suite: Path, build: Builder, tmp_path: Path) -> None:
+    mpis.find(name, build)
+    code, text, _ = conformance(suite, tmp_path, f"--mpi={name}", timeout=6 * 3600)
+    print(text)
+    assert code == 0, text
