@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,13 @@ def test_each_is_made_before_it_is_used(trace: Trace) -> None:
         elif event.kind in ("MpiSend", "MpiRecv"):
             assert key in alive or key[1] in always, event
     assert not alive
+
+
+def test_duplicates_of_self(mpi: Mpi, tmp_path: Path) -> None:
+    """Each process has its own: a communicator with this one member."""
+    trace = mpi.record(mpi.build("mpi_self.c"), tmp_path, ranks=3)
+    used = [{e.attrs["communicator"] for e in trace.of(rank) if e.kind == "MpiSend"} for rank in range(3)]
+    assert [len(comms) for comms in used] == [2, 2, 2]
+    for rank, comms in enumerate(used):
+        assert {trace.comms[comm].members for comm in comms} == {(rank,)}
+    assert len(set().union(*used)) == 6

@@ -145,7 +145,10 @@ def fill_from_lists(merged: Mapping[Identity, Merged], lists: Lists, indices: In
 
 
 def _copies(comm: Merged, merged: Mapping[Identity, Merged]) -> bool:
-    return comm.kind == "DUP" and comm.parent in merged
+    """Whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has no
+    list; its duplicates are one for each process."""
+    parent = None if comm.parent is None else merged.get(comm.parent)
+    return comm.kind == "DUP" and parent is not None and parent.kind != "SELF"
 
 
 def places_in(
@@ -167,7 +170,7 @@ def complete(merged: Mapping[Identity, Merged], places: Places, count: int) -> N
         if comm.kind == "SELF":
             continue
         parent = None if comm.parent is None else merged[comm.parent]
-        if comm.kind == "DUP" and parent is not None:
+        if parent is not None and _copies(comm, merged):
             comm.members, comm.first, comm.second = parent.members, parent.first, parent.second
             comm.incomplete = parent.incomplete
             continue
@@ -180,7 +183,7 @@ def complete(merged: Mapping[Identity, Merged], places: Places, count: int) -> N
         gaps = np.flatnonzero(comm.members == _UNKNOWN)
         if len(gaps):
             comm.incomplete = True
-            among = parent.members if parent is not None else np.arange(count)
+            among = parent.members if parent is not None and parent.kind != "SELF" else np.arange(count)
             free = np.setdiff1d(among, comm.members)[: len(gaps)]
             comm.members[gaps] = np.concatenate([free, np.zeros(len(gaps) - len(free), np.int64)])
 
