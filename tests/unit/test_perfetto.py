@@ -12,6 +12,7 @@ import pytest
 
 import vtrace
 from support import viewed
+from support.foreign import Foreign
 from support.tools import unavailable
 from vtrace.reports import gather, perfetto
 from vtrace.reports import protobuf as pb
@@ -150,3 +151,22 @@ def test_numbers(value: int) -> None:
     columns = pb.row_field(11, 10, np.array([value], np.uint64))
     message.ParseFromString(columns.tobytes())
     assert message.track_uuid == value
+
+
+def test_threads_of_a_process_stand_in_their_order(tmp_path: Path) -> None:
+    """Perfetto sorts them by number, one with its process's number first, which it calls the main thread."""
+    archive = Foreign(tmp_path / "hybrid")
+    for number in range(20):
+        archive.events(number, [(1, "Enter", 0), (9, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(groups=4)
+    for number in range(20):
+        archive.location(number, group=number // 5)
+    archive.region(0, "!$omp parallel @ heat.c:7")
+    _, read = written(archive.close().parent, tmp_path)
+    threads = [track.thread for track in read.tracks.values() if track.HasField("thread")]
+    assert [(t.pid, t.thread_name) for t in threads] == [(n // 5, f"thread {n}") for n in range(20)]
+    numbers = [t.tid for t in threads]
+    assert numbers == sorted(set(numbers)), "no number twice, the master's before those of its workers"
+    assert not any(t.tid == t.pid or not t.tid for t in threads)
+    assert {one["name"] for one in read.slices} == {"parallel @ heat.c:7"}

@@ -117,3 +117,12 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert ended.wait(30)
     with pytest.raises(ConnectionRefusedError):
         ask(server, f"/{server.token}/alive")
+
+
+def test_what_is_changed_in_the_interface_is_there(server: Server) -> None:
+    """The patterns belong to one version of the package."""
+    original = (serve.interface() / "frontend_bundle.js").read_bytes()
+    for theirs, ours in serve._INSTEAD:
+        assert theirs in original
+        assert theirs not in server.bundle
+        assert ours in server.bundle

@@ -88,10 +88,12 @@ class _Writer:
         self.file.writelines(markers)
 
     def places(self) -> None:
-        """Perfetto shows names with numbers: MPI Rank 0 is process 0 of name MPI Rank, Thread 1 is thread 1 of name
-        Thread. No thread may have number 0: the first one of a process gets the next that is free."""
+        """Perfetto shows names with numbers: MPI Rank 0 is process 0 of name MPI Rank. It sorts the threads of a
+        process by their numbers, and takes one with its process's number for the main thread: all have larger numbers,
+        which ascend from the master on."""
         trace, names = self.trace, process_names(self.trace)
-        sizes = np.bincount(trace.places.process[trace.places.process >= 0], minlength=trace.processes.rows)
+        sizes = np.bincount(trace.places.process[trace.places.process >= 0], minlength=1)
+        scale = 10 ** len(str(int(sizes.max())))
         met: dict[int, int] = {}
         calling = set(self.shown.window.rows(trace))
         inside = self.shown.window.locations
@@ -103,8 +105,8 @@ class _Writer:
             if row not in calling:
                 continue
             number = met[process] = met.get(process, -1) + 1
-            name = str(trace.locations["name"][row]).removesuffix(f" {number}")
-            about = pb.field(1, process) + pb.field(2, number or int(sizes[process])) + pb.field(5, name)
+            name = pb.field(5, str(trace.locations["name"][row]))
+            about = pb.field(1, process) + pb.field(2, (process + 1) * scale + number) + name
             self.location_track[row] = self.tracks.add("", pb.field(4, about), parent=self.parent(row))
 
     def parent(self, location: int) -> int:
@@ -208,7 +210,8 @@ class _Names:
         self.collective = np.full(len(self.of_op), len(regions.classes) + 1)
         known = (regions["line"] > 0) & (regions["line"] < 0xFFFFFFFF) & (regions["file"] != "")
         self.source_of_region = np.where(known, self.of_region, 0)
-        names = [(self.of_region[row], str(regions["name"][row])) for row in used]
+        # Short calls show the begin of their names only: that of all OpenMP regions says nothing.
+        names = [(self.of_region[row], str(regions["name"][row]).removeprefix("!$omp ")) for row in used]
         names += [(number, op_name(op).capitalize()) for number, op in zip(self.of_op.tolist(), ops, strict=False)]
         self._names = b"".join(pb.field(2, _entry(number, name)) for number, name in names)
         categories = enumerate([*regions.classes, "collective"], 1)

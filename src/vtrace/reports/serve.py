@@ -21,6 +21,12 @@ from urllib.parse import quote, urlsplit
 
 from vtrace.errors import VtraceError
 
+_INSTEAD = (
+    (b"sliceCount desc,", b""), (b'if(_&&T)return a+" "+o;', b"if(_&&T)return a;"),
+    (b'return e?s(e)+" "+t:"Thread "+t', b'return e?s(e):"Thread "+t'),
+)  # fmt: skip
+"""What the user interface does, and what it is to do: it puts the process with most calls on top, but ranks belong in
+their order; and it adds the thread's number to its name, which only orders the threads (see perfetto.py)."""
 PAGE = Path(__file__).with_name("page")
 _HOSTS = {"127.0.0.1", "localhost"}
 _POLICY = (
@@ -58,8 +64,9 @@ class Server(ThreadingHTTPServer):
         self.files |= {f"ui/{name}": PAGE / name for name in ("guard.js",)}
         self.files |= {"view.js": PAGE / "view.js", "view.css": PAGE / "view.css", "trace": trace}
         self.pages = {"": self.front(), "ui/": (PAGE / "ui.html").read_text()}
-        # The interface puts the process with most calls on top. Ranks belong in their order.
-        self.bundle = (folder / "frontend_bundle.js").read_bytes().replace(b"sliceCount desc,", b"")
+        self.bundle = (folder / "frontend_bundle.js").read_bytes()
+        for theirs, ours in _INSTEAD:
+            self.bundle = self.bundle.replace(theirs, ours)
         self.last = time.monotonic()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
