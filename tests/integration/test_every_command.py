@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command that reads traces, as a process of its own, on an archive of every kind.
+
+A process shows what a test in pytest's process hides: there another module may have loaded what a command forgot."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import signal
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.kinds import KINDS, Kind, background
+from support.run import vtrace
+from support.terminal import on_terminal
+from support.tools import Done, call, command
+
+FEW = ("killed", "markers", "messages", "one-event", "scorep-sampling")
+"""On which a terminal and the Python API are tried."""
+
+
+class Made:
+    """The archives, each made when a test first wants it."""
+
+    def __init__(self, build: Builder, factory: pytest.TempPathFactory) -> None:
+        self._build, self._factory, self._kinds = build, factory, dict[str, Kind]()
+
+    def __call__(self, name: str) -> Kind:
+        if name not in self._kinds:
+            self._kinds[name] = KINDS[name](self._build, self._factory.mktemp(name))
+        return self._kinds[name]
+
+
+@pytest.fixture(scope="module")
+def made(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(build, tmp_path_factory)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, made: Made) -> Kind:
+    return made(request.param)
+
+
+def well(done: Done) -> str:
+    """What a command printed, which ended well."""
+    assert "Traceback" not in done.stdout + done.stderr, str(done)
+    assert done.returncode == 0, str(done)
+    assert done.stdout.strip(), str(done)
+    return done.stdout
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """CSV with an empty line between its tables: rows of each, with its head. All rows of one have as many cells."""
+    found: list[list[list[str]]] = [[]]
+    for row in csv.reader(io.StringIO(text)):
+        if row:
+            found[-1].append(row)
+        else:
+            found.append([])
+    found = [table for table in found if table]
+    assert all(len({len(row) for row in table[1:]} | {len(table[0])}) == 1 for table in found if len(table) > 1), text
+    return found
+
+
+def test_info(kind: Kind, tmp_path: Path) -> None:
+    assert "locations" in well(vtrace(tmp_path, "info", kind.archive, check=False))
+    about = json.loads(well(vtrace(tmp_path, "info", "--json", kind.archive, check=False)))
+    assert len(about["locations"]) >= 1
+    shown = well(vtrace(tmp_path, "info", "--all", kind.archive, check=False))
+    assert len(shown.splitlines()) >= len(about["locations"])
+
+
+def test_summary(kind: Kind, tmp_path: Path) -> None:
+    assert "Time by class" in well(vtrace(tmp_path, "summary", kind.archive, check=False)) or not kind.has_calls
+    found = json.loads(well(vtrace(tmp_path, "summary", "--json", kind.archive, check=False)))
+    assert bool(found["regions"]) == kind.has_calls
+    assert tables(well(vtrace(tmp_path, "summary", "--csv", "--only", "regions", kind.archive, check=False)))
+
+
+def test_view(kind: Kind, tmp_path: Path) -> None:
+    process = background([*command("vtrace"), "view", "--no-browser", kind.archive], tmp_path)
+    try:
+        assert process.stdout
+        address = process.stdout.readline().strip()
+        assert address, process.communicate()[1]
+        fetched = {}
+        for name in ("", "ui/", "ui/frontend_bundle.js", "view.js", "trace"):
+            with urllib.request.urlopen(address + name, timeout=60) as answer:
+                fetched[name] = answer.read()
+        assert all(fetched.values())
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        assert "Traceback" not in said
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_report(kind: Kind, tmp_path: Path) -> None:
+    well(vtrace(tmp_path, "report", kind.archive, "-o", "r.html", check=False))
+    page = (tmp_path / "r.html").read_text()
+    assert page.rstrip().endswith("</html>")
+
+
+def test_exports(kind: Kind, tmp_path: Path) -> None:
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+    for aim in ("perfetto", "chrome", "csv"):
+        well(vtrace(tmp_path, "export", kind.archive, "--to", aim, "-o", f"x.{aim}", check=False))
+    trace = pb.Trace()
+    trace.ParseFromString((tmp_path / "x.perfetto").read_bytes())
+    assert len(trace.packet) >= 1
+    assert any("ph" in event for event in json.loads((tmp_path / "x.chrome").read_text())["traceEvents"])
+    with (tmp_path / "x.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert bool(rows) == kind.has_events
+    if rows:
+        assert rows[0]["event"]
+
+
+def test_diff(kind: Kind, tmp_path: Path) -> None:
+    assert "nothing differs" in well(vtrace(tmp_path, "diff", kind.archive, kind.archive, check=False))
+    assert json.loads(well(vtrace(tmp_path, "diff", "--json", kind.archive, kind.archive, check=False)))
+
+
+def test_timers_and_score(kind: Kind, tmp_path: Path) -> None:
+    found = json.loads(well(vtrace(tmp_path, "timers", "--all", kind.archive, check=False)))
+    assert bool(found["timers"]) == kind.has_calls
+    assert isinstance(json.loads(well(vtrace(tmp_path, "score", "--json", kind.archive, check=False))), list)
+    well(vtrace(tmp_path, "score", kind.archive, check=False))
+
+
+def test_mpip(kind: Kind, tmp_path: Path) -> None:
+    """An archive without MPI calls is refused with one line."""
+    done = vtrace(tmp_path, "mpip", kind.archive, check=False)
+    if kind.ranks:
+        assert well(done).startswith("@ mpiP")
+        assert f"MPI Task Assignment      : {kind.ranks - 1} " in done.stdout
+    else:
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+
+
+def test_local_files(kind: Kind, tmp_path: Path) -> None:
+    if kind.local is None:
+        pytest.skip("there are no local files beside it")
+    assert "record" in well(vtrace(tmp_path, "info", kind.local, check=False))
+    for words in (("dump",), ("dump", "--json"), ("score",)):
+        place = kind.local.parent
+        well(vtrace(place, *words, kind.local.name, check=False))
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_on_a_terminal(made: Made, tmp_path: Path, name: str) -> None:
+    archive = made(name).archive
+    for words in (["summary"], ["info"], ["timers"], ["score"]):
+        assert on_terminal([*command("vtrace"), *words, archive], tmp_path, 100).strip()
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_python(made: Made, tmp_path: Path, name: str) -> None:
+    """The Python API as one would use it, in a fresh interpreter."""
+    code = (
+        "import sys, vtrace; t = vtrace.open(sys.argv[1]); print(t.markers().rows, t.profile().rows, t.messages().rows,"
+        " len(t.collectives()), t.io().rows, t.timeline(10).shape, t.coverage().rows, t)"
+    )
+    well(call([sys.executable, "-c", code, made(name).archive], tmp_path, check=False))
+
+
+def test_markers_are_there(made: Made, tmp_path: Path) -> None:
+    """In the timeline that others read."""
+    well(vtrace(tmp_path, "export", made("markers").archive, "--to", "perfetto", "-o", "x.pftrace", check=False))
+    assert b"it broke" in (tmp_path / "x.pftrace").read_bytes()
+
+
+def test_names_are_found(made: Made, tmp_path: Path) -> None:
+    """By prefix, directory and anchor alike."""
+    shutil.copytree(made("messages").archive, tmp_path / "mpi_messages.trace")
+    for name in ("mpi_messages", "mpi_messages.trace", "mpi_messages.trace/traces.otf2"):
+        well(vtrace(tmp_path, "summary", name, check=False))

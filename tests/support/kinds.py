@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One small archive of every kind that a user can have, for tests that try all commands on all of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support import mpis
+from support.build import Builder
+from support.foreign import Foreign
+from support.run import prefix_of, run, unify
+from support.tools import PROGRAMS, ROOT, call, command, environment, need
+
+SCOREP = ("heat2d", "omp", "io", "sampling")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An archive, what it holds, and the prefix of the local files that lie beside it (None: another tool wrote it)."""
+
+    archive: Path
+    local: Path | None = None
+    ranks: int = 0
+    has_calls: bool = True
+    has_events: bool = True
+
+
+def _recorded(
+    build: Builder, where: Path, source: str, *args: str, flags: Sequence[str] = ("-O1",),
+    env: dict[str, str] | None = None, code: int | None = 0,
+) -> Kind:  # fmt: skip
+    program = build(source, flags=flags)
+    run(program, where, *args, env=env, code=code)
+    return _unified(where, prefix_of(program))
+
+
+def _recorded_mpi(build: Builder, where: Path, source: str, *args: str, ranks: int, flags: Sequence[str] = ()) -> Kind:
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(source, flags=("-O1", *flags))
+    mpi.run(program, where, *args, ranks=ranks)
+    return _unified(where, prefix_of(program), ranks)
+
+
+def _unified(where: Path, prefix: str, ranks: int = 0) -> Kind:
+    unify(where, "-k", "-o", prefix, prefix)
+    return Kind(where / f"{prefix}.trace", where / prefix, ranks)
+
+
+def _markers(build: Builder, where: Path) -> Kind:
+    call([*command("vtrace"), "run", "-o", "py", sys.executable, PROGRAMS / "user.py"], where)
+    return _unified(where, "py")
+
+
+def _rings(build: Builder, where: Path) -> Kind:
+    return _recorded(build, where, "endings.c", "return", "20000", env={"VT_MODE": "RING", "VT_BUFFER_SIZE": "64K"})
+
+
+def _empty(build: Builder, where: Path) -> Kind:
+    archive = Foreign(where / "empty.trace")
+    archive.events(0, [])
+    archive.begin_definitions()
+    archive.machine()
+    archive.location(0)
+    return Kind(archive.close().parent, has_calls=False, has_events=False)
+
+
+def _one_event(build: Builder, where: Path) -> Kind:
+    archive = Foreign(where / "one.trace")
+    archive.events(0, [(10, "Enter", 0)])
+    archive.begin_definitions()
+    archive.machine()
+    archive.location(0)
+    archive.region(0, "main")
+    return Kind(archive.close().parent)
+
+
+def _many_locations(build: Builder, where: Path) -> Kind:
+    """10 000 locations on 2500 ranks, which have little to say."""
+    words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "40e4"]
+    call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words], where, timeout=600)
+    unify(where, "wide")
+    return Kind(where / "wide.trace", ranks=2500)
+
+
+def _eztrace(build: Builder, where: Path) -> Kind:
+    program = build("foreign.c", flags=("-O1", "-pthread"), plain=True)
+    call([need("eztrace"), "-t", "pthread posixio", program], where)
+    return Kind(where / "foreign_trace")
+
+
+def _scorep(name: str) -> Callable[[Builder, Path], Kind]:
+    def recipe(build: Builder, where: Path) -> Kind:
+        subprocess.run(["tar", "xJf", ROOT / "tests" / "archives" / f"scorep-{name}.tar.xz"], cwd=where, check=True)
+        (anchor,) = where.rglob("traces.otf2")
+        # Calling contexts, which are all that its sampling records, are no calls.
+        return Kind(anchor.parent, ranks=4 if name == "heat2d" else 0, has_calls=name != "sampling")
+
+    return recipe
+
+
+KINDS: dict[str, Callable[[Builder, Path], Kind]] = {
+    "killed": lambda build, where: _recorded(build, where, "endings.c", "kill", "500", code=-9),
+    "markers": _markers,
+    "threads": lambda b, w: _recorded(b, w, "threads.c", "together", "4", "20", flags=("-O1", "-pthread")),
+    "messages": lambda b, w: _recorded_mpi(b, w, "mpi_messages.c", ranks=3),
+    "rma": lambda b, w: _recorded_mpi(b, w, "mpi_rma.c", ranks=3),
+    "io": lambda b, w: _recorded(b, w, "io_descriptors.c", flags=("-O1", "-w"), env={"VT_IOTRACE": "yes"}),
+    "mpi-io": lambda b, w: _recorded_mpi(b, w, "mpi_io.c", "file", ranks=3),
+    "heap": lambda b, w: _recorded(
+        b, w, "heap.c", flags=("-O1", "-fno-builtin", "-pthread"), env={"VT_MEMTRACE": "yes"}
+    ),
+    "openmp": lambda b, w: _recorded(b, w, "omp.c", "parallel", "for", "task", flags=("-O1", "-fopenmp")),
+    "ring": _rings,
+    "empty": _empty,
+    "one-event": _one_event,
+    "10000-locations": _many_locations,
+    "eztrace": _eztrace,
+    **{f"scorep-{name}": _scorep(name) for name in SCOREP},
+}
+
+
+def background(words: Sequence[str | Path], cwd: Path) -> subprocess.Popen[str]:
+    """A command that goes on while the test asks something of it."""
+    return subprocess.Popen(
+        [str(word) for word in words], cwd=cwd, env=environment({"BROWSER": "true"}), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
