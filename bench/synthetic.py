@@ -150,7 +150,7 @@ class Writer:
         d, p, rank = r.DEFINITIONS, self.program, location.rank
         host = rank // p.ranks_per_host
         found: list[list[Any]] = [[d["LOCATION"], location.number, location.thread, None, location.ticks]]
-        found.append([d["SUMMARY"], location.number, 1, 0, 0, 0, 0, 0, location.ticks, False])
+        found.append([d["SUMMARY"], location.number, 1, 0, 0, 0, 0, 0, location.ticks, 0])
         if location.number:
             return found
         end = int(self.clocks.at(host, np.array([last + 60_000]))[0])

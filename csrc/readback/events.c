@@ -9,6 +9,7 @@
 #define INTERRUPT VT_OTF2_CALLBACK_ERROR /* the same number: any but success */
 #define NONE VT_NONE
 #define NS 1000000000u
+#define LATEST (INT64_C(1) << 60) /* ns, 36 years: of damaged times sums and differences must not overflow */
 
 _Static_assert(VT_READ_KINDS <= sizeof((struct vt_batch *)0)->wanted, "as many kinds as fit");
 
@@ -65,9 +66,12 @@ static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, co
 
 static inline int64_t nanoseconds(const struct vt_batch *b, uint64_t time)
 {
-    int64_t ticks = (int64_t)(time - b->clock_offset);
-    if (__builtin_expect(b->resolution == NS, 1)) return ticks;
-    return (int64_t)((long double)ticks * NS / (long double)b->resolution);
+    int64_t ns = (int64_t)(time - b->clock_offset);
+    if (__builtin_expect(b->resolution != NS, 0)) {
+        long double exact = (long double)ns * NS / (long double)b->resolution;
+        ns = exact > LATEST ? LATEST : exact < -LATEST ? -LATEST : (int64_t)exact;
+    }
+    return ns > LATEST ? LATEST : ns < -LATEST ? -LATEST : ns;
 }
 
 enum { SKIPPED = 2 };

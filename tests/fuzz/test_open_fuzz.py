@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vtrace
-from support.foreign import UNDEFINED, Foreign
-from support.headers import EVENTS
+from support.foreign import Foreign
 from support.isolate import isolated
+from support.mutants import rich
 from vtrace.errors import VtraceError
 from vtrace.io import readback
 
@@ -47,46 +47,12 @@ def damaged_bytes(data: bytes, what: str, place: float, value: bytes) -> bytes |
     return data[:at] + value + data[at + (len(value) if what == "set" else 0) :]
 
 
-def rich(where: Path) -> Path:
-    """An archive with all kinds of events, again and again, and definitions that most of them refer to."""
-    archive = Foreign(where)
-    for location in range(2):
-        events, time = [], 0
-        for turn in range(8):
-            events.append((time, "Enter", turn % 3, {0: 100 + turn}))
-            for callback in EVENTS:
-                if callback.name not in ("Unknown", "Enter", "Leave"):
-                    time += 1
-                    values = [(7 * i + turn) % 4 for i in range(len(callback.arguments))]
-                    events.append((time, callback.name, *values))
-            events.append((time + 1, "Leave", turn % 3))
-            time += 2
-        archive.events(location, events)
-    archive.begin_definitions()
-    archive.machine(groups=2, length=10**5)
-    for location in range(2):
-        archive.location(location, location)
-    for number, (role, paradigm) in enumerate(((1, 1), (27, 22), (35, 22), (28, 4))):
-        archive.region(number, f"region {number}", role, paradigm)
-    archive.define("Group", 0, "", 4, 4, 0, [0, 1])
-    archive.define("Group", 1, "", 5, 4, 0, [0, 1])
-    archive.define("Comm", 0, "world", 1, UNDEFINED, 0)
-    archive.define("InterComm", 2, "between", 1, 1, 0, 0)
-    archive.define("Attribute", 0, "ALLOCATION_SIZE", "", 4)
-    archive.define("IoRegularFile", 0, "file", 0)
-    archive.define("IoHandle", 0, "handle", 0, 0, 0, UNDEFINED, UNDEFINED)
-    archive.define("MetricMember", 0, "Host Memory", "", 0, 0, 4, 0, 0, "bytes")
-    archive.define("CallingContext", 1, 1, UNDEFINED, UNDEFINED)
-    archive.define("LocationProperty", 0, "VTRACE::LOST", 4, 3)
-    return archive.close().parent
-
-
 @pytest.fixture(scope="module")
 def archives() -> Iterator[tuple[Path, Path]]:
     """A whole archive, and a place for damaged ones."""
     shm = Path("/dev/shm")
     place = Path(tempfile.mkdtemp(prefix="vtrace-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
-    yield rich(place / "whole"), place / "damaged"
+    yield rich(Foreign(place / "whole")), place / "damaged"
     shutil.rmtree(place)
 
 

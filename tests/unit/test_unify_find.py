@@ -81,7 +81,7 @@ def test_missing_ranks(tmp_path: Path) -> None:
 
 def test_no_run_has_that_many_ranks(tmp_path: Path) -> None:
     rank(tmp_path, 1, 4_000_000_000)
-    with pytest.raises(FormatError, match=r"heat\.2\.def\.z: a run of 4000000000 ranks"):
+    with pytest.raises(FormatError, match=r"heat\.2\.def\.z: a run of 4,000,000,000 ranks"):
         find_run(tmp_path / "heat", True, fail)
 
 

@@ -14,7 +14,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
-from vtrace.console import plain
+from vtrace.console import Console, plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
 _LOST_BY = "LOST_"
@@ -47,6 +47,8 @@ def command(target: str, as_json: bool, everything: bool) -> None:
         return
     overview = read_overview(anchor)
     tell_of_stale(anchor, overview.vtrace.get("ABOUT"))
+    for line in overview.problems:
+        Console("vtrace").warn(line)
     if as_json:
         for line in _json(overview):
             click.echo(line)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.stale import tell_of_stale
+from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
@@ -33,11 +34,14 @@ def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def opened(archive: str) -> Trace:
-    """The archive; tells first where it is not of the last run. Raises VtraceError."""
+    """The archive; tells first where it is not of the last run, and what of its description is damaged. Raises
+    VtraceError."""
     import vtrace
 
     trace = vtrace.open(archive)
     tell_of_stale(trace.path, trace.vtrace.get("ABOUT"))
+    for line in trace.problems:
+        Console("vtrace", environment_level("vtrace")).warn(line)
     return trace
 
 

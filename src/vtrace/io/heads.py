@@ -116,9 +116,13 @@ def parse_head(path: Path, data: bytes) -> FileHead:
     # A buffer's head changes while its process runs, so it carries no checksum.
     if content != records.BUFFER and written != checksum(_unsigned(data)):
         raise FormatError(f"{path}: the head at byte 0 is damaged (wrong checksum)")
+    if rank == records.NO_RANK or (content == records.BUFFER and rank >= world_size):
+        rank = None  # at MPI_Init a buffer's head gets first the one, then the other
+    elif rank >= world_size:
+        raise FormatError(f"{path}: the head at byte 0 is damaged (rank {rank} of {world_size})")
     return FileHead(
         path=path, content=content, clock=clock, run=same(run), world=world,
-        rank=None if rank == records.NO_RANK else rank, world_size=world_size, location=location, host=_text(host),
+        rank=rank, world_size=world_size, location=location, host=_text(host),
         pid=pid, start=start, parent=(parent_pid, parent_start) if parent_start else None, forked=bool(forked),
         ticks_per_second=frequency, pair=same((ticks, mono, real)), tool=_text(tool),
         prefix=_text(prefix), directory=_text(directory), buffer=_text(buffer),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vtrace.errors import FormatError
+from vtrace.io.properties import PROPERTY as PROPERTY
+from vtrace.io.properties import read_properties
 
 if TYPE_CHECKING:
     from vtrace.io.ids import Array
 
-PROPERTY = "VTRACE::"
 ANCHOR = "traces.otf2"
 
 
@@ -126,6 +125,8 @@ class Overview:
     regions: int
     communicators: list[str]
     vtrace: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    """A line for each part of the archive's own description that is damaged."""
 
 
 def find_anchor(operand: Path) -> Path | None:
@@ -142,36 +143,23 @@ def find_anchor(operand: Path) -> Path | None:
 
 def read_overview(anchor: Path) -> Overview:
     """Reads all but the events. Raises FormatError when it is not an OTF2 archive that can be read."""
-    import _otf2
-
     from vtrace.io.ids import ascending
     from vtrace.io.readback import Reader
 
     with Reader(anchor) as reader:
         raw = reader.definitions()
-        try:
-            names = _otf2.Reader_GetPropertyNames(reader.handle)
-            texts = {name: _otf2.Reader_GetProperty(reader.handle, name) for name in names}
-            creator, machine = _otf2.Reader_GetCreator(reader.handle), _otf2.Reader_GetMachineName(reader.handle)
-        except (_otf2.Error, ValueError) as error:
-            raise FormatError(f"{anchor} cannot be read as an OTF2 archive: {error}") from error
+        told = read_properties(reader.handle, anchor)
     clocks, locations = raw["ClockProperties"], Locations(raw)
     resolution, _, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
     return Overview(
         anchor=anchor,
-        creator=creator,
-        machine=machine,
+        creator=told.creator,
+        machine=told.machine,
         start=None if start == 2**64 - 1 else start,
         seconds=length / (resolution or 10**9),
         locations=locations,
         regions=len(set(raw["Region"]["id"].tolist())),
         communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
-        vtrace={n.removeprefix(PROPERTY): _value(t) for n, t in texts.items() if n.startswith(PROPERTY)},
+        vtrace=told.vtrace,
+        problems=told.problems,
     )
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

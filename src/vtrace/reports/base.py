@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,13 +10,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import _otf2
 import numpy as np
 
-from vtrace.errors import FormatError
 from vtrace.io.markers import read_markers
-from vtrace.io.overview import PROPERTY
-from vtrace.io.readback import Reader
+from vtrace.io.properties import PROPERTY, read_properties
+from vtrace.io.readback import LATEST, Reader
 from vtrace.reports import definitions as d
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
@@ -46,22 +43,19 @@ class TraceBase:
         self._folder = str(anchor.with_suffix(""))
         with Reader(anchor) as reader:
             self.definitions = d.build(reader.definitions())
-            self._about(reader.handle)
+            told = read_properties(reader.handle, anchor)
+        self.creator, self.machine, self.properties, self.vtrace = told.creator, told.machine, told.texts, told.vtrace
+        """properties: texts by name; vtrace: what vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE
+        ...), empty for other tools' archives."""
         self.resolution, self._offset, length, self.start = self.definitions.clock
         """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
-        self.duration = length * 10**9 // self.resolution
+        self.duration = min(length * 10**9 // self.resolution, LATEST)
         """ns from the start to the end, as the archive's clock properties say."""
-        self.problems: list[str] = []
-        """One line for each location whose events could not all be read, so far."""
-
-    def _about(self, handle: Any) -> None:
-        try:
-            self.creator = _otf2.Reader_GetCreator(handle) or ""
-            self.machine = _otf2.Reader_GetMachineName(handle) or ""
-            names = _otf2.Reader_GetPropertyNames(handle)
-            self.properties = {name: _otf2.Reader_GetProperty(handle, name) for name in names}
-        except (_otf2.Error, ValueError) as error:
-            raise FormatError(f"{self.path}: its properties cannot be read: {error}") from error
+        self.problems: list[str] = list(told.problems)
+        """One line for each damaged part of the archive's description, and for each location whose events could not
+        all be read, so far."""
+        if length * 10**9 // self.resolution > LATEST:
+            self.problems.append(f"{anchor.with_suffix('.def')}: the clock properties are damaged: {length} ticks long")
 
     def __getattr__(self, name: str) -> Table:
         tables: dict[str, Table] = self.__dict__["definitions"].tables if "definitions" in self.__dict__ else {}
@@ -85,7 +79,9 @@ class TraceBase:
     def ns(self, ticks: Array) -> Array:
         """Times of the file (uint64) in ns since the trace's start."""
         since = (ticks - np.uint64(self._offset)).astype(np.int64)
-        return since if self.resolution == 10**9 else (since * (10**9 / self.resolution)).astype(np.int64)
+        scaled = since if self.resolution == 10**9 else since * (10**9 / self.resolution)
+        found: Array = np.clip(scaled, -LATEST, LATEST).astype(np.int64)
+        return found
 
     @cached_property
     def places(self) -> Places:
@@ -96,12 +92,6 @@ class TraceBase:
     def processes(self) -> Table:
         """Rows in the order of MPI's ranks, then those without one: group, rank (-1: none), name, host."""
         return self.places.processes
-
-    @property
-    def vtrace(self) -> dict[str, Any]:
-        """What vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE); empty for other tools'
-        archives."""
-        return {n.removeprefix(PROPERTY): _value(t) for n, t in self.properties.items() if n.startswith(PROPERTY)}
 
     def scan(
         self, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
@@ -118,10 +108,14 @@ class TraceBase:
         with Reader(self.path) as reader:
             found = read_markers(reader)
         scale, zero = 10**9 / self.resolution, self._offset
+
+        def ns(ticks: int) -> int:
+            return int(min(max(ticks * scale, -LATEST), LATEST))
+
         return Table(
             {
-                "time": np.array([int((marker.time - zero) * scale) for marker in found], np.int64),
-                "duration": np.array([int(marker.duration * scale) for marker in found], np.int64),
+                "time": np.array([ns(marker.time - zero) for marker in found], np.int64),
+                "duration": np.array([ns(marker.duration) for marker in found], np.int64),
                 **{name: texts([getattr(m, name) for m in found]) for name in "group category severity scope".split()},
                 "scope_id": np.array([marker.scope_id for marker in found], np.uint64),
                 "text": texts([marker.text for marker in found]),
@@ -162,10 +156,3 @@ class TraceBase:
         }  # fmt: skip
         body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         return f"<table>{body}</table>"
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

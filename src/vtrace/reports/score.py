@@ -54,7 +54,7 @@ def scores(trace: Trace) -> list[Score]:
     """Of all regions that are called, the largest first."""
     profile, regions, locations = trace.profile(), trace.regions, trace.locations
     paradigms, roles, names = (regions[column].tolist() for column in ("paradigm", "role", "name"))
-    groups = np.asarray(locations["group"])[profile["location"]]
+    groups = np.asarray(locations["group"])[profile["location"]] + 1  # 0: of no process
     found = []
     for region in np.unique(profile["region"]).tolist():
         own = profile["region"] == region

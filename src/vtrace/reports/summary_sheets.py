@@ -41,7 +41,9 @@ def lead(numbers: Numbers) -> str:
     """The time by class in one sentence."""
     sums, names = numbers.classes.sum(axis=0), class_names(numbers)
     whole = int(sums.sum())
-    parts = [f"{100 * sums[kind] / whole:.3g} % {names[kind]}" for kind in np.argsort(-sums).tolist() if sums[kind] > 0]
+    parts = [
+        f"{100 * (sums[kind] / whole):.3g} % {names[kind]}" for kind in np.argsort(-sums).tolist() if sums[kind] > 0
+    ]
     locations = np.count_nonzero(numbers.classes.sum(axis=1))
     return (
         f"{span(whole)} on {some(int(locations), 'location')}: {', '.join(parts)}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from vtrace.errors import VtraceError
@@ -17,6 +18,7 @@ _SHOWN = 4
 FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
 """Why records that a summary promises are not there: their file is missing or ends too early; they could not be
 written; they stand behind damage."""
+_NUMBERS = 8
 
 
 def records_in(stream: Stream) -> int | None:
@@ -60,7 +62,11 @@ def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present:
             texts.append(f"{definitions[location]} ends too early")
         elif summary is not None and there is not None and there < summary.records:
             texts.append(_events(location, definitions, events, summary.records - there, summary.records))
-    gaps = _gaps(definitions.keys() | events.keys(), int(told) if told.isdecimal() else None, definitions | events)
+    gaps = _gaps(
+        definitions.keys() | events.keys(),
+        int(told) if told.isdecimal() and len(told) < 20 else None,
+        definitions | events,
+    )
     return texts + gaps
 
 
@@ -77,15 +83,17 @@ def _beside(path: Path, kind: str, other: str) -> Path:
 
 def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
     """Locations whose files are all missing. Numbers have no gap, unless a thread began when the process ended."""
-    numbers = max(there, default=-1) + 1
-    missing = sorted(set(range(max(numbers, told or 0))) - {*there})
-    if not there or not missing or (told is not None and len(there) >= told):
+    if not there:
         return []
-    others = missing[1:] if missing[0] == 0 else missing
-    whose = ["the main thread"] * (0 in missing)
-    if others:
-        some = ", ".join(map(str, others[:8])) + (" ..." if len(others) > 8 else "")
-        whose.append(f"{'thread' if len(others) == 1 else 'threads'} {some}")
+    numbers = max(*there, (told or 0) - 1) + 1
+    if len(there) >= (numbers if told is None else told):
+        return []
+    # Damaged files give any numbers: the missing ones are counted, and only the first are looked up.
+    whose = [] if 0 in there else ["the main thread"]
+    if others := numbers - len(there) - len(whose):
+        first = list(islice((n for n in range(1, numbers) if n not in there), min(others, _NUMBERS)))
+        some = ", ".join(map(str, first)) + (" ..." if others > _NUMBERS else "")
+        whose.append(f"{'thread' if others == 1 else 'threads'} {some}")
     return [f"the files of {' and '.join(whose)} beside {paths[min(there)]} are missing"]
 
 

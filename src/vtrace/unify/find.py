@@ -20,7 +20,10 @@ from vtrace.unify.look import BEFORE_HEAD, LOCAL, Found, Seen, candidates, look,
 from vtrace.unify.process import Process
 
 _SHOWN = 4
-_MOST_RANKS = 1 << 20
+_MISSING_RANKS, _BYTES_A_RANK = 4096, 64
+"""A rank without files gets a location, too. So many may be missing; more only where the files there are have so many
+bytes for each rank: what claims more is damaged.
+"""
 Warn = Callable[[str], None]
 
 
@@ -196,14 +199,18 @@ def _processes(files: list[Found]) -> list[Process]:
     return processes
 
 
-def _world_size(processes: Iterable[Process], uctl: Uctl | None) -> int:
+def _world_size(processes: Sequence[Process], uctl: Uctl | None) -> int:
     """Ranks of the first world, as heads with a checksum say, else those of buffers and the control file."""
     mains = [process.head for process in processes if process.main]
     sizes = [h.world_size for h in mains if h.content != BUFFER] or [h.world_size for h in mains]
     size = max(sizes or [uctl.ranks if uctl else 0])
-    if size > _MOST_RANKS:
+    there = sum(process.bytes for process in processes)
+    if size > max(_MISSING_RANKS + len(mains), there // _BYTES_A_RANK):
         where = next((h.path for h in mains if h.world_size == size), "the uctl file")
-        raise FormatError(f"{where}: a run of {size} ranks", "the file is damaged; move it away")
+        found = f"a run of {size:,} ranks, but {len(mains):,} of them left files, {there:,} bytes together"
+        raise FormatError(
+            f"{where}: {found}", "the file is damaged: move it away; or copy the files of the others, too"
+        )
     return size
 
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command on damaged archives, as processes: exit code 0, 1 or 2, single plain lines, bounded time and memory."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import tarfile
+from itertools import count
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import pytest
+
+from support.damage import damage
+from support.hostile import limited
+from support.isolate import isolated
+from support.mutants import TOLD, Mutant, mutant, rich, told
+from support.tools import ROOT, call, command
+from support.whole_run import make_run
+
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
+GOOD = "GOOD"
+"""In COMMANDS: the undamaged archive."""
+COMMANDS: list[list[str]] = [
+    ["info"], ["summary"], ["info", "--json"], ["summary", "--json"], ["report", "-o", "r.html"], ["diff", GOOD],
+    ["timers", "--all"], ["export", "--to", "perfetto", "-o", "p"], ["export", "--to", "csv", "-o", "c"],
+    ["export", "--to", "chrome", "-o", "j"], ["mpip"], ["score"], ["view", "--no-browser", "--idle", "0.01"],
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Archives with nothing wrong: of everything that OTF2 has, of vtunify, and of Score-P."""
+    place = tmp_path_factory.mktemp("whole")
+    archive = Mutant(place / "rich.trace", Random(0), 0)
+    archive.properties(told())
+    archive.markers()
+    rich(archive)
+    (place / "local").mkdir()
+    for name, data in damage(make_run(place / "local"), {}, [], []).items():
+        (place / "local" / name).write_bytes(data)
+    call([*command("vtunify"), "-k", "-o", place / "heat.trace", "heat"], place / "local")
+    with tarfile.open(ROOT / "tests" / "archives" / "scorep-heat2d.tar.xz") as packed:
+        packed.extractall(place, filter="data")
+    return [place / "rich.trace", place / "heat.trace", place / "scorep-heat2d"]
+
+
+def try_command(words: list[str], archive: Path, whole: list[Path]) -> None:
+    others: list[str | Path] = [whole[0] if word == GOOD else word for word in words[1:]]
+    limited(["vtrace", words[0], archive, *others], archive.parent)
+
+
+def make(where: Path, seed: int, whole: list[Path]) -> Path | None:
+    """A mutant; None where libotf2 itself refuses to write it."""
+
+    def child() -> None:
+        faulthandler.disable()
+        mutant(where, seed, whole)
+
+    try:
+        isolated(child)
+    except AssertionError:
+        return None
+    return where
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_nothing_is_wrong_with_whole_archives(words: list[str], whole: list[Path]) -> None:
+    """What the damage is done to is good."""
+    others: list[str | Path] = [whole[0] if word == GOOD else word for word in words[1:]]
+    done = limited(["vtrace", words[0], whole[0], *others], whole[0].parent)
+    assert done.returncode == 0, str(done)
+    assert "damaged" not in done.stderr, str(done)
+
+
+@pytest.mark.parametrize("part", range(13))
+def test_some_damaged_archives(part: int, whole: list[Path], tmp_path: Path) -> None:
+    """Each command on two mutants."""
+    for seed in (part, part + 100):
+        if archive := make(tmp_path / f"{seed}.trace", seed, whole):
+            try_command(COMMANDS[part % len(COMMANDS)], archive, whole)
+
+
+@pytest.mark.full
+def test_damaged_archives(whole: list[Path], tmp_path: Path) -> None:
+    """All commands on many mutants."""
+    begin, most = monotonic(), 100 if not SECONDS else 10**9
+    for seed in count(1000 if not SECONDS else int(begin)):
+        if seed >= 1000 + most or (SECONDS and monotonic() - begin > SECONDS):
+            break
+        if archive := make(tmp_path / f"{seed}.trace", seed, whole):
+            for words in COMMANDS:
+                try_command(words, archive, whole)
+
+
+def archive_that_says(where: Path, **values: object) -> Path:
+    """A good archive with properties of vtunify, some of them with these values."""
+    archive = Mutant(where / "a.trace", Random(0), 0)
+    archive.properties({name: json.dumps(value) for name, value in (TOLD | values).items()})
+    return rich(archive)
+
+
+WRONG = {
+    "a list": ("COVERAGE", [1], "property VTRACE::COVERAGE is damaged and left out (it is no object)"),
+    "a text for a count": ("COVERAGE", TOLD["COVERAGE"] | {"lost": "3"}, "COVERAGE: lost is damaged and left out"),
+    "numbers for words": ("ABOUT", TOLD["ABOUT"] | {"command": [1, "x"]}, "command[0] is damaged and left out"),
+    "no number": ("COVERAGE", TOLD["COVERAGE"] | {"off": float("nan")}, "off is damaged and left out"),
+    "a part is missing": ("CLOCKS", {"count": 2}, "(reference, compared, measured, error_ns is missing)"),
+    "a negative count": ("EVENTS", {"Enter": -1}, "EVENTS: Enter is damaged and left out (it is no count)"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_damaged_properties(what: str, tmp_path: Path) -> None:
+    """A damaged part is told in one line, by each command, and the rest is shown."""
+    name, value, expected = WRONG[what]
+    archive = archive_that_says(tmp_path, **{name: value})
+    for words in (["info"], ["summary"]):
+        done = limited(["vtrace", words[0], archive], tmp_path)
+        assert done.returncode == 0, str(done)
+        assert expected in done.stderr, str(done)
+        assert "region 1" in done.stdout or words == ["info"], str(done)
