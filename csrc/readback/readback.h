@@ -16,8 +16,9 @@
 
 /* What an event has besides time, kind and one reference. A Metric has one of these for each value. */
 struct vt_detail {
-    uint32_t row;  /* in the batch */
-    uint32_t kind; /* enum vt_read_kind */
+    uint32_t row;   /* in the batch */
+    uint16_t kind;  /* enum vt_read_kind */
+    uint16_t marks; /* of the replay: those of all open regions */
     uint32_t ref;
     uint32_t region, caller, node; /* of the replay: innermost open region, the one around it, call path */
     uint64_t words[VT_DETAIL_WORDS];

@@ -16,6 +16,8 @@ struct replay {
     struct frame *frames;
     uint64_t depth, frames_max;
     uint32_t *open;       /* how often each region is on the stack */
+    uint64_t marked[8];   /* how many calls on the stack have each mark */
+    uint16_t marks;       /* those of which there are any */
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
     uint32_t *latest;     /* of each path: the child that was found last */
@@ -170,6 +172,17 @@ static int grow_stack(struct replay *r)
     return 1;
 }
 
+/* A call with marks begins (+1) or ends (-1). */
+static inline void mark(struct replay *r, uint32_t region, int step)
+{
+    unsigned bits = r->out.mark_of ? r->out.mark_of[region] : 0;
+    for (unsigned i = 0; bits >> i; i++) {
+        if (!(bits >> i & 1)) continue;
+        r->marked[i] += (uint64_t)(int64_t)step;
+        r->marks = (uint16_t)((r->marks & ~(1u << i)) | (r->marked[i] ? 1u << i : 0));
+    }
+}
+
 /* The path of a call with its site; 0 of what is none. */
 static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t site)
 {
@@ -202,6 +215,7 @@ static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t s
     r->frames[r->depth++] = (struct frame){t, 0, region, node};
     if (r->depth > r->out.deepest) r->out.deepest = r->depth;
     r->open[region]++;
+    mark(r, region, 1);
     return 1;
 }
 
@@ -211,6 +225,7 @@ static inline int pop(struct replay *r, int64_t t)
     struct vt_replay *o = &r->out;
     struct frame *f = &r->frames[--r->depth];
     int outermost = !--r->open[f->region];
+    mark(r, f->region, -1);
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin;
     if (f->enter > o->to || t < o->from) return 1; /* beyond the window */
     if (r->depth) f[-1].inside += time;
@@ -261,6 +276,7 @@ static void place(const struct replay *r, struct rest *rest, uint64_t row)
         rest->detail->region = region;
         rest->detail->caller = caller;
         rest->detail->node = node;
+        rest->detail->marks = r->marks;
     }
     for (; rest->attribute < rest->attributes_end && rest->attribute->row == row; rest->attribute++) {
         rest->attribute->region = region;
@@ -333,6 +349,8 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     for (uint64_t i = 0; i < out->ntouched; i++) memset(&out->regions[out->touched[i]], 0, sizeof *out->regions);
     for (uint64_t i = 0; i < out->ntouched_paths; i++)
         memset(&out->path_stats[out->touched_paths[i]], 0, sizeof *out->path_stats);
+    memset(r->marked, 0, sizeof r->marked);
+    r->marks = 0;
     out->ntouched = out->ntouched_paths = out->nslices = 0;
     out->stray = out->closed = out->events = out->deepest = 0;
     out->first = out->last = r->now = 0;

@@ -42,6 +42,7 @@ struct vt_replay {
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
     int64_t begun, ended; /* between which calls count; INT64_MIN, INT64_MAX: the whole location */
+    const uint8_t *mark_of; /* bits of each region, for the details of what happens in its calls; NULL: none */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
     const uint8_t *class_of; /* of each region */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from support.mpis import Mpi
 from support.onesided import Operation, one_sided, with_calls
 from support.readback import Event, Trace
+from support.run import vtrace
 
 RANKS, MANY, MADE = 3, 100, 4
 """MADE: windows that the program makes in a loop, every other one on a second communicator."""
@@ -27,9 +30,13 @@ def components(mpi: Mpi) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    program = mpi.build("mpi_rma.c")
-    return mpi.record(program, tmp_path_factory.mktemp("rma"), str(MANY), ranks=RANKS, env=components(mpi))
+def where(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rma")
+
+
+@pytest.fixture(scope="module")
+def trace(mpi: Mpi, where: Path) -> Trace:
+    return mpi.record(mpi.build("mpi_rma.c"), where, str(MANY), ranks=RANKS, env=components(mpi))
 
 
 def window(trace: Trace, name: str) -> int:
@@ -172,3 +179,50 @@ def test_groups(trace: Trace) -> None:
         assert len(unsuccessful) == trace.calls(rank)["MPI_Win_test"] - 1
     alone = [number for number, members in trace.groups.items() if len(members) == 1]
     assert len(alone) == RANKS
+
+
+KINDS = {
+    "fence": ("MPI_Win_fence",), "PSCW": tuple(f"MPI_Win_{n}" for n in ("post", "start", "complete", "wait", "test")),
+    "lock": tuple(f"MPI_Win_{n}" for n in ("lock", "unlock", "lock_all", "unlock_all")),
+    "flush": tuple(f"MPI_Win_flush{n}" for n in ("", "_local", "_all", "_local_all")), "sync": ("MPI_Win_sync",),
+}  # fmt: skip
+
+
+def times(trace: Trace, rank: int) -> Counter[str]:
+    """ns of all calls of each function on a rank's main thread; MPI's calls do not nest in this program."""
+    found: Counter[str] = Counter()
+    for event in trace.of(rank):
+        if event.kind in ("Enter", "Leave"):
+            found[trace.regions[event.attrs["region"]].name] += event.time * (1 if event.kind == "Leave" else -1)
+    return found
+
+
+def test_summary_of_it(trace: Trace, where: Path) -> None:
+    """Operations, bytes and targets of each window, and time by kind of synchronization, against the events."""
+    told = json.loads(vtrace(where, "summary", "mpi_rma", "--json").stdout)
+    sums: Counter[tuple[str, str, str]] = Counter()
+    targets: dict[tuple[str, str], set[int]] = {}
+    for rank in range(RANKS):
+        for operation in one_sided(trace, trace.locations[rank].process):
+            a = operation.event.attrs
+            kind = a["type"] if "type" in a else operation.event.kind.removeprefix("Rma").upper()
+            key = kind, trace.windows[a["win"]].name
+            sent = a["bytes_sent"] if "type" in a else a["bytes"] * (kind == "PUT")
+            received = a["bytes_received"] if "type" in a else a["bytes"] * (kind == "GET")
+            sums.update({(*key, "calls"): 1, (*key, "sent_bytes"): sent, (*key, "received_bytes"): received})
+            targets.setdefault(key, set()).add(a["remote"])
+    found = Counter({
+        (row["operation"], row["window"], name): row[name]
+        for row in told["rma"] for name in ("calls", "sent_bytes", "received_bytes")
+    })  # fmt: skip
+    assert +found == +sums
+    assert {(r["operation"], r["window"]): r["targets"] for r in told["rma"]} == {k: len(v) for k, v in targets.items()}
+    assert {(row["origins"], row["unknown"]) for row in told["rma"]} == {(RANKS, 0)}
+    ns: Counter[str] = sum((times(trace, rank) for rank in range(RANKS)), Counter())
+    kinds = {row["kind"]: (row["calls"], row["time_ns"]) for row in told["rma_synchronization"]}
+    assert kinds.pop("window")[0] >= 2 * RANKS * (3 + MADE)
+    assert kinds == {
+        kind: (sum(trace.calls(rank)[name] for rank in range(RANKS) for name in names), sum(ns[name] for name in names))
+        for kind, names in KINDS.items()
+    }
+    assert "One-sided communication" in vtrace(where, "summary", "mpi_rma").stdout

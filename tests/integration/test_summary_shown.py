@@ -21,7 +21,10 @@ from support.terminal import on_terminal
 from support.tools import command
 from vtrace.console import plain
 
-TABLES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+TABLES = (
+    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
+    "heap", "coverage",
+)  # fmt: skip
 
 
 def summary(path: Path, *words: str) -> dict[str, Any]:

@@ -167,37 +167,69 @@ def collectives(trace: Trace) -> list[tuple[Any, ...]]:
     return sorted(found)
 
 
-IO_SUMS = "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled".split()
+IO_SUMS = "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled "
+IO_SUMS = f"{IO_SUMS}unknown_reads unknown_writes".split()
+
+
+_STREAMS = set(
+    "fopen fopen64 fdopen freopen freopen64 popen pclose tmpfile tmpfile64 fclose fread fwrite fgets fputs fgetc fputc "
+    "getc putc puts printf fprintf vfprintf scanf fscanf getline getdelim fflush fseek fseeko rewind setvbuf".split()
+)
+
+
+def _above(trace: Trace, open_calls: list[int], handle: int, layers: set[str], running: int | None = None) -> str:
+    """The word nested_ where a call of a layer above the handle's is open. running: of an operation, how many
+    operations of streams are in progress; for these the call does not matter."""
+    mine = trace.handles[handle].paradigm
+    around = {trace.regions[region].name for region in open_calls}
+    mpi = {name for name in around if name.startswith("MPI_") and ("MPI-IO" in layers or "MPI_File" not in name)}
+    higher = (mine in ("POSIX", "ISOC") and mpi) or (
+        mine == "POSIX" and "ISOC" in layers and (around & _STREAMS if running is None else running)
+    )
+    return "nested_" if higher else ""
 
 
 def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
-    """(location, handle) -> sums, without those that are 0."""
+    """(location, handle) -> sums, without those that are 0. What happened inside a call of a higher layer counts in
+    the sums whose names begin with nested_; closes count together."""
     found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-    begun: dict[tuple[int, int, int], tuple[str, int]] = {}
+    begun: dict[tuple[int, int, int], tuple[str, int, str]] = {}
+    layers = {handle.paradigm for handle in trace.handles.values()}
+    stacks: dict[int, list[int]] = defaultdict(list)
+    running: Counter[int] = Counter()
     for event in trace.events:
+        if event.kind == "Enter":
+            stacks[event.location].append(event.attrs["region"])
+        elif event.kind == "Leave":
+            stacks[event.location].pop()
         attrs, location = event.attrs, event.location
         if not event.kind.startswith("Io") or event.kind == "IoDeleteFile":
             continue
         handle = attrs["new_handle"] if event.kind == "IoDuplicateHandle" else attrs["handle"]
         sums = found[location, handle]
+        above = _above(trace, stacks[location], handle, layers)
         if event.kind in ("IoCreateHandle", "IoDuplicateHandle"):
-            sums["opens"] += 1
+            sums[f"{above}opens"] += 1
         elif event.kind == "IoDestroyHandle":
             sums["closes"] += 1
         elif event.kind == "IoSeek":
-            sums["seeks"] += 1
+            sums[f"{above}seeks"] += 1
         elif event.kind == "IoOperationBegin":
-            begun[location, handle, attrs["matching_id"]] = attrs["mode"].lower(), event.time
+            running[location] += trace.handles[handle].paradigm == "ISOC"
+            above = _above(trace, stacks[location], handle, layers, running[location])
+            begun[location, handle, attrs["matching_id"]] = attrs["mode"].lower(), event.time, above
         elif event.kind in ("IoOperationComplete", "IoOperationCancelled"):
-            mode, begin = begun.pop((location, handle, attrs["matching_id"]))
-            sums[f"{mode}_ns"] += event.time - begin
+            mode, begin, above = begun.pop((location, handle, attrs["matching_id"]))
+            running[location] -= trace.handles[handle].paradigm == "ISOC"
+            sums[f"{above}{mode}_ns"] += event.time - begin
             if event.kind == "IoOperationCancelled":
-                sums["cancelled"] += 1
+                sums[f"{above}cancelled"] += 1
                 continue
-            sums[{"read": "reads", "write": "writes", "flush": "flushes"}[mode]] += 1
+            sums[above + {"read": "reads", "write": "writes", "flush": "flushes"}[mode]] += 1
             if mode != "flush":
-                told = attrs["bytes_result"]
-                sums["bytes_read" if mode == "read" else "bytes_written"] += told if told < 2**64 - 1 else 0
+                told, moved = attrs["bytes_result"], "read" if mode == "read" else "written"
+                known = told < 2**64 - 1
+                sums[f"{above}bytes_{moved}" if known else f"{above}unknown_{mode}s"] += told if known else 1
     return {key: {name: n for name, n in sums.items() if n} for key, sums in found.items() if any(sums.values())}
 
 

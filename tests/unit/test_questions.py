@@ -71,7 +71,7 @@ def test_operations_end_when_they_end(tmp_path: Path) -> None:
         (13, "IoOperationComplete", 0, 8, 5), (14, "IoOperationBegin", 0, 1, 0, 1, 9),
     ]  # fmt: skip
     (row,) = made(tmp_path / "a", {0: events}).io().records()
-    assert {name: value for name, value in row.items() if value and name != "file"} == {
+    assert {name: value for name, value in row.items() if value and name not in ("file", "layer")} == {
         "reads": 2, "bytes_read": 170, "read_ns": 3 + 8 + 2, "cancelled": 1
     }  # fmt: skip
 
@@ -112,3 +112,17 @@ def test_allocations_that_got_nothing(tmp_path: Path) -> None:
     assert table["calls"].tolist() == [1, 3]
     assert tree["region"].tolist() == [-1, 0, 1]
     assert trace.slices()["depth"].tolist() == [0, 1, 1, 1]
+
+
+def test_unknown_bytes_enter_no_sum(tmp_path: Path) -> None:
+    """2**64 - 1 is OTF2's word for a size that nobody knows."""
+    unknown = 2**64 - 1
+    events = [
+        (1, "MpiSend", 0, 0, 7, 10), (2, "MpiSend", 0, 0, 7, unknown), (3, "MpiCollectiveBegin"),
+        (4, "MpiCollectiveEnd", 0, 0, 0, unknown, 5),
+    ]  # fmt: skip
+    trace = made(tmp_path / "a", {0: events})
+    assert trace.message_matrix().table()["bytes"].tolist() == [10]
+    totals = trace.collective_totals()
+    assert (totals["sent"].tolist(), totals["received"].tolist()) == ([0], [5])
+    assert sorted(trace.messages()["bytes"].tolist()) in ([], [0, 10])

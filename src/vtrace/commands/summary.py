@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from vtrace.reports.sheet import Sheet
     from vtrace.reports.summary import Numbers
 
-_TABLES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+_TABLES = (
+    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
+    "heap", "coverage",
+)  # fmt: skip
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 

@@ -17,7 +17,11 @@ from vtrace.paths import LIB
 _u8, _u32, _u64, _i64, _f64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_double
 _pointer, _text = ctypes.c_void_p, ctypes.c_char_p
 
-DETAIL = np.dtype([(n, np.uint32) for n in "row kind ref region caller node".split()] + [("words", np.uint64, 5)])
+DETAIL = np.dtype(
+    [("row", np.uint32), ("kind", np.uint16), ("marks", np.uint16)]
+    + [(name, np.uint32) for name in "ref region caller node".split()]
+    + [("words", np.uint64, 5)]
+)
 """struct vt_detail"""
 ATTRIBUTE = np.dtype(
     [(name, np.uint32) for name in "row attribute region caller node type".split()] + [("value", np.uint64)]
@@ -65,11 +69,11 @@ class ReplayFields(ctypes.Structure):
     _fields_ = [
         ("from_", _i64), ("to", _i64), ("nregions", _u64), ("want_paths", _u64), ("paths_max", _u64),
         ("want_slices", _u64), ("shortest", _i64), ("site_of", _pointer), ("site_attribute", _u64),
-        ("begun", _i64), ("ended", _i64), ("bins", _u64), ("classes", _u64), ("class_of", _pointer),
-        ("line", _pointer), ("regions", _pointer), ("path_stats", _pointer), ("paths", _pointer), ("touched", _pointer),
-        ("touched_paths", _pointer), ("slices", _pointer), ("ntouched", _u64), ("ntouched_paths", _u64),
-        ("npaths", _u64), ("nslices", _u64), ("stray", _u64), ("closed", _u64), ("first", _i64), ("last", _i64),
-        ("events", _u64), ("deepest", _u64),
+        ("begun", _i64), ("ended", _i64), ("mark_of", _pointer), ("bins", _u64), ("classes", _u64),
+        ("class_of", _pointer), ("line", _pointer), ("regions", _pointer), ("path_stats", _pointer),
+        ("paths", _pointer), ("touched", _pointer), ("touched_paths", _pointer), ("slices", _pointer),
+        ("ntouched", _u64), ("ntouched_paths", _u64), ("npaths", _u64), ("nslices", _u64), ("stray", _u64),
+        ("closed", _u64), ("first", _i64), ("last", _i64), ("events", _u64), ("deepest", _u64),
     ]  # fmt: skip
 
 

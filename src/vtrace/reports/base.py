@@ -16,6 +16,7 @@ from vtrace.io.markers import read_markers
 from vtrace.io.properties import PROPERTY, read_properties
 from vtrace.io.readback import LATEST, Reader
 from vtrace.reports import definitions as d
+from vtrace.reports.activity import marks
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
 from vtrace.reports.table import Array, Table, texts
@@ -87,6 +88,12 @@ class TraceBase:
     def places(self) -> Places:
         """Which location is which rank, and who is who in a communicator."""
         return Places(self)
+
+    @cached_property
+    def marks(self) -> Array:
+        """(regions,) uint8: which layer of I/O calls of a region belong to; see activity.marks."""
+        present = np.unique(self.io_handles["layer"]).tolist()
+        return marks(self.regions["name"].tolist(), self.regions["activity"], present)
 
     @property
     def processes(self) -> Table:

@@ -12,7 +12,7 @@ from vtrace.io.batches import Rows
 from vtrace.io.readback import ALWAYS, NEVER
 from vtrace.io.readback_abi import SITE_BEGIN, SITE_CALL, SITE_END
 from vtrace.reports.collectives import Begins
-from vtrace.reports.details import chosen, number, present
+from vtrace.reports.details import chosen, number, present, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, group
 
@@ -130,9 +130,8 @@ class SitesPart(Part):
     def _add(self, what: str, found: dict[str, Array], size: Array, wanted: Array) -> None:
         """Adds bytes to the calls that they belong to, of wanted regions."""
         rows = self.owner.among(found["region"], wanted)
-        nodes, size = found["node"][rows], size[rows].astype(np.int64)
-        rows = size < 1 << 62  # unknown
-        nodes, size = nodes[rows], size[rows]
+        size, unknown = told_bytes(size[rows].astype(np.uint64))
+        nodes, size = found["node"][rows][~unknown], size[~unknown]
         order = np.argsort(nodes, kind="stable")
         nodes, size = nodes[order], size[order]
         begins = np.flatnonzero(np.diff(nodes, prepend=-1))
@@ -150,7 +149,7 @@ class SitesPart(Part):
         keys = [found["region"][rows].astype(np.int64), bins(comm[rows]), bins(size[rows])]
         first, member = group(keys)
         sums = np.zeros(len(first), np.int64)
-        np.add.at(sums, member, value[rows].astype(np.int64))
+        np.add.at(sums, member, told_bytes(value[rows].astype(np.uint64))[0])
         for *key, total in zip(*(column[first].tolist() for column in keys), sums.tolist(), strict=True):
             region, comm_bin, size_bin = key
             into[region, comm_bin, size_bin] = into.get((region, comm_bin, size_bin), 0) + total
@@ -240,7 +239,7 @@ class CallSites(Question):
 
     def message_size(self, found: dict[str, Array], peers: Array) -> Array:
         """The bytes of one send buffer's count, as mpiP takes them from the arguments of a collective call."""
-        sent, received = found["sent"].astype(np.int64), found["received"].astype(np.int64)
+        sent, received = (told_bytes(found[name])[0] for name in ("sent", "received"))
         size = np.zeros(len(sent), np.int64)
         for name, how in _SIZES.items():
             rows = self.among(found["region"], self._divisor[name])

@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.io.batches import Rows
 from vtrace.io.enumerations import names_of
 from vtrace.io.readback_abi import DETAIL
-from vtrace.reports.details import number, present, region_rows
+from vtrace.reports.details import number, present, region_rows, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.sums import Sums
 from vtrace.reports.table import Array, Table, add_up, group, joined, stack
@@ -85,6 +85,7 @@ class _Ends(Part):
 def _columns(trace: TraceBase, pieces: Sequence[_Piece]) -> dict[str, Array]:
     rows = joined([found for _, found, _, _ in pieces], DETAIL)
     columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
+    columns |= {name: told_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
     columns["root"] = np.where(columns["root"] >= 0xFFFFFFFD, -1, columns["root"])
     return columns | {
         "location": np.repeat([piece[0] for piece in pieces], [len(piece[1]) for piece in pieces]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.io.batches import Rows
-from vtrace.reports.details import present
+from vtrace.reports.details import present, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, stack
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 READ, WRITE = 0, 1
 """OTF2's modes of operations whose bytes count."""
-_UNKNOWN = np.uint64(2**64 - 1)
 _COLUMNS = dict.fromkeys("location time paradigm mode bytes".split(), np.int64)
 
 
@@ -46,7 +45,7 @@ class _MovedPart(Part):
             if mode in (READ, WRITE):
                 rows = (paradigms == paradigm) & (modes == mode)
                 sizes = ends["bytes"][rows]
-                known = np.where(sizes == _UNKNOWN, 0, sizes).astype(np.int64)
+                known = told_bytes(sizes)[0]
                 self.curve(paradigm, mode, ends["time"][rows], known)
         if self.rows > self.owner.most:  # sums: each second value tells as much, less often
             self.every *= 2

@@ -11,7 +11,7 @@ import numpy as np
 
 from vtrace.io.enumerations import names_of
 from vtrace.io.ids import Ids, ascending
-from vtrace.reports.classify import CLASSES, classes_of
+from vtrace.reports.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, activities_of, layer
 from vtrace.reports.table import Array, Table, texts
 
 _NOTHING = 0xFFFFFFFF
@@ -131,23 +131,24 @@ def _system(b: _Builder) -> None:
 
 
 def _code(b: _Builder) -> None:
-    def classes(raw: Array, columns: dict[str, Any]) -> Array:
-        return classes_of(columns["name"].tolist(), raw["role"], raw["paradigm"])
+    def activities(raw: Array, columns: dict[str, Any]) -> Array:
+        return activities_of(columns["name"].tolist(), raw["role"], raw["paradigm"])
 
     b.add(
-        "regions", b.raw["Region"], "name canonical description file", None, classes=classes,
+        "regions", b.raw["Region"], "name canonical description file", None, activity=activities,
         role=lambda raw, _: named(_otf2.RegionRole, raw["role"]),
         paradigm=lambda raw, _: named(_otf2.Paradigm, raw["paradigm"]),
     )  # fmt: skip
     table = _merged(b)
-    regions = {"class" if name == "classes" else name: table[name] for name in table}
+    regions = {**table, "class": CLASS_OF[table["activity"]]}
     unknown = {
         name: texts([""]) if column.dtype == object else np.zeros(1, column.dtype) for name, column in regions.items()
     }
-    unknown |= {"id": np.array([-1]), "name": texts(["(unknown region)"]), "class": np.zeros(1, np.uint8)}
+    unknown |= {"id": np.array([-1]), "name": texts(["(unknown region)"])}
     b.tables["regions"] = Table(
-        {name: np.concatenate([column, unknown[name]]) for name, column in regions.items()}, classes=CLASSES
-    )
+        {name: np.concatenate([column, unknown[name]]) for name, column in regions.items()},
+        classes=CLASSES, activities=ACTIVITIES,
+    )  # fmt: skip
     contexts = ascending(b.raw["CallingContext"])
     b.ids["contexts"] = Ids(contexts["id"].copy())
     b.tables["contexts"] = Table({"region": b.ids["regions"].rows(contexts["region"])})
@@ -199,6 +200,8 @@ def _files(b: _Builder) -> None:
     b.add("io_paradigms", b.raw["IoParadigm"], "identification name")
     refs = {"file": "files", "paradigm": "io_paradigms", "comm": "comms"}
     _without_parents(b, "io_handles", b.raw["IoHandle"], refs)
+    layers = np.array([*map(layer, b.tables["io_paradigms"]["identification"].tolist()), OTHER], np.uint8)
+    b.tables["io_handles"] = Table({**b.tables["io_handles"], "layer": layers[b.tables["io_handles"]["paradigm"]]})
 
 
 def _metrics(b: _Builder) -> None:

@@ -21,11 +21,11 @@ def number(kind: str) -> int:
 
 def chosen(batch: Rows, kind: str) -> dict[str, Array]:
     """The events of a kind that has details: time (ns), ref (OTF2's id), region, caller (rows of regions, as uint32:
-    the innermost call and the one around it; 2**32 - 1 none), row, and the values by their names; all of one length,
-    copies.
+    the innermost call and the one around it; 2**32 - 1 none), row, marks (of all open calls, see activity.marks), and
+    the values by their names; all of one length, copies.
     """
     rows = batch.details[batch.details["kind"] == number(kind)]
-    found = {name: rows[name] for name in ("row", "ref", "region", "caller", "node")}
+    found = {name: rows[name] for name in ("row", "ref", "region", "caller", "node", "marks")}
     found["time"] = batch.time[rows["row"]]
     for place, name in enumerate(event_kinds()[kind][2]):
         found[name] = rows["words"][:, place]
@@ -38,6 +38,13 @@ def present(batch: Rows, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
     for kind in kinds:
         if counts[number(kind)]:
             yield kind, chosen(batch, kind)
+
+
+def told_bytes(values: Array) -> tuple[Array, Array]:
+    """Numbers of bytes (uint64) as int64, and which of them are unknown (OTF2's 2**64 - 1, or no size that anything
+    has): these are 0, so that sums have only what is known."""
+    unknown = values >= np.uint64(1 << 62)
+    return np.where(unknown, np.uint64(0), values).astype(np.int64), unknown
 
 
 def region_rows(values: Array) -> Array:

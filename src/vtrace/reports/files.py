@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""I/O: what was opened, read and written through each handle and file, and how long it took."""
+"""I/O: what was opened, read and written through each handle and file, by layer, and how long it took."""
 
 from __future__ import annotations
 
@@ -8,28 +8,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.io.batches import Rows
-from vtrace.reports.details import number, present
+from vtrace.reports.activity import HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
+from vtrace.reports.details import number, present, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, add_up, group
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
 
-_SUMS = "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled".split()
+_OWN = (
+    "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled "
+    "unknown_reads unknown_writes"
+).split()
 _OPENS, _CLOSES, _SEEKS, _READS, _WRITES, _FLUSHES, _BYTES, _, _TIMES = range(9)
-_CANCELLED = 11
+_CANCELLED, _UNKNOWNS = 11, 12
+_INNER = len(_OWN)
+"""From a sum to that of operations inside a call of a higher layer."""
+_SUMS = _OWN + [f"nested_{name}" for name in _OWN]
 _MODES = 3
 """OTF2's operation modes: READ 0, WRITE 1, FLUSH 2; as many columns of counts and of times in that order."""
 _OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
 _DONE = 1
-_UNKNOWN = np.uint64(2**64 - 1)
-_POINT = np.dtype("u4, u8, i8, i8, u1, u8")
-_POINT.names = ("handle", "matching", "time", "row", "kind", "value")
+_POINT = np.dtype("u4, u8, i8, i8, u1, u8, u2")
+_POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 """A begin (value: mode) or an end (value: bytes) of an operation; kind: place in _OPERATION."""
 
 
 class _IoPart(Part):
-    def __init__(self) -> None:
+    def __init__(self, trace: TraceBase) -> None:
+        self.ids = trace.definitions.ids["io_handles"]
+        self.layers = np.append(trace.io_handles["layer"], OTHER)
+        self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
+        """By layer: how many operations are in progress."""
         self.sums: dict[int, Array] = {}
         self.open = np.empty(0, _POINT)
 
@@ -38,10 +48,16 @@ class _IoPart(Part):
         self.count(closed, np.ones(len(closed), np.int64), _CLOSES)
         kinds = {"IoCreateHandle": _OPENS, "IoSeek": _SEEKS}
         for kind, found in present(batch, *kinds):
-            self.count(found["ref"], np.ones(len(found["ref"]), np.int64), kinds[kind])
+            inner = self.inner(found["ref"], found["marks"])
+            self.count(found["ref"], np.ones(len(found["ref"]), np.int64), kinds[kind] + inner)
         for _, found in present(batch, "IoDuplicateHandle"):
-            self.count(found["duplicate"], np.ones(len(found["ref"]), np.int64), _OPENS)
+            inner = self.inner(found["duplicate"], found["marks"])
+            self.count(found["duplicate"], np.ones(len(found["ref"]), np.int64), _OPENS + inner)
         self.operations(batch)
+
+    def inner(self, handles: Array, marked: Array) -> Array:
+        """_INNER for what is done with a handle inside a call of a layer above its own, else 0."""
+        return _INNER * nested(self.layers[self.ids.rows(handles)], marked).astype(np.int64)
 
     def count(self, handles: Array, values: Array, column: Array | int) -> None:
         if not len(handles):
@@ -57,15 +73,15 @@ class _IoPart(Part):
         found = dict(present(batch, *_OPERATION))
         if not found:
             return
-        rows = [self.open]
+        rows: list[Array] = []
         for kind, name in enumerate(_OPERATION):
             if name in found:
                 part = np.zeros(len(found[name]["time"]), _POINT)
                 part["handle"], part["matching"], part["time"] = (found[name][n] for n in ("ref", "matching", "time"))
-                part["row"], part["kind"] = found[name]["row"], kind
+                part["row"], part["kind"], part["marks"] = found[name]["row"], kind, found[name]["marks"]
                 part["value"] = found[name]["mode" if kind == 0 else "bytes"] if kind < 2 else 0
                 rows.append(part)
-        points = np.concatenate(rows)
+        points = np.concatenate([self.open, self.mark(np.concatenate(rows))])
         points = points[np.lexsort((points["row"], points["matching"], points["handle"]))]
         same = (points["handle"][1:] == points["handle"][:-1]) & (points["matching"][1:] == points["matching"][:-1])
         begins, ends = points[:-1], points[1:]
@@ -75,27 +91,46 @@ class _IoPart(Part):
         self.open = points[waiting]
         self.open["row"] = -1
 
+    def mark(self, points: Array) -> Array:
+        """The points in their order; what begins while an operation of a higher layer is in progress gets its mark.
+        Of MPI-IO the calls tell: they do not end with its operations."""
+        points = points[np.argsort(points["row"], kind="stable")]
+        points["marks"] &= 1 << MPI_IO
+        layers = self.layers[self.ids.rows(points["handle"])]
+        for layer in self.running:
+            step = np.where(layers == layer, np.where(points["kind"] == 0, 1, -1), 0)
+            count = self.running[layer] + np.cumsum(step)
+            count -= np.minimum(0, np.minimum.accumulate(count))  # what begins before the window ends in it
+            points["marks"][(count > 0)] |= 1 << layer
+            self.running[layer] = int(count[-1])
+        return points
+
     def finish(self, begins: Array, ends: Array) -> None:
         handles, modes = ends["handle"], begins["value"].astype(np.int64)
+        inner = self.inner(handles, begins["marks"])
         done = ends["kind"] == _DONE
-        self.count(handles, ends["time"] - begins["time"], _TIMES + modes)
-        self.count(handles[~done], np.ones(np.count_nonzero(~done), np.int64), _CANCELLED)
-        self.count(handles[done], np.ones(np.count_nonzero(done), np.int64), _READS + modes[done])
+        self.count(handles, ends["time"] - begins["time"], _TIMES + modes + inner)
+        self.count(handles[~done], np.ones(np.count_nonzero(~done), np.int64), _CANCELLED + inner[~done])
+        self.count(handles[done], np.ones(np.count_nonzero(done), np.int64), (_READS + modes + inner)[done])
         moved = done & (modes < 2)
-        told = np.where(ends["value"] == _UNKNOWN, 0, ends["value"]).astype(np.int64)
-        self.count(handles[moved], told[moved], _BYTES + modes[moved])
+        sizes, unknown = told_bytes(ends["value"])
+        untold = moved & unknown
+        self.count(handles[untold], np.ones(np.count_nonzero(untold), np.int64), (_UNKNOWNS + modes + inner)[untold])
+        told = moved & ~untold
+        self.count(handles[told], sizes[told], (_BYTES + modes + inner)[told])
 
 
 class Io(Question):
     """Table of Trace.io."""
 
+    replay = True
     kinds = frozenset(
         "IoCreateHandle IoDestroyHandle IoDuplicateHandle IoSeek IoOperationBegin IoOperationComplete "
         "IoOperationCancelled".split()
     )
 
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _IoPart()
+        return _IoPart(trace)
 
     def table(self, trace: TraceBase) -> Table:
         rows = [
@@ -105,17 +140,37 @@ class Io(Question):
             for handle, sums in sorted(part.sums.items())
         ]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_SUMS) + 2).T
+        _move_closes(columns[2:])
         handles = trace.definitions.ids["io_handles"].rows(columns[1])
         files = np.append(trace.io_handles["file"], -1)[handles]
-        return Table(
-            {"location": columns[0], "handle": handles, "file": files, **dict(zip(_SUMS, columns[2:], strict=True))}
-        )
+        where = {
+            "location": columns[0], "handle": handles, "file": files,
+            "layer": np.append(trace.io_handles["layer"], OTHER)[handles].astype(np.int64),
+        }  # fmt: skip
+        return Table(where | dict(zip(_SUMS, columns[2:], strict=True)), layers=LAYERS)
+
+
+def _move_closes(sums: Array) -> None:
+    """OTF2 does not tell from where a handle is closed: what was opened inside a call of a higher layer is closed
+    there."""
+    inside = (sums[_INNER + _OPENS] > 0) & (sums[_OPENS] == 0)
+    sums[_INNER + _CLOSES, inside] = sums[_CLOSES, inside]
+    sums[_CLOSES, inside] = 0
 
 
 def reduce_io(table: Table, *keys: str) -> Table:
-    """The rows of Trace.io joined where all keys (location, handle, file) are equal."""
+    """The rows of Trace.io joined where all keys (location, handle, file, layer) are equal."""
     first, member = group([table[key] for key in keys] or [np.zeros(table.rows, np.int64)])
     found = {key: table[key][first] for key in keys}
     for name in _SUMS:
         found[name] = add_up(member, table[name], len(first))
-    return Table(found)
+    return Table(found, **table.notes)
+
+
+def by_layer(table: Table) -> Table:
+    """Rows file, layer: reads, writes, bytes_read, bytes_written, read_ns, write_ns, unknown_reads, unknown_writes of
+    all operations of a layer, those inside calls of a higher one too: not to be added up over layers."""
+    found = reduce_io(table, "file", "layer")
+    names = [*_OWN[_READS:_FLUSHES], *_OWN[_BYTES : _TIMES + 2], *_OWN[_UNKNOWNS:]]
+    sums = {name: found[name] + found[f"nested_{name}"] for name in names}
+    return Table({"file": found["file"], "layer": found["layer"], **sums}, **table.notes)

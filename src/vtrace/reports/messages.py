@@ -12,7 +12,7 @@ import numpy as np
 
 from vtrace.io.batches import Rows
 from vtrace.io.readback_abi import DETAIL
-from vtrace.reports.details import number, present, region_rows
+from vtrace.reports.details import number, present, region_rows, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.sums import Sums
 from vtrace.reports.table import Array, Table, group, joined, stack
@@ -94,7 +94,7 @@ class MessageMatrix(Question):
         return {
             "way": _ways()[found["kind"]], "here": places.process[location],
             "there": np.where(peer < 0, -1, places.process[peer]), "count": np.ones(len(found), np.int64),
-            "bytes": found["words"][:, 2].astype(np.int64),
+            "bytes": told_bytes(found["words"][:, 2])[0],
         }  # fmt: skip
 
     def matrix(self, trace: TraceBase, sent: bool = True) -> Matrix:
@@ -125,7 +125,7 @@ class _EndsPart(Part):
             comm = self.trace.definitions.ids["comms"].rows(found["ref"])
             end = {
                 "comm": comm, "peer": self.trace.places.locate(comm, found["peer"], self.location),
-                "tag": found["tag"].astype(np.int64), "bytes": found["bytes"].astype(np.int64), "time": found["time"],
+                "tag": found["tag"].astype(np.int64), "bytes": told_bytes(found["bytes"])[0], "time": found["time"],
                 "region": region_rows(found["region"]), "order": order,
             }  # fmt: skip
             if kind == "MpiIrecv":

@@ -191,7 +191,7 @@ def _files(numbers: Numbers) -> str:
     rows = [
         (str(names[r["file"]]), r["opens"], r["reads"], r["writes"], Size(r["bytes_read"]), Size(r["bytes_written"]),
          Time(r["read_ns"]), Time(r["write_ns"]))
-        for r in found.records()
+        for r in found.records() if r["opens"] or r["reads"] or r["writes"]
     ]  # fmt: skip
     rows.sort(key=lambda row: -(row[6] + row[7]))
     head = ("file", "opens", "reads", "writes", "bytes read", "bytes written", "reading s", "writing s")

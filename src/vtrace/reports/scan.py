@@ -69,6 +69,8 @@ class Replay:
             raise MemoryError
         self.fields = self._pointer.contents
         self.fields.from_, self.fields.to = start, stop
+        self._marks = trace.marks
+        self.fields.mark_of = self._marks.ctypes.data
         self._ids = trace.definitions.ids["regions"]
         self._contexts = trace.definitions.ids["contexts"]
         self._context_regions = trace.definitions.tables["contexts"]["region"]

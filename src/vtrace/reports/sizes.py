@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.io.batches import Rows
-from vtrace.reports.details import present
+from vtrace.reports.details import present, told_bytes
 from vtrace.reports.messages import SENDS
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array
@@ -29,7 +29,7 @@ class _SizesPart(Part):
         begin, end = self.owner.ends
         for _, found in present(batch, *SENDS):
             column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
-            power = np.frexp(found["bytes"].astype(np.float64))[1]
+            power = np.frexp(told_bytes(found["bytes"])[0].astype(np.float64))[1]
             place = np.clip(power, 0, POWERS - 1) * self.owner.bins + np.clip(column, 0, self.owner.bins - 1)
             self.owner.add(place)
 

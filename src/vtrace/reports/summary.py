@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.io.batches import Rows
-from vtrace.reports.classify import TRACING
+from vtrace.reports.activity import TRACING
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.details import present, region_rows
 from vtrace.reports.files import Io
 from vtrace.reports.messages import Matrix, MessageMatrix
 from vtrace.reports.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import Profile
+from vtrace.reports.rma import Rma
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, stack
 from vtrace.reports.window import Window
@@ -39,6 +40,7 @@ class Numbers:
     classes: Array
     matrix: Matrix
     collectives: Table
+    rma: Table
     io: Table
     heap: Table
     allocations: Table
@@ -50,10 +52,11 @@ class Numbers:
 
 def read(trace: Trace, window: Window) -> Numbers:
     """Reads the events in the window once."""
-    profile, extent, matrix, totals, io = Profile(), Extent(), MessageMatrix(), CollectiveTotals(), Io()
+    profile, extent, matrix, totals = Profile(), Extent(), MessageMatrix(), CollectiveTotals()
+    rma, io = Rma(), Io()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), _FEW)
     allocations = Allocations()
-    questions: list[Question] = [profile, extent, matrix, totals, io]
+    questions: list[Question] = [profile, extent, matrix, totals, rma, io]
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
     met = trace.scan(questions, window.locations, window.start, window.stop)
@@ -62,7 +65,7 @@ def read(trace: Trace, window: Window) -> Numbers:
     table = profile.table()
     return Numbers(
         trace, window, table, extent.classes(trace, table, window), matrix.matrix(trace), totals.table(),
-        io.table(trace), heap_curve(heap.table(), trace), allocations.table(), sum(met.events.values()),
+        rma.table(), io.table(trace), heap_curve(heap.table(), trace), allocations.table(), sum(met.events.values()),
         notes + met.problems,
     )  # fmt: skip
 

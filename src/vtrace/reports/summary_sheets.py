@@ -9,14 +9,18 @@ import numpy as np
 
 from vtrace.reports import overview
 from vtrace.reports.collectives import op_name
-from vtrace.reports.files import reduce_io
 from vtrace.reports.gather import process_names, some, span
+from vtrace.reports.io_sheets import io
 from vtrace.reports.profile import mean_and_deviation
+from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers, class_names, heap_peaks, present_classes
 from vtrace.reports.table import add_up, group
 
-NAMES = ("classes", "regions", "messages", "collectives", "files", "heap", "coverage")
+NAMES = (
+    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
+    "heap", "coverage",
+)  # fmt: skip
 """The tables, in their order."""
 SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 MOST_LOCATIONS = 24
@@ -31,7 +35,8 @@ def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[She
     """All of NAMES; people see the first `top` rows."""
     made = (
         classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
-        collectives(numbers).cut(top, ALL), files(numbers).cut(top, ALL), heap(numbers).cut(top, ALL),
+        collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
+        rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
         coverage(numbers, top),
     )  # fmt: skip
     return list(made)
@@ -170,27 +175,6 @@ def collectives(numbers: Numbers) -> Sheet:
     ]  # fmt: skip
     title = f"Collective operations: {some(sum(row['calls'] for row in rows), 'call')}"
     return Sheet("collectives", title, columns, rows)
-
-
-_FILE = "opens reads writes bytes_read bytes_written read_ns write_ns".split()
-
-
-def files(numbers: Numbers) -> Sheet:
-    """Files, and all that is none as one; those that took longest first."""
-    found = reduce_io(numbers.io, "file")
-    names = [*numbers.trace.files["name"].tolist(), "(no file)"]
-    rows: list[Row] = [
-        {**{key: r[key] for key in _FILE}, "file": str(names[r["file"]])} for r in found.records()
-    ]  # fmt: skip
-    rows.sort(key=lambda row: -(row["read_ns"] + row["write_ns"]))
-    columns = [
-        Column("read_ns", "reading s", "ns"), Column("write_ns", "writing s", "ns"),
-        Column("bytes_read", "bytes read"), Column("bytes_written", "bytes written"),
-        Column("reads", "reads", minor=True), Column("writes", "writes", minor=True),
-        Column("opens", "opens", minor=True), Column("file", "file", "text"),
-    ]  # fmt: skip
-    moved = (sum(row[key] for row in rows) for key in ("bytes_read", "bytes_written"))
-    return Sheet("files", "Files: {:,} bytes read, {:,} written".format(*moved), columns, rows)
 
 
 _ALLOCATED = "allocations allocated frees freed failed".split()

@@ -18,6 +18,7 @@ from vtrace.reports.files import Io
 from vtrace.reports.messages import Matrix, MessageMatrix, Messages
 from vtrace.reports.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import CallTree, Profile, Slices
+from vtrace.reports.rma import Rma, synchronization
 from vtrace.reports.scan import Question
 from vtrace.reports.table import Array, Table
 from vtrace.reports.timeline import Timeline
@@ -26,7 +27,7 @@ Window = tuple[int | None, int | None, tuple[int, ...] | None]
 
 _PREPARED: dict[str, Callable[[], Question]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
-    "collectives": Collectives, "io": Io, "allocations": Allocations,
+    "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations,
 }  # fmt: skip
 """What prepare() can answer with others in one pass."""
 
@@ -181,11 +182,29 @@ class Trace(TraceBase):
         tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations).tables(self, start)
         return tables
 
+    def rma(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
+        """One-sided operations by those who called them: rows (location, window, target, operation): calls, sent (bytes
+        to the target), received (bytes from it), unknown (calls of which the trace does not tell the bytes, which count
+        0). window: row of windows; target: row of processes, -1: not defined; operation: see rma.operation_name.
+        """
+        table: Table = self._ask("rma", start, stop, locations).table()
+        return table
+
+    def rma_synchronization(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> Table:
+        """Rows (location, kind): calls, ns in MPI's functions that synchronize windows. kind: place in .kinds: fence,
+        PSCW (post, start, complete, wait, test), lock, flush, sync, window (making and freeing them).
+        """
+        return synchronization(self, self.profile(start, stop, locations))
+
     def io(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """Rows (location, handle, file): opens, closes, seeks, reads, writes, flushes (complete operations),
-        bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled.
-        Bytes that the trace does not tell count 0. handle: row of io_handles; file: row of files, -1: not a file.
-        files.reduce_io joins rows.
+        bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled,
+        unknown_reads, unknown_writes (operations of which the trace does not tell the bytes, which count 0). All of
+        these are of operations that count: those inside a call of a higher layer of I/O (the pwrite of an
+        MPI_File_write) stand in nested_opens, nested_bytes_written and so on. handle: row of io_handles; file: row of
+        files, -1: not a file; layer: of the handle, place in .layers. files.reduce_io joins rows.
         """
         table: Table = self._ask("io", start, stop, locations).table(self)
         return table

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The activity of a region, a path such as "mpi/p2p", and the layer of I/O that a handle or a call belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import _otf2
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+CLASSES = ("user", "MPI", "I/O", "memory", "OpenMP", "threads", "other library", "tracing")
+"""The classes, by their numbers: the first part of an activity."""
+USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING = range(8)
+ACTIVITIES = (
+    "user", "mpi/management", "mpi/p2p", "mpi/collective", "mpi/rma", "mpi/io", "io/posix", "io/iso-c", "io/hdf5",
+    "memory", "openmp/region", "openmp/sync", "openmp/task", "threads", "library", "tracing",
+)  # fmt: skip
+"""The activities of regions, by their numbers."""
+_ROOTS = {"user": USER, "mpi": MPI, "io": IO, "memory": MEMORY, "openmp": OPENMP, "threads": THREADS,
+          "library": LIBRARY, "tracing": TRACING}  # fmt: skip
+CLASS_OF = np.array([_ROOTS[path.partition("/")[0]] for path in ACTIVITIES], np.uint8)
+"""The class of each activity."""
+LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
+"""The layers of I/O: a call of one may call those before it. other: paradigms that are none of these, and unknown."""
+POSIX, ISO_C, MPI_IO, HDF5, OTHER = range(5)
+
+
+def _numbers(prefix: str, meanings: dict[Any, str]) -> dict[int, Any]:
+    """OTF2's number of each name -> its meaning; names that this OTF2 does not have are left out."""
+    pairs = [(f"{prefix}_{name}", meaning) for meaning, names in meanings.items() for name in names.split()]
+    return {getattr(_otf2, name).value: meaning for name, meaning in pairs if hasattr(_otf2, name)}
+
+
+_PARADIGMS = _numbers(
+    "PARADIGM",
+    {
+        USER: "UNKNOWN USER COMPILER SAMPLING NONE", MPI: "MPI", OPENMP: "OPENMP OPENMP_TARGET",
+        THREADS: "PTHREAD WINTHREAD QTTHREAD ACETHREAD TBBTHREAD", TRACING: "MEASUREMENT_SYSTEM",
+    },
+)  # fmt: skip
+_ROLES = _numbers(
+    "REGION_ROLE",
+    {IO: "FILE_IO FILE_IO_METADATA", MEMORY: "ALLOCATE DEALLOCATE REALLOCATE", THREADS: "THREAD_CREATE THREAD_WAIT"},
+)
+_MPI_ROLES = _numbers(
+    "REGION_ROLE",
+    {
+        "p2p": "POINT2POINT", "rma": "RMA ATOMIC", "io": "FILE_IO FILE_IO_METADATA",
+        "collective": "BARRIER COLL_ONE2ALL COLL_ALL2ONE COLL_ALL2ALL COLL_OTHER",
+    },
+)  # fmt: skip
+_OPENMP_ROLES = _numbers(
+    "REGION_ROLE",
+    {
+        "sync": "BARRIER IMPLICIT_BARRIER CRITICAL CRITICAL_SBLOCK ORDERED ORDERED_SBLOCK ATOMIC FLUSH TASK_WAIT "
+        "CANCEL",
+        "task": "TASK TASK_CREATE TASK_UNTIED",
+    },
+)
+_FOREIGN = (("MPI_", MPI), ("mpi_", MPI), ("PMPI_", MPI), ("pthread_", THREADS), ("GOMP_", OPENMP), ("omp_", OPENMP))
+"""Prefixes of regions whose tool tells no paradigms."""
+_CALLS = dict.fromkeys("malloc calloc free realloc posix_memalign aligned_alloc memalign valloc".split(), MEMORY)
+_CALLS |= dict.fromkeys(
+    "open open64 creat close read write pread pwrite readv writev preadv pwritev lseek lseek64 fopen fopen64 fdopen "
+    "fclose fread fwrite fseek ftell fflush dup dup2 fsync select poll".split(),
+    IO,
+)
+_MPI_NAMES = {
+    "io": re.compile(r"file_"),
+    "rma": re.compile(r"win_|r?(put|get|accumulate|get_accumulate)$|fetch_and_op$|compare_and_swap$"),
+    "p2p": re.compile(
+        r"i?[bsr]?send(_init|recv(_replace)?)?$|i?m?recv(_init)?$|i?m?probe$|(wait|test)(all|any|some)?$|start(all)?$|"
+        r"p(send|recv)_init$|pready|parrived|cancel$|request_"
+    ),
+    "collective": re.compile(
+        r"i?(barrier|bcast|gather|scatter|allgather|alltoall|reduce|allreduce|reduce_scatter|scan|exscan|neighbor_)"
+        r"(?!_local)"
+    ),
+}
+"""Of functions without "MPI_", in lower case, where the role of a region does not tell."""
+_STREAMS = re.compile(
+    r"f(d|re)?open|fclose|p(open|close)|tmpfile|f(read|write)|f?(get|put)(w?c|w?char|w?s)|getw?char|putw?char|getw|putw|"
+    r"ungetw?c|get(line|delim)|fflush|setv?buf|setbuffer|setlinebuf|f(seek|tell)o?|f[gs]etpos|rewind|"
+    r"v?f?w?printf|v?f?w?scanf|(un|try)?f(un|try)?lockfile|perror"
+)
+"""Functions of ISO C's streams, without what libc puts before and behind them."""
+_AROUND = re.compile(r"^(_IO_|__isoc\d+_|__)|(64|_unlocked|_chk)$")
+_HDF5 = re.compile(r"H5([ADEFGILMOPRSTZ]|ES|VL|PL|FD|LT|TB|IM|DS)?[a-z]")
+
+
+def _root(name: str, role: int, paradigm: int, by_name: bool) -> int:
+    """The class of a region. A file call that MPI makes for the program (MPI_File_write) is MPI."""
+    by_paradigm: int = _PARADIGMS.get(paradigm, LIBRARY)
+    if by_paradigm != USER:
+        return by_paradigm
+    if role in _ROLES or not by_name:
+        return int(_ROLES.get(role, USER))
+    found = next((number for prefix, number in _FOREIGN if name.startswith(prefix)), None)
+    return _CALLS.get(name, USER) if found is None else found
+
+
+def _mpi(name: str, role: int) -> str:
+    plain = re.sub(r"^p?mpix?_|_(c|f08|f08ts)?_*$", "", name.lower())
+    kind = next((kind for kind, pattern in _MPI_NAMES.items() if pattern.match(plain)), "management")
+    return str(_MPI_ROLES.get(role, kind))
+
+
+def _io(name: str) -> str:
+    bare = _AROUND.sub("", _AROUND.sub("", name))
+    return "hdf5" if _HDF5.match(name) else "iso-c" if _STREAMS.fullmatch(bare) else "posix"
+
+
+def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
+    """The activity of a region with these OTF2 numbers of its role and paradigm. by_name: its tool tells no
+    paradigms."""
+    root = _root(name, role, paradigm, by_name)
+    if root == MPI:
+        return f"mpi/{_mpi(name, role)}"
+    if root == OPENMP:
+        return f"openmp/{_OPENMP_ROLES.get(role, 'sync' if 'lock' in name or 'barrier' in name else 'region')}"
+    return f"io/{_io(name)}" if root == IO else next(path for path, number in _ROOTS.items() if number == root)
+
+
+def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array:
+    """The activity of each region, uint8. Where a tool calls all of them USER, as EZTrace does, names are looked at."""
+    untold = [_otf2.PARADIGM_UNKNOWN.value, _otf2.PARADIGM_USER.value]
+    by_name = bool(np.all(np.isin(paradigms, untold)))
+    number = {path: place for place, path in enumerate(ACTIVITIES)}
+    rows = zip(names, roles.tolist(), paradigms.tolist(), strict=True)
+    return np.array([number[activity(*row, by_name)] for row in rows], np.uint8)
+
+
+def layer(identification: str) -> int:
+    """The layer of a handle, by the identification of its OTF2 I/O paradigm ("" for none)."""
+    word = identification.upper()
+    begins = {"POSIX": POSIX, "ISO": ISO_C, "MPI": MPI_IO, "HDF5": HDF5}
+    return next((number for begin, number in begins.items() if word.startswith(begin)), OTHER)
+
+
+def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Array:
+    """A bit for the layer of I/O that calls of each region belong to, uint8: what a lower layer does inside such a call
+    is part of it. present: the layers that the archive has handles of; calls of others hide nothing. All calls of MPI
+    count as MPI-IO: what is written inside MPI_Wait or MPI_Init is the library's own work."""
+    found = np.zeros(len(ACTIVITIES), np.uint8)
+    for place, path in enumerate(ACTIVITIES):
+        if path.startswith("mpi/") and (path != "mpi/io" or MPI_IO in present):
+            found[place] = 1 << MPI_IO
+    found[ACTIVITIES.index("io/iso-c")] = (1 << ISO_C) * (ISO_C in present)
+    bits: Array = found[activities]
+    if HDF5 in present:
+        bits[[place for place, name in enumerate(names) if _HDF5.match(name)]] = 1 << HDF5
+    return bits
+
+
+def nested(layers: Array, marked: Array) -> Array:
+    """Whether operations of these layers inside calls with these marks move bytes that a higher layer counts."""
+    found: Array = (marked >> (layers + 1).astype(np.uint16)) != 0
+    return found

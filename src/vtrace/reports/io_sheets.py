@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of vtrace summary about I/O: files, directories, layers. Totals count each byte once, in the outermost
+layer that moved it."""
+
+from __future__ import annotations
+
+import posixpath
+
+import numpy as np
+
+from vtrace.reports.activity import LAYERS
+from vtrace.reports.files import by_layer, reduce_io
+from vtrace.reports.gather import some
+from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.reports.summary import Numbers
+from vtrace.reports.table import Table, add_up
+
+_NO_FILE = "(no file)"
+_SUMS = "opens reads writes bytes_read bytes_written read_ns write_ns unknown_reads unknown_writes".split()
+_BYTES = ("bytes_read", "bytes_written")
+
+
+def io(numbers: Numbers, top: int, where: str) -> list[Sheet]:
+    """The tables files, directories and layers; people see the first `top` rows. where: how they get all."""
+    rows = _files(numbers)
+    return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
+
+
+def _key(layer: int) -> str:
+    return LAYERS[layer].replace("-", "_")
+
+
+def _files(numbers: Numbers) -> list[Row]:
+    """A row for each file, and one for all that is none; those that took longest first."""
+    names = [*numbers.trace.files["name"].tolist(), _NO_FILE]
+    each: dict[int, dict[int, Row]] = {}
+    for one in by_layer(numbers.io).records():
+        each.setdefault(one["file"], {})[one["layer"]] = one
+    rows: list[Row] = []
+    for r in reduce_io(numbers.io, "file").records():
+        of = each[r["file"]]
+        used = [layer for layer in sorted(of, reverse=True) if of[layer]["reads"] + of[layer]["writes"]]
+        moved = {f"{_key(layer)}_{name}": of.get(layer, {}).get(name, 0) for layer in _layers() for name in _BYTES}
+        row = {key: r[key] for key in _SUMS} | moved
+        rows.append(row | {"layers": " > ".join(LAYERS[layer] for layer in used), "file": str(names[r["file"]])})
+    rows.sort(key=lambda row: -(row["read_ns"] + row["write_ns"]))
+    return rows
+
+
+def _layers() -> range:
+    return range(len(LAYERS))
+
+
+def _columns(last: str) -> list[Column]:
+    return [
+        Column("read_ns", "reading s", "ns"), Column("write_ns", "writing s", "ns"),
+        Column("bytes_read", "bytes read"), Column("bytes_written", "bytes written"),
+        Column("reads", "reads", minor=True), Column("writes", "writes", minor=True),
+        Column("opens", "opens", minor=True), Column("unknown_reads"), Column("unknown_writes"),
+        *(Column(f"{_key(layer)}_{name}") for layer in _layers() for name in _BYTES if last == "file"),
+        *([Column("layers", "layers", "text", minor=True)] if last == "file" else [Column("files", "files")]),
+        Column(last, last, "text"),
+    ]  # fmt: skip
+
+
+def files(rows: list[Row], top: int, where: str) -> Sheet:
+    """Files that the program used itself; those that only MPI's library used stand in the rows, too."""
+    read, written = (sum(row[key] for row in rows) for key in _BYTES)
+    sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
+    own = [place for place, row in enumerate(rows) if any(row[key] for key in _SUMS)]
+    sheet.shown = own[:top]
+    if len(own) > top:
+        sheet.notes.append(f"the first {top:,} of {len(own):,}: {where}")
+    if len(own) < len(rows):
+        left = some(len(rows) - len(own), "file, pipe or socket", "files, pipes and sockets")
+        sheet.notes.append(f"{left} that only calls inside MPI used: {where}")
+    _tell_unknown(sheet, rows)
+    return sheet
+
+
+def _tell_unknown(sheet: Sheet, rows: list[Row]) -> None:
+    unknown = sum(row["unknown_reads"] + row["unknown_writes"] for row in rows)
+    if unknown:
+        sheet.notes.append(f"of {some(unknown, 'operation')} the trace does not tell the bytes: not in the sums")
+
+
+def directories(rows: list[Row], top: int, where: str) -> Sheet:
+    """The same sums for all files of each directory."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        if not row["file"].startswith("/") or not any(row[key] for key in _SUMS):
+            continue
+        name = posixpath.dirname(row["file"])
+        sums = found.setdefault(name, {**dict.fromkeys(_SUMS, 0), "files": 0, "directory": name})
+        for key in _SUMS:
+            sums[key] += row[key]
+        sums["files"] += 1
+    ordered = sorted(found.values(), key=lambda row: -(row["read_ns"] + row["write_ns"]))
+    sheet = Sheet("directories", "Files by directory", _columns("directory"), ordered)
+    if len(ordered) < 2:
+        sheet.shown = []
+    return sheet.cut(top, where)
+
+
+def layers(numbers: Numbers) -> Sheet:
+    """All operations of each layer, and how many of their bytes count in a higher one. People see it where any do."""
+    table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")
+    inside = {r["layer"]: {key: r[f"nested_{key}"] for key in _BYTES} for r in own.records()}
+    rows: list[Row] = []
+    for layer in reversed(_layers()):
+        mine = Table(table.take(table["layer"] == layer))
+        names = [name for name in table if name not in ("file", "layer")]
+        sums = {name: int(add_up(np.zeros(mine.rows, np.int64), mine[name], 1)[0]) for name in names}
+        if sums["reads"] + sums["writes"]:
+            rows.append(sums | {f"nested_{key}": n for key, n in inside[layer].items()} | {"layer": LAYERS[layer]})
+    columns = [
+        Column("read_ns", "reading s", "ns"), Column("write_ns", "writing s", "ns"),
+        Column("bytes_read", "bytes read"), Column("bytes_written", "bytes written"),
+        Column("nested_bytes_read", "read for a higher layer"), Column("nested_bytes_written", "written for one"),
+        Column("reads", "reads", minor=True), Column("writes", "writes", minor=True), Column("unknown_reads"),
+        Column("unknown_writes"), Column("layer", "layer", "text"),
+    ]  # fmt: skip
+    sheet = Sheet("layers", "I/O by layer", columns, rows)
+    if not any(row["nested_bytes_read"] or row["nested_bytes_written"] for row in rows):
+        sheet.shown = []
+    return sheet
