@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Regions by an address in the code: OpenMP's constructs, whose names get the lines of the source as Score-P writes
-them, and those of Fortran programs.
+them, else the function around them; and those of Fortran programs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,16 @@ def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> l
         where = places(known.modules, np.empty(0, np.uint32), addresses)
         found.append(dict(zip(known.regions_at, where, strict=True)))
     symbols.find_statements(place for one in found for place in one.values())
+    symbols.find_insides(place for one in found for place in one.values() if not _has_line(place, symbols))
     return [
         {number: _region(known.regions_at[number], place, symbols) for number, place in one.items()}
         for known, one in zip(definitions, found, strict=True)
     ]
+
+
+def _has_line(place: Place, symbols: Symbols) -> bool:
+    at = symbols.statements.get(place)
+    return bool(at and at.file)
 
 
 def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
@@ -49,5 +55,7 @@ def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
     if at and at.file:
         where = f" @{os.path.basename(at.file)}:{at.line}"
         return Region(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
-    where = f" @{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
+    where = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
+    where = symbols.insides.get(place, where)
+    where = f" @{where}" if where else ""
     return Region(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)

@@ -10,6 +10,7 @@ from functools import cache
 _CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm|specialized)(\.\d+)?)+$")
 _MODULE_PROCEDURE = re.compile(r"__([\w.]+?)_MOD_(\w+)")  # a submodule is parent.child
 _CONTAINED = re.compile(r"\.\d+$")
+_OUTLINED = re.compile(r"(?P<of>.+?)\.(_omp_fn\.|omp_outlined(_debug__)?\.?)(?P<number>\d*)")
 
 
 def readable(symbol: str, fortran: bool) -> str:
@@ -25,6 +26,18 @@ def readable(symbol: str, fortran: bool) -> str:
     if fortran and plain != "MAIN__":
         return _CONTAINED.sub("", plain).rstrip("_") or plain
     return plain
+
+
+def inside(symbol: str, offset: int) -> str:
+    """The name of a place in a function without lines: NAME+0x12. What a compiler made of the body of an OpenMP
+    construct of foo (foo._omp_fn.0, foo.omp_outlined) begins at foo, the next ones at foo.1, foo.2 ..."""
+    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    if match is None:
+        name = readable(symbol, fortran=False)
+    else:
+        number = match["number"] or "0"
+        name = readable(match["of"], fortran=False) + (f".{number}" if offset or number != "0" else "")
+    return f"{name}+{offset:#x}" if offset else name
 
 
 def _demangled(symbol: str) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -16,7 +17,7 @@ from vtrace.io.heads import open_file
 from vtrace.io.ids import distinct
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
-from vtrace.unify.names import readable
+from vtrace.unify.names import inside, readable
 from vtrace.unify.nmfile import read_nm
 from vtrace.unify.statements import statements
 
@@ -61,6 +62,8 @@ class Symbols:
     functions: dict[Place, Function] = field(default_factory=dict)
     statements: dict[Place, Position] = field(default_factory=dict)
     """Lines of places within functions."""
+    insides: dict[Place, str] = field(default_factory=dict)
+    """Names of places within functions, for those that have no line."""
     warnings: list[str] = field(default_factory=list)
 
     def resolve(self, places: Iterable[Place]) -> None:
@@ -80,18 +83,23 @@ class Symbols:
 
     def find_statements(self, places: Iterable[Place]) -> None:
         """Finds the lines of places that are no functions; of a file that is missing or has changed there are none."""
-        files: dict[File, list[int]] = {}
-        for place in sorted({p for p in places if p.file is not None}, key=lambda p: p.address):
-            files.setdefault(place.file, []).append(place.address)  # type: ignore[arg-type]
-        for (path, build_id), addresses in sorted(files.items()):
-            try:
-                with open_file(Path(path)) as stream:
-                    elf = _elf(stream)
-                    if not self._changed(elf, path, build_id):
-                        lines = statements(elf, addresses)
-                        self.statements |= {Place((path, build_id), a): at for a, at in lines.items()}
-            except Exception:  # told of where functions are looked up, or no lines for it
+        for file, addresses in _by_file(places):
+            with suppress(Exception), open_file(Path(file[0])) as stream:  # told of where functions are looked up
+                elf = _elf(stream)
+                if not self._changed(elf, *file):
+                    self.statements |= {Place(file, a): at for a, at in statements(elf, addresses).items()}
+
+    def find_insides(self, places: Iterable[Place]) -> None:
+        """Names places by the functions around them; of a file that is missing or has changed there are none."""
+        for file, addresses in _by_file(places):
+            if file[0] in self.nm_files:
+                self.insides |= {Place(file, a): name for a, name in _listed_insides(self.nm_files[file[0]], addresses)}
                 continue
+            with suppress(Exception), open_file(Path(file[0])) as stream:
+                elf = _elf(stream)
+                if not self._changed(elf, *file):
+                    holders = _holders(elf, np.array(addresses, np.uint64))
+                    self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         path, build_id = file
@@ -136,6 +144,22 @@ class Symbols:
         return os.stat(path).st_mtime_ns > self.run_start
 
 
+def _by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
+    files: dict[File, list[int]] = {}
+    for place in sorted({p for p in places if p.file is not None}, key=lambda p: p.address):
+        files.setdefault(place.file, []).append(place.address)  # type: ignore[arg-type]
+    return sorted(files.items())
+
+
+def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int, str]]:
+    with suppress(OSError):  # told of where functions are looked up
+        functions = read_nm(path)
+        for address in addresses:
+            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
+            if i >= 0:
+                yield address, inside(functions[i].name, address - functions[i].address)
+
+
 def places(
     modules: Sequence[Module],
     offsets: np.ndarray[Any, np.dtype[np.uint32]],
@@ -178,18 +202,18 @@ def _elf(stream: BinaryIO) -> ELFFile:
 
 
 def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
-    names = _names(elf, np.array(addresses, np.int64).astype(np.uint64))
+    holders = _holders(elf, np.array(addresses, np.int64).astype(np.uint64))
     where = positions(elf, addresses)
     found = {}
-    for address, symbol in names.items():
+    for address, (_, symbol) in holders.items():
         at = where.get(address, Position())
         name = at.program if at.program and symbol == "MAIN__" else readable(symbol, at.fortran)
         found[address] = Function(name, symbol, at.file, at.line)
     return found
 
 
-def _names(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, str]:
-    """Linker's names of the functions that hold these addresses."""
+def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
+    """Where the functions that hold these addresses begin, and the linker's names of them."""
     if elf.elfclass != 64 or not elf.little_endian:
         return {}
     section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
@@ -207,8 +231,9 @@ def _names(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dic
         symbol = table[np.searchsorted(table["value"], values[i - 1])]
         if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
             start = int(symbol["name"])
-            found[address] = strings[start : strings.index(b"\0", start)].decode(errors="replace")
-    return {address: name for address, name in found.items() if name}
+            name = strings[start : strings.index(b"\0", start)].decode(errors="replace")
+            found[address] = int(symbol["value"]), name
+    return {address: (start, name) for address, (start, name) in found.items() if name}
 
 
 def _build_id(elf: ELFFile) -> bytes:

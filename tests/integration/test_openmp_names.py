@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OpenMP's constructs of programs that were built without vtrace and without lines bear the functions around them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.build import Builder
+from support.run import run, unify, vtrace
+from support.tools import call
+
+PARALLEL = "!$omp parallel @"
+ENV = {"OMP_NUM_THREADS": "2"}
+
+
+def regions(where: Path, program: Path, *words: str) -> Counter[str]:
+    """How often each region was entered, by `vtrace run` and `vtrace summary` as a user has them."""
+    done = vtrace(where, "run", program, *words, env=ENV)
+    assert done.stdout == run(program, where, *words, env=ENV).stdout
+    unify(where, program.name)
+    told = json.loads(vtrace(where, "summary", program.name, "--json").stdout)
+    return Counter({row["region"]: row["calls"] for row in told["regions"]})
+
+
+def parallel(found: Counter[str]) -> dict[str, int]:
+    return {name.removeprefix(PARALLEL): n for name, n in found.items() if name.startswith(PARALLEL)}
+
+
+def test_gcc(build: Builder, tmp_path: Path) -> None:
+    program = build("omp_names.cpp", compiler="g++", flags=("-O2", "-fopenmp"), plain=True)
+    found = regions(tmp_path, program)
+    assert parallel(found) == {"sums::add(long)": 6, "count": 4, "twice": 8, "twice.1": 10}
+    assert found["!$omp implicit barrier @twice.1"] == 10
+    found.pop(
+        next((name for name in found if "critical sblock @count" in name), ""), None
+    )  # only where a thread waited
+    inside = {re.sub("0x[0-9a-f]+", "N", name): n for name, n in found.items() if "@count.0+" in name}
+    assert inside == {"!$omp critical @count.0+N": 4, "!$omp barrier @count.0+N": 4}
+
+
+def test_clang(build: Builder, tmp_path: Path) -> None:
+    """libomp tells where a region is forked, in the function itself."""
+    program = build("omp_names.cpp", compiler="clang++", flags=("-O2", "-fopenmp"), plain=True)
+    found = parallel(regions(tmp_path, program))
+    by = Counter(dict.fromkeys(("sums::add(long)", "count", "twice"), 0))
+    for name, n in found.items():
+        assert re.fullmatch(r".+\+0x[0-9a-f]+", name)
+        by[name.partition("+")[0]] += n
+    assert (by, len(found)) == ({"sums::add(long)": 6, "count": 4, "twice": 18}, 4)
+
+
+def test_shared_library_and_stripped_program(build: Builder, tmp_path: Path) -> None:
+    """A stripped library has the names of what it exports only: other places are those in the file."""
+    flags = ("-O2", "-fopenmp", "-DLIBRARY", "-shared", "-fPIC")
+    library = build("omp_names.cpp", compiler="g++", flags=flags, output="libnames.so", plain=True)
+    source = tmp_path / "uses.c"
+    source.write_text("long count(void), twice(void);\nint main(void) { return count() + twice() != 1084; }\n")
+    words = ["-O1", "-Wl,--disable-new-dtags", f"-Wl,-rpath,{tmp_path}", "libnames.so", "-o", "uses"]
+    (tmp_path / "libnames.so").write_bytes(library.read_bytes())
+    call(["gcc", source, *words, "-fopenmp"], tmp_path)
+    assert parallel(regions(tmp_path, tmp_path / "uses")) == {"count": 4, "twice": 8, "twice.1": 10}
+    call(["strip", tmp_path / "libnames.so"], tmp_path)
+    call(["rm", "-rf", "uses.trace"], tmp_path)
+    found = parallel(regions(tmp_path, tmp_path / "uses"))
+    assert sorted(found.values()) == [4, 8, 10]
+    assert all(re.fullmatch(r"libnames\.so\+0x[0-9a-f]+", name) for name in found), found
+
+
+def test_fortran(build: Builder, tmp_path: Path) -> None:
+    program = build("omp.f90", compiler="gfortran", flags=("-O1", "-fopenmp"), plain=True)
+    found = parallel(regions(tmp_path, program))
+    assert sum(found.values()) == 4
+    assert not any("0x" in name for name in found), found
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_lines_where_there_are_any(build: Builder, tmp_path: Path, compiler: str) -> None:
+    program = build("omp_names.cpp", compiler=compiler, flags=("-O2", "-g", "-fopenmp"), plain=True)
+    found = parallel(regions(tmp_path, program))
+    assert sorted(found.values()) == [4, 6, 8, 10]
+    assert all(re.fullmatch(r"omp_names\.cpp:\d+", name) for name in found), found
