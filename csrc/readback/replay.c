@@ -101,7 +101,7 @@ static inline void count(struct vt_stats *s, int64_t time, int64_t own, int oute
 {
     if (!s->calls++ || time < s->min) s->min = time;
     if (time > s->max) s->max = time;
-    s->total += time;
+    if (__builtin_add_overflow(s->total, time, &s->total)) s->total = INT64_MAX; /* recursion with damaged times */
     s->exclusive += own;
     if (outermost) s->inclusive += time;
     wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)time * (wide)time;
@@ -306,7 +306,9 @@ static uint32_t named_site(const struct replay *r, const struct rest *rest, uint
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
 {
     struct replay *r = (struct replay *)out;
-    struct rest rest = {b->details, b->details + b->ndetails, b->attributes, b->attributes + b->nattributes};
+    struct rest rest = {b->details, b->details, b->attributes, b->attributes};
+    if (b->details) rest.details_end += b->ndetails; /* to NULL nothing may be added, not even 0 */
+    if (b->attributes) rest.attributes_end += b->nattributes;
     out->nslices = 0;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     for (uint64_t i = 0; i < b->count; i++) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libFuzzer on the kernel in C: see kernel.c, and ends.c for the repair. VT_FUZZ_SECONDS says how long; what it finds
-stays in build/fuzz."""
+"""libFuzzer on the kernel in C: see kernel.c, and ends.c for the repair. VT_FUZZ_SECONDS says how long, VT_FUZZ_RUNS
+how many inputs; what it finds stays in build/fuzz."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from support.transcoding import MPI
 from vtrace.io import records as r
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
+RUNS = os.environ.get("VT_FUZZ_RUNS")
+"""As many inputs, however long they take."""
 SOURCES = ROOT / "csrc"
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
 FLAGS = [
@@ -121,10 +123,10 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
         path.mkdir(exist_ok=True)
     # Of the memory in use most is the sanitizer's, and huge pages multiply it.
     limits = ["-max_len=8192", "-timeout=10", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
-    words = [program, f"-max_total_time={seconds}", *limits, "-seed=1"]
+    words = [program, f"-runs={RUNS}" if RUNS else f"-max_total_time={seconds}", *limits, "-seed=1"]
     known = seeds(directory / "seeds") if program.name == "kernel" else programs(directory / "seeds")
     done = call([*words, f"-artifact_prefix={found}/", corpus, known], directory,
-                check=False, timeout=seconds + 120)  # fmt: skip
+                check=False, timeout=36_000 if RUNS else seconds + 120)  # fmt: skip
     return done.returncode, done.stderr
 
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libFuzzer on csrc/readback: bytes become the calls that libotf2 makes for a damaged archive, with any values in any
+   order, and what comes of them is checked. Built by test_readback_fuzz.py, with ASan and UBSan. calls.h, which that
+   test writes, calls each callback with arguments of its types.                                                     */
+#include <dlfcn.h>
+#include <string.h>
+#include "insist.h"
+#include "readback/definitions.h"
+#include "readback/replay.h"
+
+enum { CAPACITY = 24, REGIONS = 5, BINS = 7, CLASSES = 3, MEMBERS = 255 };
+
+static void *event_handlers[VT_READ_KINDS], *definition_handlers[VT_DEF_KINDS];
+static unsigned nevents, ndefinitions;
+
+/* ---- The input ---- */
+
+static struct {
+    const uint8_t *at, *end;
+} in;
+
+static uint8_t byte(void) { return in.at < in.end ? *in.at++ : 0; }
+
+/* Small numbers mostly, else those at the limits, or any. */
+static uint64_t number(void)
+{
+    static const uint64_t limits[] = {UINT64_MAX, UINT32_MAX, 1ull << 63, (1ull << 63) - 1, 1ull << 31, 1ull << 60};
+    uint8_t first = byte();
+    if (first < 240) return first & 15;
+    if (first < 250) return limits[first % (sizeof limits / sizeof *limits)];
+    uint64_t any = 0;
+    for (int i = 0; i < 8; i++) any = any << 8 | byte();
+    return any;
+}
+
+static const char *string(void)
+{
+    static char text[64];
+    uint8_t n = byte() % sizeof text;
+    for (uint8_t i = 0; i < n; i++) text[i] = (char)byte();
+    text[n] = 0;
+    return n == 63 ? NULL : text;
+}
+
+static uint64_t list[MEMBERS + 1];
+static uint8_t members(void)
+{
+    uint8_t n = byte() % 16 == 15 ? MEMBERS : byte() % 5;
+    for (unsigned i = 0; i < n; i++) list[i] = i < 4 ? number() : i;
+    return n;
+}
+
+/* ---- libotf2 ---- */
+
+static struct {
+    uint32_t n, id[4];
+    uint64_t value[4];
+} attributes;
+
+static void *create(void) { return &in; }
+static void destroy(void *callbacks) { (void)callbacks; }
+static int32_t set_event(void *callbacks, void *handler)
+{
+    (void)callbacks;
+    event_handlers[nevents++] = handler;
+    return 0;
+}
+static int32_t set_definition(void *callbacks, void *handler)
+{
+    (void)callbacks;
+    definition_handlers[ndefinitions++] = handler;
+    return 0;
+}
+static uint32_t count_attributes(const OTF2_AttributeList *given) { return given ? attributes.n : 0; }
+static int32_t attribute(const OTF2_AttributeList *given, uint32_t i, uint32_t *id, uint8_t *type, uint64_t *value)
+{
+    INSIST(given && i < attributes.n);
+    *id = attributes.id[i], *type = (uint8_t)attributes.value[i], *value = attributes.value[i];
+    return attributes.id[i] == 7;
+}
+
+void *vt_fuzz_dlopen(const char *path, int how)
+{
+    (void)path, (void)how;
+    return &in;
+}
+
+void *vt_fuzz_dlsym(void *library, const char *name)
+{
+    (void)library;
+    if (strstr(name, "GlobalDefReaderCallbacks_Set")) return (void *)set_definition;
+    if (strstr(name, "EvtReaderCallbacks_Set")) return (void *)set_event;
+    if (strstr(name, "Callbacks_New")) return (void *)create;
+    if (strstr(name, "Callbacks_Delete")) return (void *)destroy;
+    return strstr(name, "GetNumber") ? (void *)count_attributes : (void *)attribute;
+}
+
+#include "calls.h"
+
+/* ---- What must hold ---- */
+
+static void check_batch(const struct vt_batch *b, int64_t before)
+{
+    INSIST(b->count <= b->capacity);
+    for (uint64_t i = 0; i < b->count; i++) {
+        INSIST(b->time[i] >= b->from && b->time[i] <= b->to && b->time[i] >= before && b->kind[i] < VT_READ_KINDS);
+        before = b->time[i];
+    }
+    for (uint64_t i = 0, row = 0; i < b->ndetails; row = b->details[i++].row)
+        INSIST(b->details[i].row < b->count && b->details[i].row >= row);
+    for (uint64_t i = 0, row = 0; i < b->nattributes; row = b->attributes[i++].row)
+        INSIST(b->attributes[i].row < b->count && b->attributes[i].row >= row);
+}
+
+static void check_replay(const struct vt_replay *r, const struct vt_batch *b)
+{
+    for (uint64_t i = 0; i < b->ndetails; i++) {
+        const struct vt_detail *d = &b->details[i];
+        INSIST((d->region == VT_NONE || d->region < REGIONS) && (d->caller == VT_NONE || d->caller < REGIONS));
+        INSIST(d->node < r->npaths);
+    }
+    for (uint64_t i = 1; i < r->npaths; i++) INSIST(r->paths[i].parent < i);
+    for (uint64_t i = 0; i < r->nslices; i++)
+        INSIST(r->slices[i].begin <= r->slices[i].end && r->slices[i].region < REGIONS);
+    INSIST(r->ntouched <= REGIONS && r->ntouched_paths <= r->npaths && r->npaths <= r->paths_max);
+}
+
+static void check_stats(const struct vt_stats *s)
+{
+    INSIST(s->calls && s->min >= 0 && s->min <= s->max && s->inclusive >= 0 && s->inclusive <= s->total);
+}
+
+static struct vt_replay *make_replay(uint8_t how, double *line)
+{
+    static const uint8_t class_of[REGIONS] = {0, 1, 2, 1, 0}, site_of[REGIONS] = {0, VT_SITE_CALL, 1, 2, 3};
+    struct vt_replay *r = vt_replay_new(REGIONS, how & 1);
+    INSIST(r);
+    if (how & 2) r->paths_max = 4;
+    r->want_slices = how >> 2 & 1;
+    r->shortest = how & 1 ? 3 : 0;
+    if (how & 8) r->site_of = site_of, r->site_attribute = 1;
+    if (how & 48)
+        r->from = (int64_t)(number() % 64), r->to = how & 16 ? r->from + 1 + (int64_t)(number() % 64) : 1ll << 60;
+    if (how & 16) {
+        r->bins = BINS, r->classes = CLASSES, r->class_of = class_of, r->line = line;
+    }
+    return r;
+}
+
+/* The events of a location, in batches. */
+static void read_events(struct vt_replay *r, struct vt_batch *b)
+{
+    int64_t last = INT64_MIN;
+    vt_replay_begin(r);
+    b->last = INT64_MIN;
+    b->ended = 0;
+    uint64_t time = number();
+    for (int more = 1; more;) {
+        b->count = b->ndetails = b->nattributes = 0;
+        for (int i = 0; i < CAPACITY + 2 && (more = in.at < in.end && !b->ended); i++) {
+            uint8_t kind = byte();
+            time += number();
+            if (kind & 128) kind = kind & 1 ? VT_READ_Enter : VT_READ_Leave;
+            attributes.n = byte() % 5;
+            for (uint32_t k = 0; k < attributes.n; k++) attributes.id[k] = byte() & 7, attributes.value[k] = number();
+            call_event(kind % VT_READ_KINDS, time, b, attributes.n ? (OTF2_AttributeList *)&attributes : NULL);
+        }
+        check_batch(b, last);
+        last = b->last;
+        INSIST(vt_replay_batch(r, b) == VT_READ_OK);
+        check_replay(r, b);
+    }
+    INSIST(vt_replay_end(r, b->last < r->to ? b->last : r->to) == VT_READ_OK);
+    for (uint64_t i = 0; i < r->ntouched; i++) check_stats(&r->regions[r->touched[i]]);
+    for (uint64_t i = 0; i < r->ntouched_paths; i++) INSIST(r->path_stats[r->touched_paths[i]].calls);
+}
+
+static void read_definitions(void)
+{
+    struct vt_definitions *d = vt_definitions_new();
+    INSIST(d);
+    for (int i = byte() % 64; i; i--) INSIST(!call_definition(byte() % VT_DEF_KINDS, d));
+    uint64_t members_there = 0, text = 0;
+    const char *kind;
+    for (uint32_t i = 0; (kind = vt_definitions_kind(i)); i++) {
+        const struct vt_table *t = vt_definitions_table(d, i);
+        INSIST(t->count <= t->capacity);
+        if (!strncmp(kind, "Members:", 8)) members_there = t->count;
+        if (!strncmp(kind, "Text:", 5)) text = t->count * 8;
+    }
+    const struct vt_table *groups = vt_definitions_table(d, VT_DEF_Group),
+                          *strings = vt_definitions_table(d, VT_DEF_String);
+    for (uint64_t i = 0; i < groups->count; i++)
+        INSIST(groups->rows[7 * i + 5] + groups->rows[7 * i + 6] <= members_there);
+    for (uint64_t i = 0; i < strings->count; i++) INSIST(strings->rows[3 * i + 1] + strings->rows[3 * i + 2] <= text);
+    INSIST(!vt_definitions_failed(d));
+    vt_definitions_free(d);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char text[100];
+    (void)argc, (void)argv;
+    INSIST(!vt_readback_find("libotf2", text, sizeof text) && !vt_definitions_find("libotf2", text, sizeof text));
+    INSIST(vt_readback_callbacks() && vt_definitions_callbacks());
+    INSIST(nevents == VT_READ_KINDS && ndefinitions == VT_DEF_KINDS);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static double line[(CLASSES + 1) * BINS];
+    in.at = data, in.end = data + size;
+    uint8_t how = byte();
+    read_definitions();
+    struct vt_replay *r = make_replay(how, line);
+    struct vt_batch *b = vt_readback_batch(CAPACITY);
+    INSIST(b);
+    b->from = r->from, b->to = how & 32 ? r->to : INT64_MAX;
+    if (how & 8 || !(how & 64)) b->from = INT64_MIN;
+    b->clock_offset = number();
+    b->resolution = how & 64 ? 1000000000 : number();
+    b->resolution += !b->resolution; /* Python takes 10^9 for 0 */
+    b->want_attributes = how >> 7;
+    memset(b->wanted, 1, sizeof b->wanted);
+    read_events(r, b);
+    read_events(r, b); /* what is left, if anything: a second location */
+    vt_readback_batch_free(b);
+    vt_replay_free(r);
+    return 0;
+}
