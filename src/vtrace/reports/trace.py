@@ -252,7 +252,7 @@ class Trace(TraceBase):
         equal width from start (0) to stop (the duration); the last class is the time outside all regions.
 
         rows: (locations,) which row a location is added to, -1 for none; None: each its own. timeline.grouped makes
-        such groups. class_of: (regions,) classes below 256; None: those of classify.
+        such groups. class_of: (regions,) classes below 256; None: those of activity.
         """
         window = 0 if start is None else start, self.duration if stop is None else stop
         classes = self.regions["class"] if class_of is None else np.asarray(class_of)
