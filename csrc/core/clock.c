@@ -23,9 +23,10 @@ uint64_t vt_clock_ns(int id)
 /* The kernel gives the counter up as its own clock when it is not steady over cores or time. */
 static int kernel_trusts_counter(void)
 {
-    char source[64];
+    static char source[64]; /* a forked child finds what its parent has read */
     if (!vt_process.set.clock_counter) return 0;
-    if (vt_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) <= 0)
+    if (!*source &&
+        vt_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) <= 0)
         return 1;
     return !strncmp(source, "tsc", 3) || !strncmp(source, "kvm-clock", 9) || !strncmp(source, "hyperv", 6) ||
            !strncmp(source, "arch_sys_counter", 16);

@@ -151,6 +151,15 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
     return r;
 }
 
+static _Atomic int has_started; /* vt_file_start has made the main thread's def file, which holds its head alone */
+
+static long open_started(struct vt_location *l, enum vt_content content)
+{
+    if (content != VT_DEFINITIONS || l->number || !atomic_exchange(&has_started, 0)) return -ENOENT;
+    l->scratch.made[content] = vt_scratch.made[content];
+    return vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]);
+}
+
 static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end)
 {
     struct stat s;
@@ -158,8 +167,8 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
     path_of(l->scratch.path, vt_process.head.prefix, vt_process.name_rank, l->number, content);
     int old = l->files & 1u << content;
-    long fd =
-        old ? vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]) : create(&l->scratch, l->number, content);
+    long fd = old ? vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]) : open_started(l, content);
+    if (!old && fd < 0) fd = create(&l->scratch, l->number, content);
     vt_unlock(&vt_process.naming, &mask);
     if (fd < 0) return fd;
     l->files |= 1u << content;
@@ -245,6 +254,7 @@ void vt_file_start(void)
     path_of(vt_scratch.path, vt_process.head.prefix, vt_process.name_rank, 0, VT_DEFINITIONS);
     long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
     if (fd >= 0) VT_SYS1(close, fd);
+    atomic_store(&has_started, fd >= 0);
     vt_unlock(&vt_process.naming, &mask);
 }
 

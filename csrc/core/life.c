@@ -130,7 +130,17 @@ static int find_family(void)
     return 1;
 }
 
-static int start(void)
+static void inherit(const struct vt_file *parent)
+{
+    struct vt_file *h = &vt_process.head;
+    memcpy(h->run, parent->run, sizeof h->run);
+    h->parent_pid = parent->pid;
+    h->parent_start = parent->start;
+    h->forked = 1;
+}
+
+/* parent: the head of the process that this one was forked from, NULL for a program's first image. */
+static int start(const struct vt_file *parent)
 {
     int first = !started; /* a child may have changed its directory: it keeps the parent's */
     if (first && vt_is_launcher()) return 0;
@@ -142,6 +152,7 @@ static int start(void)
         vt_filter_load();
     }
     new_head();
+    if (parent) inherit(parent);
     if (first) vt_window_start(loaded);
     if (first && !find_family()) return 0;
     atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
@@ -158,7 +169,7 @@ static int start(void)
     }
     if (first) has_thread_end = vt_thread_start();
     if (first) vt_signal_start();
-    if (first) vt_family_tell();
+    if (first || parent) vt_family_tell();
     started = 1;
     vt_file_start();
     return 1;
@@ -178,16 +189,7 @@ static int become_child(void)
     atomic_store(&vt_process.ended, 0);
     vt_process.named = vt_process.first = 0;
     vt_location_here(NULL);
-    if (!start()) return 0;
-    struct vt_file *h = &vt_process.head;
-    memcpy(h->run, parent.run, sizeof h->run);
-    h->parent_pid = parent.pid;
-    h->parent_start = parent.start;
-    h->forked = 1;
-    vt_buffer_tell();
-    vt_file_start();
-    vt_family_tell();
-    return 1;
+    return start(&parent);
 }
 
 /* Who may start this process: the first thread that comes; in a forked child also instead of one of the parent's that
@@ -210,7 +212,7 @@ static int start_once(void)
         if (state >= VT_ENDED) return 0;
         if (state == VT_ON && VT_READ(*alive) == me) return 1;
         if (!may_start(state, me)) vt_pause();
-        else atomic_store(&vt_process.state, (started ? become_child() : start()) ? VT_ON : VT_FAILED);
+        else atomic_store(&vt_process.state, (started ? become_child() : start(NULL)) ? VT_ON : VT_FAILED);
     }
     return 0;
 }
