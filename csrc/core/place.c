@@ -115,24 +115,28 @@ static void standard_prefix(char *into, size_t bytes)
     vt_text_add(&t, *name ? name : "a");
 }
 
-static void read_prefix(struct vt_settings *set)
+/* What VT_FILE_PREFIX says: the name behind its last slash, and the directory before it in asked, "" without one. */
+static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
 {
     const char *text = getenv("VT_FILE_PREFIX");
-    char wanted[PREFIX_MOST + 2];
     standard_prefix(set->prefix, sizeof set->prefix);
+    *asked = 0;
     if (!text || !*text) return;
-    struct vt_text t = vt_text_into(wanted, sizeof wanted);
+    struct vt_text t = vt_text_into(asked, bytes);
     const char *missing = expand(text, &t);
-    if (missing || strchr(wanted, '/') || strlen(wanted) > PREFIX_MOST) {
+    char *slash = strrchr(asked, '/'), *name = slash ? slash + 1 : asked;
+    size_t n = strlen(name);
+    if (missing || t.at == t.end || !n || n > PREFIX_MOST || !strcmp(name, ".") || !strcmp(name, "..")) {
         if (missing) vt_say(1, "VT_FILE_PREFIX=%.100s: %s is not set: %s is used", text, missing, set->prefix);
         else
-            vt_say(1,
-                   "VT_FILE_PREFIX=%.100s is not a file name of at most %d bytes without directory (that is "
-                   "VT_PFORM_GDIR): %s is used",
-                   text, PREFIX_MOST, set->prefix);
+            vt_say(1, "VT_FILE_PREFIX=%.100s does not end in a file name of at most %d bytes: %s is used", text,
+                   PREFIX_MOST, set->prefix);
+        *asked = 0;
         return;
     }
-    strcpy(set->prefix, wanted);
+    strcpy(set->prefix, name);
+    if (slash) slash[slash == asked] = 0; /* of /heat the directory is / */
+    else *asked = 0;
 }
 
 /* The prefix becomes PREFIX_COUNT (guide 4.2.3.5). */
@@ -217,6 +221,27 @@ static int read_directory(const char *name, char *into, size_t bytes)
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
     return text && *text && !missing ? -1 : 0;
+}
+
+/* The directory of VT_FILE_PREFIX, which is made, takes the place of VT_PFORM_GDIR. */
+static void take_directory(const char *asked, struct vt_settings *set)
+{
+    static char path[sizeof set->gdir];
+    struct vt_text t = vt_text_into(path, sizeof path);
+    if (!*asked) return;
+    if (*asked != '/') vt_text_add(&t, here);
+    if (*asked != '/' && strcmp(asked, ".")) vt_text_add(&t, "/");
+    if (strcmp(asked, ".")) vt_text_add(&t, asked);
+    for (char *at = strchr(path + 1, '/'); t.at < t.end && at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        VT_SYS3(mkdirat, AT_FDCWD, path, 0777);
+        *at = '/';
+    }
+    if (t.at < t.end) VT_SYS3(mkdirat, AT_FDCWD, path, 0777);
+    if (t.at < t.end && is_writable(path)) strcpy(set->gdir, path);
+    else
+        vt_say(1, "VT_FILE_PREFIX=%.200s is not in a directory that can be written to: %s is used",
+               getenv("VT_FILE_PREFIX"), set->gdir);
 }
 
 static int is_told; /* that there is no place for files */
@@ -308,12 +333,14 @@ void vt_place_read(struct vt_settings *set)
 {
     note_directory();
     set->processes = launcher_processes();
-    read_prefix(set);
+    static char directory[sizeof set->gdir];
+    read_prefix(set, directory, sizeof directory);
     strcpy(set->base, set->prefix);
     read_unique(set);
     int gdir = read_directory("VT_PFORM_GDIR", set->gdir, sizeof set->gdir);
     int ldir = read_directory("VT_PFORM_LDIR", set->ldir, sizeof set->ldir);
     if (gdir < 0 || ldir < 0) say_unusable(gdir, ldir);
+    take_directory(directory, set);
     if (ldir <= 0) leave_network(set);
     read_file_name("VT_GNU_NMFILE", set->nmfile, sizeof set->nmfile);
     read_file_name("VT_FILTER_SPEC", set->filter_spec, sizeof set->filter_spec);

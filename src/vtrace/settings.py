@@ -64,7 +64,10 @@ MEANINGS = {
     "VT_EXECTRACE": Meaning("record the programs that a recorded one starts (docs/threads.md)"),
     "VT_PYTRACE": Meaning("record the functions of Python programs (vtrace run --python sets it)"),
     "VT_MEMTRACE_THRESHOLD": Meaning("bytes: smaller blocks are only part of the heap in use"),
-    "VT_FILE_PREFIX": Meaning("how the files are called", "the program's name without .out or .exe"),
+    "VT_FILE_PREFIX": Meaning(
+        "how the files are called; a directory before the name is made and takes the place of VT_PFORM_GDIR",
+        "the program's name without .out or .exe",
+    ),
     "VT_FILE_UNIQUE": Meaning("number behind the prefix: yes counts the runs, or a number from 1 on", "no"),
     "VT_PFORM_GDIR": Meaning("directory of the local files", "the current directory"),
     "VT_PFORM_LDIR": Meaning(

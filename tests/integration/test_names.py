@@ -11,6 +11,7 @@ import pytest
 from support.build import Builder
 from support.check import check
 from support.run import names, run, unify
+from support.tools import call, command
 
 CALLS = {"main": 1, "work": 10}
 
@@ -41,11 +42,42 @@ def test_file_prefix(build: Builder, tmp_path: Path) -> None:
     assert check(tmp_path / "first try.trace").calls() == CALLS
 
 
-def test_prefix_with_a_directory_is_refused(build: Builder, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["there", "deep/er", "$PWD/absolute"])
+def test_prefix_with_a_directory(build: Builder, tmp_path: Path, place: str) -> None:
+    """It is made, as vtrace run -o makes it, and wins over VT_PFORM_GDIR; nothing lies elsewhere."""
+    (tmp_path / "other").mkdir()
+    env = {"VT_FILE_PREFIX": f"{place}/name", "VT_PFORM_GDIR": "other", "PWD": str(tmp_path)}
+    done = run(build("many.c"), tmp_path, env=env)
+    where = tmp_path / place.replace("$PWD", str(tmp_path))
+    assert f"next: vtunify {where}/name" in done.stderr
+    assert names(where) == local("name")
+    assert names(tmp_path) == {"other", where.relative_to(tmp_path).parts[0]}
+    assert names(tmp_path / "other") == set()
+    unify(tmp_path, where / "name")
+    assert check(where / "name.trace").calls() == CALLS
+
+
+@pytest.mark.parametrize("prefix", ["there/", "there/..", "/proc/none/name", "there/" + "x" * 129])
+def test_prefix_that_is_no_name_or_in_no_directory(build: Builder, tmp_path: Path, prefix: str) -> None:
     (tmp_path / "there").mkdir()
-    done = run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "there/name"})
+    done = run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": prefix})
     assert len([line for line in done.stderr.splitlines() if "VT_FILE_PREFIX" in line]) == 1
-    assert names(tmp_path) == local("many") | {"there"}
+    assert names(tmp_path) - {"there"} == local("name" if prefix.endswith("/name") else "many")
+    assert names(tmp_path / "there") == set()
+
+
+def test_prefix_here(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    done = run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "./name", "VT_PFORM_GDIR": "other"})
+    assert "next: vtunify name" in done.stderr
+    assert names(tmp_path) == local("name") | {"other"}
+
+
+def test_run_unifies_a_prefix_with_a_directory(build: Builder, tmp_path: Path) -> None:
+    words = [*command("vtrace"), "run", "--unify", build("many.c")]
+    done = call(words, tmp_path, {"VT_FILE_PREFIX": "results/name", "VT_PFORM_GDIR": str(tmp_path)})
+    assert "results/name.trace: 1 process" in done.stderr
+    assert names(tmp_path / "results") == {"name.trace"}
 
 
 def test_global_directory(build: Builder, tmp_path: Path) -> None:

@@ -185,6 +185,8 @@ def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
     assert (done.returncode, done.stdout) == (own, "out\n")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("vtrace: error: nothing to unify: sh left no local files of "), str(done)
+    assert ("ended with exit code 7" in last) == bool(code)
+    assert ("record more" in last) == (not code), "no option of vtrace helps where the program could not work"
     assert "VT_PFORM_GDIR" not in done.stderr
 
 

@@ -118,8 +118,11 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
         if isinstance(error, NoFilesError) and not any(
             n.startswith(f"{prefix.name}_") for n in prefixes(prefix.parent)
         ):
-            hint = "--io, --memory or compiling with vtrace-cc record more"
-            error = VtraceError(f"nothing to unify: {chosen.words[0]} left no local files of {prefix}", hint)
+            said = f"{chosen.words[0]} left no local files of {prefix}"
+            if code:  # mpiexec may have started nothing: it says why, and no option of vtrace helps
+                said += f", and ended with exit code {code}: what it says stands above"
+            hint = None if code else "--io, --memory or compiling with vtrace-cc record more"
+            error = VtraceError(f"nothing to unify: {said}", hint)
         launch.say(f"error: {error}")
         return code or 1
     console.note(summary(written))

@@ -98,10 +98,12 @@ def _set_switches(made: Plan, chosen: Choices) -> None:
 def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[str, str]) -> None:
     """The prefix that the user gives, else a script's name: all scripts have the executable of their interpreter."""
     name = script_name(program)
-    if chosen.prefix:
-        directory, made.changes["VT_FILE_PREFIX"] = os.path.split(chosen.prefix)
+    given = environ.get("VT_FILE_PREFIX", "")
+    prefix = chosen.prefix or (given if chosen.unify and "/" in given else "")
+    if prefix:
+        directory, made.changes["VT_FILE_PREFIX"] = os.path.split(prefix)
         if made.changes["VT_FILE_PREFIX"] in ("", ".", ".."):
-            raise UsageError(f"-o {chosen.prefix}: names a directory", "the prefix comes behind it: -o results/heat")
+            raise UsageError(f"-o {prefix}: names a directory", "the prefix comes behind it: -o results/heat")
         if directory:
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
