@@ -90,7 +90,7 @@ def _run(setup: Setup, tests: Sequence[Line], jobs: int) -> list[Result]:
         programs.setdefault((test.directory, test.program), []).append(test)
     groups = _mixed(programs)
     results: list[Result] = []
-    with ProcessPoolExecutor(jobs, initializer=become_worker, max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(jobs, initializer=become_worker) as pool:
         running = [pool.submit(partial(run_program, setup), group) for group in groups]
         try:
             for number, done in enumerate(as_completed(running), 1):

@@ -91,14 +91,14 @@ def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]
         return f"not complete: {known['COVERAGE']['shortfalls']}", events
     try:
         if sum(path.stat().st_size for path in (archive / "traces").glob("*.evt")) > LARGE:
-            return _judge_large(archive, events, complete), events
+            return judge_large(archive, events, complete), events
         check(archive, complete)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).strip()[:600]}", events
     return "", events
 
 
-def _judge_large(archive: Path, events: int, complete: bool) -> str:
+def judge_large(archive: Path, events: int, complete: bool) -> str:
     """Lets otf2-print read all events; counts them, and both ends of messages."""
     kinds: Counter[str] = Counter()
     with subprocess.Popen([need("otf2-print"), "-Werror", archive / "traces.otf2"], stdout=subprocess.PIPE,
