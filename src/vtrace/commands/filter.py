@@ -96,6 +96,7 @@ def _explain(runtime: ctypes.CDLL, name: str, group: str, rank: int) -> dict[str
 
 def _sentence(row: dict[str, object], path: Path) -> str:
     limit = row["limit"]
-    what = "is recorded" if limit == -1 else "is not recorded" if limit == 0 else f"is recorded {limit} times"
+    times = f"is recorded {limit} time{'s' * (limit != 1)}"
+    what = "is recorded" if limit == -1 else "is not recorded" if limit == 0 else times
     why = f"{path}:{row['line']}: {row['pattern']}" if row["line"] else f"none of the {row['rules']} rules hits it"
     return f"{row['name']} {what}: {why}"

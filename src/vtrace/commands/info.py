@@ -174,8 +174,9 @@ def _coverage(sums: dict[str, Any]) -> str:
     if dropped := sums.get("dropped", 0):
         parts.append(f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)")
     parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
-    parts += [f"{sums['clamped']:,} times clamped"] if sums["clamped"] else []
-    parts += [f"{sums['limit']} locations stopped before their process did"] if sums["limit"] else []
+    clamped, limit = sums["clamped"], sums["limit"]
+    parts += [f"{clamped:,} time{'s' * (clamped != 1)} clamped"] if clamped else []
+    parts += [f"{limit} location{'s' * (limit != 1)} stopped before the process did"] if limit else []
     return ", ".join(parts)
 
 
