@@ -383,7 +383,8 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
     r->result->collectives++;
     if (i->released) r->result->ignored++;
     else if (takes) fine = arrive(r, c, e->ns, from.shown, from.base, i->doubtful, &r->result->reversed_collectives);
-    if (++i->ended == i->members) {
+    /* In damaged files others than its members begin it, too: they still refer to it. */
+    if (++i->ended >= i->members && i->ended >= i->begun) {
         vt_table_drop(&r->collectives, i->key[0], i->key[1]);
         drop_collective(r, i);
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,11 @@ SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
 RUNS = os.environ.get("VT_FUZZ_RUNS")
 """As many inputs, however long they take."""
 SOURCES = ROOT / "csrc"
+STRANGER = (
+    "ARUc9RQFCAIFFWpqagUCBRYFAQgCEwUCFPvrCAgEEwcWBQEIBwEAYDAAAALt+v3rBBQIAhMFAhT76wgIBBMHFgUBCAcBAGAwAAAC7fr96wQU9/4EEwUI"
+    "AgUVBQIU9sL29vb2CAQTBxb3/gQTBQgCBRUFAhT2wvf29vYIBBMHFgUBCAcoAQA="
+)
+"""For ends.c: a process that is no member of a communicator takes part in its collectives."""
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
 FLAGS = [
     "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined", "-Wall", "-Wextra",
@@ -113,6 +119,7 @@ def programs(directory: Path) -> Path:
     later = [record(n, "COLL_REQUEST", 2) + record(n + 1, "COLL_COMPLETE", 1, 8, 8, 2) for n in range(0, 8, 2)]
     for name, data in {"messages": there + back, "collectives": b"".join(all_of + later)}.items():
         (directory / name).write_bytes(parts + data)
+    (directory / "stranger").write_bytes(b64decode(STRANGER))
     return directory
 
 
