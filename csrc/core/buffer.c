@@ -21,6 +21,7 @@
 #define NEXT_SEGMENTS 4u /* times the first: ext4 fills 16 MiB twice as fast per page as 4 MiB */
 #define ON_TMPFS 4u /* divides the sizes: tmpfs takes the pages at once, and they count against the job */
 #define MAX_SEGMENTS 65536u
+#define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the end of one location fits behind these */
 
 static char *segments[MAX_SEGMENTS];
 static uint8_t in_memory[MAX_SEGMENTS]; /* 1: not in the file */
@@ -29,6 +30,7 @@ static uint32_t first_bytes = FIRST_SEGMENT;
 static struct vt_identity file;
 static _Atomic int has_file; /* segments are to lie in the file */
 static _Atomic int has_memory; /* some do not */
+static struct stat root; /* directory in which paths began when the buffer was created */
 static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
 static _Atomic uint64_t fresh; /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
 
@@ -188,6 +190,7 @@ static long create_file(void)
     vt_text_add(&t, ".buffer");
     long fd = vt_create(h->buffer, 0600, &file);
     if (fd < 0) return fd;
+    VT_SYS4(newfstatat, AT_FDCWD, "/", &root, 0);
     struct statfs fs;
     if (!VT_SYS2(fstatfs, fd, &fs) && fs.f_type == TMPFS_MAGIC) first_bytes = FIRST_SEGMENT / ON_TMPFS;
     VT_SYS1(close, fd);
@@ -197,11 +200,32 @@ static long create_file(void)
 /* Whether all that is recorded outlives the process. */
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
-/* Somebody may have removed it. */
+/* Somebody may have removed it. Where the process may not look any more, or sees another root directory since it called
+   chroot, it is taken to be where it was.                                                                               */
 int vt_buffer_is_there(void)
 {
     struct stat s;
-    return atomic_load(&has_file) && VT_SYS4(newfstatat, AT_FDCWD, vt_process.head.buffer, &s, 0) >= 0;
+    if (!atomic_load(&has_file)) return 0;
+    long r = VT_SYS4(newfstatat, AT_FDCWD, vt_process.head.buffer, &s, 0);
+    if (r >= 0 || (r != -ENOENT && r != -ENOTDIR)) return 1;
+    return VT_SYS4(newfstatat, AT_FDCWD, "/", &s, 0) >= 0 && (s.st_ino != root.st_ino || s.st_dev != root.st_dev);
+}
+
+/* The chunk behind the head, for definitions of the end that nothing else can hold: what is stored there outlives the
+   process without a system call. NULL: there is none, or it is full.                                                   */
+struct vt_chunk *vt_buffer_last_chunk(void)
+{
+    char *head = (char *)vt_process.mapped;
+    struct vt_location *first = atomic_load(&vt_locations[0]);
+    if (!head || !first) return NULL;
+    struct vt_chunk *c = (struct vt_chunk *)(head + VT_LAST_CHUNK);
+    if (c->state != VT_CHUNK_FREE) return vt_chunk_used(c) < LAST_MOST ? c : NULL;
+    c->content = VT_DEFINITIONS;
+    VT_SET(c->head, VT_CHUNK_DATA);
+    c->sequence = first->defs_sequence++;
+    c->thread = first->thread;
+    __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    return c;
 }
 
 /* Whether a chunk is lost when the process is no more. */

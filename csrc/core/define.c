@@ -31,6 +31,14 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
+/* Of all chunks the one behind the buffer's head alone lies at no multiple of their size. */
+static int is_last(const struct vt_chunk *c) { return (uintptr_t)c % VT_CHUNK_SIZE != 0; }
+
+static uint32_t room_of(const struct vt_chunk *c)
+{
+    return VT_CHUNK_SIZE - (uint32_t)((uintptr_t)c % VT_CHUNK_SIZE) - VT_CHUNK_DATA - 1;
+}
+
 /* A writer into the location's definition chunk with room for most bytes; full when there is none. What it writes counts
    from vt_define_end on, which must follow. Between them the location is locked.                                        */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
@@ -38,7 +46,7 @@ struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
     struct vt_mp none = {NULL, NULL, 1};
     /* one byte stays free: a head of 0 means full only for events */
     if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1 || !vt_location_lock(l)) return none;
-    if ((l->defs && vt_chunk_used(l->defs) + most <= VT_CHUNK_SIZE - VT_CHUNK_DATA - 1) || begin_chunk(l))
+    if ((l->defs && vt_chunk_used(l->defs) + most <= room_of(l->defs)) || (!is_last(l->defs) && begin_chunk(l)))
         return vt_mp_into((char *)l->defs + VT_READ(l->defs->head), most);
     vt_location_unlock(l);
     return none;

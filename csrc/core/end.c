@@ -72,20 +72,6 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_end(l, &m);
 }
 
-/* At the end of a thread whose location no other takes over: then nothing is left to do at the end of the program. */
-void vt_location_complete(struct vt_location *l)
-{
-    vt_busy_begin(l);
-    if (vt_location_lock(l)) {
-        vt_chunk_finish(l);
-        vt_location_unlock(l);
-        uint64_t lost = atomic_load(&l->lost);
-        define_end(l, 0);
-        if (!vt_file_flush(l)) l->complete = lost + 1;
-    }
-    vt_busy_end(l);
-}
-
 static int is_complete(struct vt_location *l)
 {
     return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !l->defs && !l->defs_full;
@@ -105,6 +91,61 @@ static uint64_t count_unwritten(struct vt_location *l)
     atomic_fetch_add(&l->lost, lost);
     vt_location_unlock(l);
     return lost;
+}
+
+/* Whether no definitions are in memory only. */
+static int ends_in_buffer(struct vt_location *l)
+{
+    int all = 1;
+    if (!vt_location_lock(l)) return 1;
+    if (l->defs) all &= !vt_chunk_in_memory(l->defs);
+    for (struct vt_chunk *c = l->defs_full; c; c = vt_chunk_next(c)) all &= !vt_chunk_in_memory(c);
+    vt_location_unlock(l);
+    return all;
+}
+
+/* How a location ended, where a store is enough to tell it. 0: there is no room. */
+static int define_last(struct vt_location *l, uint64_t unwritten)
+{
+    struct vt_chunk *last = vt_buffer_last_chunk(), *own;
+    if (!last || !vt_location_lock(l)) return 0;
+    own = l->defs;
+    l->defs = last;
+    vt_location_unlock(l);
+    define_end(l, unwritten);
+    if (!vt_location_lock(l)) return 0;
+    l->defs = own;
+    vt_location_unlock(l);
+    return 1;
+}
+
+/* Writes all of a location that has come to its end: what it lost is known, and defined, when its events are written. Before
+   that go other definitions, unless they outlive the process in the buffer. What cannot be written stays there, and so does
+   the truth about it. last: nothing more is tried. 1: all is in the files.                                                 */
+static int write_end(struct vt_location *l, int last)
+{
+    int ended = atomic_load(&vt_process.state) == VT_ENDED; /* else an exec may fail, and recording go on */
+    int wrote = (vt_buffer_in_file() ? vt_file_flush_events(l) : vt_file_flush(l)) >= 0;
+    if (!wrote && !last) return 0;
+    uint64_t unwritten = wrote ? 0 : count_unwritten(l);
+    if (!wrote && ended && define_last(l, unwritten)) return 0;
+    define_end(l, unwritten);
+    if (!wrote) l->unwritten = 1u << VT_EVENTS; /* these are given up, and counted */
+    wrote &= vt_file_flush_last(l) >= 0;
+    if (!wrote && ended && !ends_in_buffer(l)) define_last(l, unwritten);
+    return wrote;
+}
+
+/* At the end of a thread whose location no other takes over: then nothing is left to do at the end of the program. */
+void vt_location_complete(struct vt_location *l)
+{
+    vt_busy_begin(l);
+    if (vt_location_lock(l)) {
+        vt_chunk_finish(l);
+        vt_location_unlock(l);
+        if (write_end(l, 0)) l->complete = atomic_load(&l->lost) + 1;
+    }
+    vt_busy_end(l);
 }
 
 /* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
@@ -127,14 +168,7 @@ static int complete(struct vt_location *l, int last)
         if (last) l->unwritten = 0; /* perhaps there is space again */
         vt_location_unlock(l);
     }
-    if (last) define_end(l, 0);
-    if (vt_file_flush(l) >= 0) return 1;
-    uint64_t unwritten = last ? count_unwritten(l) : 0;
-    if (unwritten) {
-        define_end(l, unwritten); /* the newer summary holds */
-        vt_file_flush(l);
-    }
-    return 0;
+    return last ? write_end(l, 1) : vt_file_flush(l) >= 0;
 }
 
 static int complete_all(int last)

@@ -185,6 +185,16 @@ struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
 }
 
 #define VT_SIGNAL_WAITS 1
+#define ROOM_OF_END 4096u
+
+/* Where the buffer is memory, a def file keeps room for the definitions of the end: no events may take the last of a disk.
+   bytes: what is to be written before. -errno: there is no such room.                                                    */
+static long keep_room(long fd, uint64_t at, uint64_t bytes)
+{
+    if (vt_buffer_in_file()) return 0;
+    long r = VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END);
+    return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
+}
 
 /* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer.
    Stops between two chunks when a signal waits for this thread.                                                  */
@@ -194,6 +204,12 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
     long r = 0, fd = open_for(l, content, &end);
     if (fd < 0) return fd;
     begin = end;
+    uint64_t bytes = 0;
+    for (struct vt_chunk *c = *first; c; c = vt_chunk_next(c)) bytes += c->used + sizeof(struct vt_block);
+    if (content == VT_DEFINITIONS && l->keeps_room && (r = keep_room(fd, end, bytes)) < 0) {
+        VT_SYS1(close, fd);
+        return r;
+    }
     struct vt_codec_context *x = vt_codec_get();
     while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
         struct vt_chunk *c = *first;
@@ -228,24 +244,31 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
     return r;
 }
 
-/* Writes what is full, definitions first: events must never lie in a file whose definitions were lost. Handlers run
-   between two chunks, with nothing held: they may not come back. 0 or -errno.                                       */
-int vt_file_flush(struct vt_location *l)
+static int flush(struct vt_location *l, int definitions, int keeps_room)
 {
     for (;;) {
         if (!vt_location_lock(l)) return -EDEADLK;
+        l->keeps_room = keeps_room;
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
-        vt_defs_finish(l);
+        if (definitions) vt_defs_finish(l);
         if (l->full && l->mark.chunk) { /* what is written cannot be taken back */
             l->mark.chunk = NULL;
             l->mark.voided = 1;
         }
-        if (!r) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
+        if (!r && definitions) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
         if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
         vt_location_unlock(l);
         if (r <= 0) return (int)r;
     }
 }
+
+/* Writes what is full, definitions first: events must never lie in a file whose definitions were lost. Handlers run
+   between two chunks, with nothing held: they may not come back. 0 or -errno.                                       */
+int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1); }
+
+int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1); }
+
+int vt_file_flush_last(struct vt_location *l) { return flush(l, 1, 0); }
 
 void vt_file_start(void)
 {
@@ -253,6 +276,7 @@ void vt_file_start(void)
     vt_lock(&vt_process.naming, &mask);
     path_of(vt_scratch.path, vt_process.head.prefix, vt_process.name_rank, 0, VT_DEFINITIONS);
     long fd = create(&vt_scratch, 0, VT_DEFINITIONS);
+    if (fd >= 0) keep_room(fd, VT_FILE_HEAD, 0);
     if (fd >= 0) VT_SYS1(close, fd);
     atomic_store(&has_started, fd >= 0);
     vt_unlock(&vt_process.naming, &mask);

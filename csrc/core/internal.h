@@ -74,7 +74,7 @@ struct vt_location {
     uint32_t size; /* enum vt_full: what it knows of VT_MAX_SIZE */
     uint64_t left; /* events that VT_MAX_SIZE has left out while others were recorded; no part of lost */
     struct vt_chunk *spare; /* the last one written by a flush that wants another at once */
-    int wants_spare;
+    int wants_spare, keeps_room; /* keeps_room: in its def file, behind what is written now */
     uint64_t signals; /* under the lock: the signal mask of before */
     uint64_t blocked; /* the signal mask of its thread at the first event */
 
@@ -227,6 +227,7 @@ void vt_chunk_give(struct vt_chunk *c);
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 int vt_buffer_in_file(void);
 int vt_buffer_is_there(void);
+struct vt_chunk *vt_buffer_last_chunk(void);
 int vt_chunk_in_memory(const struct vt_chunk *c);
 void vt_buffer_close(int keep);
 void vt_buffer_forget(void); /* in a forked child */
@@ -380,6 +381,8 @@ long vt_put_file(const char *path, char *temporary, const char *text);
 long vt_open(const char *path, int flags, int mode); /* -errno */
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 int vt_file_flush(struct vt_location *l);
+int vt_file_flush_events(struct vt_location *l); /* without definitions, which stay in the buffer */
+int vt_file_flush_last(struct vt_location *l); /* into the room that was kept for it */
 void vt_file_start(void);
 void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank);
 void vt_file_uctl(void);

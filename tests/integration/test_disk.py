@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -73,6 +74,9 @@ def test_at_the_start_without_a_buffer(build: Builder, tmp_path: Path, disk: Cal
     assert found.functions > 0, "a block of 64 KiB is written as a whole"
     assert f"{found.lost} events of rank 0 could not be recorded" in said
     assert not [name for name in names(small) if name.endswith((".tmp", ".buffer"))]
+    unify(small, "-o", "../result", "many")
+    coverage = json.loads(check(tmp_path / "result.trace", complete=False).properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["lost"]) == (False, found.lost)
 
 
 def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
@@ -109,6 +113,8 @@ def test_rest_stays_in_the_buffer(
     assert lost == 0 if when == "end" else lost > 0
     # main's last leave may be added by vtunify, where recording had stopped before it.
     assert 0 <= kinds["Enter"] + kinds["Leave"] + lost - MADE <= 2
+    coverage = json.loads(check(tmp_path / "result.trace", complete=False).properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["lost"]) == (lost == 0, lost)
 
 
 def test_unifying_goes_on_when_there_is_space(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:

@@ -180,6 +180,26 @@ def test_chunks_of_a_buffer(tmp_path: Path) -> None:
         assert stream.problems == []
 
 
+def test_the_chunk_behind_the_head_of_a_buffer(tmp_path: Path) -> None:
+    """It is shorter than others; one that says that it is not is damaged."""
+    last = lf.Chunk(sequence=1, content=r.DEFINITION_DATA).define("NOTE", "the end")
+    path = lf.write_buffer(tmp_path / "b", chunks(1))
+    data, part = path.read_bytes(), lf.chunk_bytes(last)[: r.CHUNK_SIZE - r.LAST_CHUNK]
+    path.write_bytes(data[: r.LAST_CHUNK] + part + data[r.CHUNK_SIZE :])
+    with open_local(path) as file:
+        assert file.cut is None
+        assert [(int(row["content"]), int(row["sequence"])) for row in file.blocks] == [(2, 1), (1, 0)]
+        assert int(file.blocks[0]["address"]) - file.base == r.LAST_CHUNK
+        assert int(file.blocks[0]["raw_bytes"]) == len(last.data)
+    head = int(r.CHUNK.fields["head"][1]) + r.LAST_CHUNK  # type: ignore[index]
+    for end in (0, r.CHUNK_SIZE - r.LAST_CHUNK + 8):
+        path.write_bytes(path.read_bytes()[:head] + end.to_bytes(2, "little") + path.read_bytes()[head + 2 :])
+        with open_local(path) as file:
+            assert file.cut is not None
+            assert "damaged chunk at byte 4096" in file.cut
+            assert len(file.blocks) == 1
+
+
 def test_a_full_chunk_of_a_buffer(tmp_path: Path) -> None:
     chunk = lf.Chunk()
     for _ in range(r.RAW_MAX // 8):
