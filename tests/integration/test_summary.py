@@ -142,9 +142,12 @@ def test_the_rest(both: Both) -> None:
         files[trace.handles[handle].file or "(no file)"].update(sums)
     for row in found["files"]:
         name = row.pop("file")
-        assert {key: value for key, value in row.items() if value} == {
+        assert {key: value for key, value in row.items() if value and key in slow.IO_SUMS} == {
             key: value for key, value in files[name].items() if value and key in row
         }
+        for moved in ("bytes_read", "bytes_written"):
+            of_layers = [value for key, value in row.items() if key.endswith(f"_{moved}")]
+            assert sum(of_layers) == files[name][moved] + files[name][f"nested_{moved}"]
     assert len(found["files"]) == len(files)
     heaps: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for event in trace.events:
