@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -20,10 +23,17 @@ def program(build: Builder) -> Path:
     return build("nested.c", flags=("-O1",))
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    begin = time.monotonic()
+    while not condition() and time.monotonic() < begin + 60:
+        time.sleep(0.1)
+
+
 def test_run_unify_view(program: Path, tmp_path: Path) -> None:
-    """The browser gets the address; standard output and exit code are the program's."""
+    """The browser gets a file with the address, for its words are in the list of processes, and the address has the
+    token; the file goes when it has served. Standard output and exit code are the program's."""
     browser = tmp_path / "browser"
-    browser.write_text('#!/bin/sh\necho "$1" > opened\n')
+    browser.write_text('#!/bin/sh\necho "$@" > opened; ls -l "${1#file://}" >> opened; cat "${1#file://}" >> opened\n')
     browser.chmod(0o755)
     words = [*command("vtrace"), "run", "--unify", "--view", "sh", "-c", f"'{program}'; exit 3"]
     env = environment({"BROWSER": str(browser)})
@@ -42,8 +52,21 @@ def test_run_unify_view(program: Path, tmp_path: Path) -> None:
             told.append(process.stderr.readline())
             assert told[-1], told
         address = told[-1].strip()
+        opened = tmp_path / "opened"
+        wait_for(lambda: opened.exists() and "</a>" in opened.read_text())
+        words, mode, text = opened.read_text().splitlines()[:3]
+        token = address.rstrip("/").rpartition("/")[2]
+        assert words.startswith("file://")
+        assert (token not in words, mode[:10], f"url={address}" in text) == (True, "-rw-------", True)
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                assert token.encode() not in path.read_bytes()
+        door = Path(words.removeprefix("file://"))
+        assert door.exists()
         with urlopen(address) as page:
+            assert page.headers["Referrer-Policy"] == "no-referrer"
             assert b"nested" in page.read()
+        assert not door.exists()
         assert any(line.startswith("vtrace: nested.trace: ") for line in told)
         assert not any("next:" in line and "vtunify" not in line for line in told)
         process.send_signal(signal.SIGINT)
@@ -51,7 +74,6 @@ def test_run_unify_view(program: Path, tmp_path: Path) -> None:
     finally:
         process.kill()
     assert (process.returncode, out) == (3, plain)
-    assert (tmp_path / "opened").read_text().strip() == address
     assert {"nested.trace", "opened"} <= names(tmp_path)
 
 

@@ -9,12 +9,16 @@ import socket
 import tempfile
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, title, window_options
 from vtrace.console import Console, environment_level
+
+if TYPE_CHECKING:
+    from vtrace.reports.serve import Server
 
 
 @click.command()
@@ -72,18 +76,21 @@ def show(
         try:
             console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
             click.echo(server.address, err=err)
-            _lead(console, server.address, server.port, browser)
+            _lead(console, server, Path(scratch) / "open.html", browser)
             server.serve_while_used(idle * 60)
             console.note(f"nobody has looked for {idle:g} minutes: ended")
         except KeyboardInterrupt:
             console.note("ended")
 
 
-def _lead(console: Console, address: str, port: int, browser: bool) -> None:
-    """Opens a browser, or says how to reach the page from where one is."""
-    remote = "SSH_CONNECTION" in os.environ
-    if browser and not remote and webbrowser.open(address):
-        return
+def _lead(console: Console, server: Server, door: Path, browser: bool) -> None:
+    """Opens a browser, or says how to reach the page from where one is. All users of the machine see the words of a
+    browser's command: the address with its token is in the file door, which only this user can read."""
+    remote, port = "SSH_CONNECTION" in os.environ, server.port
+    if browser and not remote:
+        server.write_door(door)
+        if webbrowser.open(door.as_uri()):
+            return
     if remote or not browser:
         host = socket.getfqdn()
         console.note(f"from your own machine: ssh -L {port}:127.0.0.1:{port} {host}   then open the address there")

@@ -8,6 +8,7 @@ elsewhere (statistics, other servers) is kept from it by page/guard.js, and by t
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import threading
@@ -58,6 +59,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, trace: Path, title: str, notes: list[str], port: int = 0) -> None:
         self.trace, self.title, self.notes = trace, title, notes
+        self.door: Path | None = None
         self.token = secrets.token_urlsafe(16)
         folder = interface()
         self.files = {f"ui/{p.relative_to(folder).as_posix()}": p for p in folder.rglob("*") if p.is_file()}
@@ -81,6 +83,18 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """Where a browser finds the page."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def write_door(self, path: Path) -> None:
+        """Writes a page that leads to the front page, for this user only; it goes when the front page is asked for."""
+        address = escape(self.address)
+        text = (
+            '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={address}"><title>vtrace</title>'
+            f'<a href="{address}" rel="noreferrer">The timeline</a>\n'
+        )
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+            file.write(text)
+        self.door = path
 
     def front(self) -> str:
         """The page around the user interface: what is shown and what is not."""
@@ -124,6 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(403)
             return
         self.server.last = time.monotonic()
+        if path == "" and self.server.door:
+            self.server.door.unlink(missing_ok=True)
         if path in self.server.pages:
             self.send(_TYPES[".html"], self.server.pages[path].encode(), body)
         elif path == "alive":

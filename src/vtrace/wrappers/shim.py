@@ -21,7 +21,7 @@ from pathlib import Path
 from vtrace import __version__, paths
 from vtrace.console import Console
 from vtrace.errors import VtraceError
-from vtrace.wrappers.cache import cache_directory
+from vtrace.wrappers.cache import cache_directory, check_trusted, is_trusted, make_cache_directory
 from vtrace.wrappers.mpi import Mpi
 from vtrace.wrappers.toolchain import library_directory, link_flags
 
@@ -68,6 +68,8 @@ def shim_library(mpi: Mpi) -> Path:
 
 def _cached(mpi: Mpi) -> Path:
     directory = cache_dir() / f"{_PREFIX}{mpi.key}"
+    for name in ("", ARCHIVE, LIBRARY):
+        check_trusted(str(directory / name))
     if not _is_whole(directory):
         with _cache_errors(), _lock(directory):
             _remove_remains(cache_dir())
@@ -88,9 +90,11 @@ def has_shim(mpi: Mpi) -> bool:
 def list_shims() -> list[Shim]:
     """What the cache holds, by label."""
     shims = []
+    check_trusted(str(cache_dir()))
     for path in cache_dir().glob(f"{_PREFIX}*/{_INFO}"):
         try:
-            shims.append(Shim(**json.loads(path.read_text())))
+            if is_trusted(str(path)):
+                shims.append(Shim(**json.loads(path.read_text())))
         except (OSError, ValueError, TypeError):
             continue
     return sorted(shims, key=lambda shim: (shim.label, shim.directory))
@@ -124,7 +128,7 @@ def _cache_errors() -> Iterator[None]:
 def _lock(shim: Path) -> Iterator[None]:
     """Several builds of a shim at once, as by make -j, wait for the first one and then use its result. Each shim has a
     lock of its own: nobody waits for the build of another MPI's."""
-    shim.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_directory()
     with shim.with_name(f"lock-{shim.name}").open("w") as file:
         # Some network file systems have no locks: then two may build, and the first one's result stays.
         with suppress(OSError):
@@ -143,7 +147,7 @@ def _remove_remains(directory: Path) -> None:
 def _build(mpi: Mpi, directory: Path) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=_BUILDING) as temporary:
         place = Path(temporary) / "shim"
-        place.mkdir()
+        place.mkdir(0o755)
         console = Console("vtrace")
         console.note(f"building the MPI shim for {mpi.label}, once for this MPI: takes some seconds")
         count = write_source(mpi, place / "shim.c")
@@ -154,6 +158,8 @@ def _build(mpi: Mpi, directory: Path) -> None:
             path.unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
         (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
+        for path in place.iterdir():  # whatever the umask: see check_trusted
+            path.chmod(path.stat().st_mode & ~0o022)
         try:
             if not _is_whole(directory):
                 shutil.rmtree(directory, ignore_errors=True)

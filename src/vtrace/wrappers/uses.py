@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers import program as programs
-from vtrace.wrappers.cache import cache_directory
+from vtrace.wrappers.cache import cache_directory, is_trusted
 from vtrace.wrappers.program import Loaded, NoProgramError, Program
 
 _NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
@@ -171,7 +171,7 @@ def shim_of(library: str) -> str:
     note = _Note("shim", library)
     state = "\n".join([_state(library), *(_state(path) for path in _own_files())])
     known = note.read()
-    if known and known[1] == state and os.path.exists(known[0]):
+    if known and known[1] == state and os.path.exists(known[0]) and is_trusted(known[0]):
         return known[0]
     from pathlib import Path
 
@@ -208,6 +208,8 @@ class _Note:
         self._path = os.path.join(cache_directory(), f"{kind}-{crc32(os.fsencode(key)):08x}")
 
     def read(self) -> tuple[str, str] | None:
+        if not is_trusted(self._path):
+            return None
         try:
             with open(self._path, errors="surrogateescape") as file:
                 key, path, state = file.read().split("\0")
@@ -218,8 +220,11 @@ class _Note:
     def write(self, path: str, state: str) -> None:
         """Other ranks may do the same now; one that cannot asks again next time."""
         own = f"{self._path}.{os.getpid()}"
+        if not is_trusted(self._path):
+            return
         try:
-            with open(own, "w", errors="surrogateescape") as file:
+            descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "w", errors="surrogateescape") as file:
                 file.write("\0".join([self._key, path, state]))
             os.replace(own, self._path)
         except OSError:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A cache of shims that a second user owns or may change: nothing in it is linked or loaded, and one line says why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.run import vtrace
+from support.seconduser import OTHER, shared_directory
+from support.tools import PROGRAMS, call, command
+from vtrace.wrappers.shim import ARCHIVE, LIBRARY
+
+
+@pytest.fixture
+def wheel(build: Builder) -> mpis.Mpi:
+    return mpis.find("mpich-wheel", build)
+
+
+@pytest.fixture
+def cache(wheel: mpis.Mpi) -> Iterator[Path]:
+    """A directory with what looks like a whole shim. It is no library: a tool that takes it fails otherwise."""
+    script = f"from vtrace.wrappers.mpi import find_mpi; print(find_mpi({str(wheel.mpicc)!r}).key, end='')"
+    with shared_directory(0o755) as place:
+        key = call([sys.executable, "-c", script], place).stdout
+        shim = place / "home" / "vtrace" / f"mpi-{key}"
+        shim.mkdir(parents=True)
+        for path in (place / "home", shim.parent, shim):
+            path.chmod(0o755)
+        for name in (ARCHIVE, LIBRARY):
+            (shim / name).write_bytes(b"planted")
+            (shim / name).chmod(0o644)
+        yield shim
+
+
+def own(path: Path) -> None:
+    os.chown(path, OTHER, OTHER)
+
+
+def link(shim: Path) -> None:
+    """The cache is reached by a symbolic link of the second user."""
+    home = shim.parents[1]
+    home.rename(home.with_name("real"))
+    home.symlink_to("real")
+    os.lchown(home, OTHER, OTHER)
+
+
+ATTACKS: dict[str, Callable[[Path], object]] = {
+    "library": lambda shim: own(shim / LIBRARY),
+    "writable library": lambda shim: (shim / LIBRARY).chmod(0o666),
+    "archive": lambda shim: own(shim / ARCHIVE),
+    "directory": own,
+    "writable directory": lambda shim: shim.chmod(0o777),
+    "group": lambda shim: (os.chown(shim, 0, OTHER), shim.chmod(0o775)),
+    "cache": lambda shim: own(shim.parent),
+    "parent": lambda shim: own(shim.parents[1]),
+    "writable parent": lambda shim: shim.parents[1].chmod(0o777),
+    "link": link,
+}
+
+
+def refused(done: object, said: str) -> None:
+    lines = said.splitlines()
+    assert len(lines) == 1, done
+    assert "another user" in said or "other users can write to" in said, done
+    assert "VT_SHIM_CACHE" in said, done
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_shim_is_not_taken(cache: Path, wheel: mpis.Mpi, attack: str) -> None:
+    env = {"XDG_CACHE_HOME": str(cache.parents[1]), "VT_SHIM_CACHE": ""}
+    words = ["shim", "build", "--mpicc", wheel.mpicc]
+    assert vtrace(cache.parents[2], *words, env=env).stdout.strip() == str(cache / LIBRARY), "the cache is whole"
+    ATTACKS[attack](cache)
+    done = vtrace(cache.parents[2], *words, env=env, check=False)
+    assert done.returncode == 1
+    refused(done, done.stderr)
+    assert not done.stdout
+
+
+def test_nothing_is_linked_preloaded_or_removed(cache: Path, wheel: mpis.Mpi, build: Builder, tmp_path: Path) -> None:
+    program = build("mpi_rounds.c", compiler=wheel.mpicc, plain=True, mode="mpi", output="plain")
+    env = {"VT_SHIM_CACHE": str(cache.parent)}
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (cache / "shim.json").write_text(
+        f'{{"directory": "{victim}", "label": "x", "library": "x", "mpicc": "x", "version": "x", "functions": 1}}'
+    )
+    own(cache / "shim.json")
+    own(cache)
+    link = [*command("vtrace-cc"), "-vt:cc", wheel.mpicc, PROGRAMS / "mpi_rounds.c", "-o", "linked"]
+    done = call(link, tmp_path, env, check=False)
+    refused(done, done.stderr)
+    done = vtrace(tmp_path, "run", program, env=env, check=False)
+    refused(done, done.stderr)
+    done = vtrace(tmp_path, "shim", "clean", env=env)
+    assert victim.is_dir(), "the file that names what to remove is the second user's"
