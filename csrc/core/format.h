@@ -236,13 +236,15 @@ enum vt_marker { VT_MARKER_ERROR = 1, VT_MARKER_WARNING = 2, VT_MARKER_HINT = 3 
    else the number of earlier communicators of equal (kind, parent, tag, hash). Where members belong to several worlds
    nobody knows all of them, and hash is of their ranks in the parent. SPAWN: tag names the call, which the children
    know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
-   two sides, with equal tags, belong together in the order of these times.                                            */
+   two sides, with equal tags, belong together in the order of these times. PARTITIONED: stands for its parent in the
+   records of partitioned messages, which never match others of the same peer and tag.                                 */
 enum vt_comm_kind {
     /* clang-format off */
     VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
     VT_COMM_CREATE_GROUP = 6, VT_COMM_CART = 7, VT_COMM_CART_SUB = 8, VT_COMM_GRAPH = 9,
     VT_COMM_INTER_CREATE = 10, VT_COMM_INTER_MERGE = 11, VT_COMM_OTHER = 12,
     VT_COMM_FROM_GROUP = 13, VT_COMM_SPAWN = 14, VT_COMM_CONNECT = 15,
+    VT_COMM_PARTITIONED = 16,
     /* clang-format on */
 };
 

@@ -3,7 +3,8 @@
    round trip that took the least time tells best what the other clock showed half-way (Cristian, "Probabilistic clock
    synchronization", 1989). Leaders form a binomial tree, whose pairs of one level talk at the same time, so that n nodes
    need log2(n) rounds (as in Hunold and Carpen-Amarie, "Hierarchical clock synchronization in MPI", 2018). Nothing of the
-   program's is touched: leaders have a communicator of their own. Where all ranks share one clock nothing is measured.   */
+   program's is touched: leaders have a communicator of their own, which returns errors: a rank that has died ends the
+   measuring, not the program. Where all ranks share one clock nothing is measured.                                       */
 #include "mpiwrap.h"
 
 #include <stdio.h>
@@ -54,15 +55,18 @@ static uint64_t vt_clock_name(void)
 /* The leaders of nodes; alone: the node's processes do not agree about its name, and each leads itself. */
 static MPI_Comm vt_find_leaders(uint64_t name, int rank)
 {
-    MPI_Comm node, leaders;
-    uint64_t both[2] = {name, ~name}, most[2];
-    int place;
+    MPI_Comm node, leaders = MPI_COMM_NULL;
+    uint64_t both[2] = {name, ~name}, most[2] = {0, 0};
+    int place = 0;
     if (PMPI_Comm_split(MPI_COMM_WORLD, (int)(name >> 33), rank, &node) != MPI_SUCCESS) return MPI_COMM_NULL;
-    PMPI_Comm_rank(node, &place);
-    PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, node);
-    const bool alone = most[0] != ~most[1];
+    PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
+    const bool asked = PMPI_Comm_rank(node, &place) == MPI_SUCCESS &&
+                       PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, node) == MPI_SUCCESS;
+    const bool alone = !asked || most[0] != ~most[1];
     PMPI_Comm_free(&node);
-    PMPI_Comm_split(MPI_COMM_WORLD, alone || !place ? 0 : MPI_UNDEFINED, rank, &leaders);
+    if (PMPI_Comm_split(MPI_COMM_WORLD, alone || !place ? 0 : MPI_UNDEFINED, rank, &leaders) != MPI_SUCCESS)
+        return MPI_COMM_NULL;
+    if (leaders != MPI_COMM_NULL) PMPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN);
     return leaders;
 }
 
@@ -79,16 +83,25 @@ static void vt_define_offset(uint64_t ticks, uint64_t peer, uint64_t peer_ticks,
     vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-/* Asks the leader at place server; the last question says so. */
-static void vt_ask_clock(int server)
+static bool vt_give(const uint64_t *words, int n, int place)
+{
+    return PMPI_Send(words, n, MPI_UINT64_T, place, VT_CLOCK_TAG, vt_leaders) == MPI_SUCCESS;
+}
+
+static bool vt_get(uint64_t *words, int n, int place)
+{
+    return PMPI_Recv(words, n, MPI_UINT64_T, place, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+/* Asks the leader at place server; the last question says so. false: it does not answer. */
+static bool vt_ask_clock(int server)
 {
     uint64_t best[3] = {0, 0, UINT64_MAX}, answer[2] = {0, 0}, last = 0;
     const double begin = PMPI_Wtime();
     for (int i = 0, vain = 0; !last; i++) {
         last = i == VT_EXCHANGES - 1 || vain == VT_IN_VAIN || (i && PMPI_Wtime() - begin > VT_MEASURE_S);
         const uint64_t before = vt_ticks();
-        PMPI_Send(&last, 1, MPI_UINT64_T, server, VT_CLOCK_TAG, vt_leaders);
-        PMPI_Recv(answer, 2, MPI_UINT64_T, server, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE);
+        if (!vt_give(&last, 1, server) || !vt_get(answer, 2, server)) return false;
         const uint64_t took = vt_ticks() - before;
         vain++;
         if (took >= best[2]) continue;
@@ -98,26 +111,28 @@ static void vt_ask_clock(int server)
         vain = 0;
     }
     if (vt_clocks_record) vt_define_offset(best[0], answer[1], best[1], best[2] - best[2] / 2);
+    return true;
 }
 
-static void vt_answer_clock(int client)
+static bool vt_answer_clock(int client)
 {
     for (uint64_t last = 0; !last;) {
-        PMPI_Recv(&last, 1, MPI_UINT64_T, client, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE);
-        uint64_t answer[2] = {vt_ticks(), (uint64_t)vt_world_rank};
-        PMPI_Send(answer, 2, MPI_UINT64_T, client, VT_CLOCK_TAG, vt_leaders);
+        if (!vt_get(&last, 1, client)) return false;
+        const uint64_t answer[2] = {vt_ticks(), (uint64_t)vt_world_rank};
+        if (!vt_give(answer, 2, client)) return false;
     }
+    return true;
 }
 
 void vt_mpi_clocks_measure(void)
 {
     int place, n;
+    bool fine = true;
     if (vt_leaders == MPI_COMM_NULL || syscall(SYS_getpid) != vt_clocks_pid) return;
-    PMPI_Comm_rank(vt_leaders, &place);
-    PMPI_Comm_size(vt_leaders, &n);
-    for (int bit = 1; bit < n && !(place & (bit - 1)); bit <<= 1) {
-        if (place & bit) vt_ask_clock(place - bit);
-        else if (place + bit < n) vt_answer_clock(place + bit);
+    if (PMPI_Comm_rank(vt_leaders, &place) != MPI_SUCCESS || PMPI_Comm_size(vt_leaders, &n) != MPI_SUCCESS) return;
+    for (int bit = 1; fine && bit < n && !(place & (bit - 1)); bit <<= 1) {
+        if (place & bit) fine = vt_ask_clock(place - bit);
+        else if (place + bit < n) fine = vt_answer_clock(place + bit);
     }
 }
 
@@ -125,7 +140,7 @@ void vt_mpi_clocks_begin(int rank, bool records)
 {
     const uint64_t name = vt_clock_name(), both[2] = {name, ~name};
     uint64_t most[2];
-    PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS) return;
     if (most[0] == ~most[1]) return;
     vt_world_rank = rank;
     vt_clocks_pid = syscall(SYS_getpid);

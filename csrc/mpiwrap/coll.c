@@ -13,6 +13,22 @@ void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm
     vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_REQUEST, 1, 0), coll->id);
 }
 
+/* The communicator was not known when the call began. It is if the call succeeded: the operation begins in the records
+   now. Says whether it does.                                                                                         */
+bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result)
+{
+    if (result != MPI_SUCCESS || !vt_mpi_comm_used(comm)) return false;
+    vt_mpi_coll_of(coll, comm);
+    if (!coll->comm) return false;
+    uint64_t words[2] = {VT_HEAD(VT_K_COLL_BEGIN, 0, 0), 0};
+    if (request) {
+        words[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
+        words[1] = coll->id = vt_mpi_new_request();
+    }
+    vt_write(words, 1 + request);
+    return true;
+}
+
 static void vt_put_coll_complete(uint64_t *words, const struct vt_mpi_coll *coll)
 {
     words[0] = VT_HEAD(VT_K_COLL_COMPLETE, 4, coll->comm->id);
@@ -54,10 +70,9 @@ static struct vt_mpi_neighbours vt_cart_neighbours(MPI_Comm comm)
 {
     struct vt_mpi_neighbours found = {0, 0, 0, 0};
     int n = 0, lengths[VT_MOST_DIMENSIONS], periodic[VT_MOST_DIMENSIONS], place[VT_MOST_DIMENSIONS];
-    PMPI_Cartdim_get(comm, &n);
+    if (PMPI_Cartdim_get(comm, &n) != MPI_SUCCESS) return found;
     found.in = found.out = 2 * (uint32_t)n;
-    if (n > VT_MOST_DIMENSIONS) return found;
-    PMPI_Cart_get(comm, n, lengths, periodic, place);
+    if (n > VT_MOST_DIMENSIONS || PMPI_Cart_get(comm, n, lengths, periodic, place) != MPI_SUCCESS) return found;
     for (int i = 0; i < n; i++) {
         if (periodic[i]) continue;
         const bool first = place[i] == 0, last = place[i] == lengths[i] - 1;
@@ -70,14 +85,13 @@ static struct vt_mpi_neighbours vt_cart_neighbours(MPI_Comm comm)
 struct vt_mpi_neighbours vt_mpi_neighbours(MPI_Comm comm)
 {
     struct vt_mpi_neighbours found = {0, 0, 0, 0};
-    int kind = MPI_UNDEFINED, rank, in = 0, out = 0, weighted;
-    PMPI_Topo_test(comm, &kind);
+    int kind = MPI_UNDEFINED, in = 0, out = 0, weighted;
+    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    if (!c || PMPI_Topo_test(comm, &kind) != MPI_SUCCESS) return found;
     if (kind == MPI_CART) return vt_cart_neighbours(comm);
-    if (kind == MPI_GRAPH) {
-        PMPI_Comm_rank(comm, &rank);
-        PMPI_Graph_neighbors_count(comm, rank, &in);
-        out = in;
-    } else if (kind == MPI_DIST_GRAPH) PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+    if (kind == MPI_GRAPH && PMPI_Graph_neighbors_count(comm, (int)c->rank, &in) == MPI_SUCCESS) out = in;
+    if (kind == MPI_DIST_GRAPH && PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS)
+        in = out = 0;
     found.in = (uint32_t)in;
     found.out = (uint32_t)out;
     return found;

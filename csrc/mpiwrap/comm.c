@@ -79,6 +79,8 @@ void vt_mpi_comm_keep(struct vt_mpi_comm *c)
         seen->next = vt_comm_seen_spare;
         vt_comm_seen_spare = seen;
     }
+    struct vt_mpi_comm *partitioned = atomic_exchange(&c->partitioned, NULL);
+    if (partitioned) vt_mpi_comm_keep(partitioned);
     atomic_store(&c->next, vt_comm_spare);
     vt_comm_spare = c;
 }
@@ -89,7 +91,7 @@ static struct vt_mpi_comm *vt_comm_new(void)
     if (c) vt_comm_spare = atomic_load(&c->next);
     else c = vt_mpi_comm_memory(sizeof *c);
     if (c) {
-        c->made = c->foreign = false;
+        c->made = c->foreign = c->unseen = false;
         c->created = c->windows = 0;
         c->seen = NULL;
     }
@@ -137,20 +139,24 @@ static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks
 {
     bool all = true;
     for (int i = 0; i < n; i++) ranks[n + i] = i;
-    PMPI_Group_translate_ranks(group, n, ranks + n, other, ranks);
+    const bool known = PMPI_Group_translate_ranks(group, n, ranks + n, other, ranks) == MPI_SUCCESS;
     for (int i = 0; i < n; i++)
-        if (ranks[i] < 0) {
+        if (!known || ranks[i] < 0) {
             ranks[i] = -1;
             all = false;
         }
     return all;
 }
 
-/* Of one side of a communicator: 0 its own group, 1 the other one. */
-static void vt_comm_group(MPI_Comm comm, int side, MPI_Group *group)
+/* Of one side of a communicator: 0 its own group, 1 the other one. false where it has not the n members of that side: the
+   ranks of MPIX_Threadcomm are threads, several of one process.                                                       */
+static bool vt_comm_group(MPI_Comm comm, int side, uint32_t n, MPI_Group *group)
 {
-    if (side) PMPI_Comm_remote_group(comm, group);
-    else PMPI_Comm_group(comm, group);
+    int members = 0;
+    if ((side ? PMPI_Comm_remote_group(comm, group) : PMPI_Comm_group(comm, group)) != MPI_SUCCESS) return false;
+    if (PMPI_Group_size(*group, &members) == MPI_SUCCESS && (uint32_t)members == n) return true;
+    PMPI_Group_free(group);
+    return false;
 }
 
 static int *vt_comm_side(const struct vt_mpi_comm *c, int side)
@@ -160,24 +166,26 @@ static int *vt_comm_side(const struct vt_mpi_comm *c, int side)
 
 static uint32_t vt_comm_members(const struct vt_mpi_comm *c, int side) { return side ? c->remote : c->size; }
 
-/* Fills both sides with the members' ranks in this process's world. */
-static void vt_comm_find_members(struct vt_mpi_comm *c, MPI_Comm comm)
+/* Fills both sides with the members' ranks in this process's world; false where the ranks are no processes. */
+static bool vt_comm_find_members(struct vt_mpi_comm *c, MPI_Comm comm)
 {
     MPI_Group group, world;
     const bool has_world = vt_mpi_world_group(&world);
-    for (int side = 0; side <= (c->remote > 0); side++) {
+    bool fine = true;
+    for (int side = 0; fine && side <= (c->remote > 0); side++) {
         const int n = (int)vt_comm_members(c, side);
         int *ranks = vt_comm_side(c, side);
-        if (has_world) {
-            vt_comm_group(comm, side, &group);
+        fine = vt_comm_group(comm, side, (uint32_t)n, &group);
+        if (fine && has_world) {
             if (!vt_comm_ranks_in(group, n, world, ranks)) c->foreign = true;
-            PMPI_Group_free(&group);
         } else {
             for (int i = 0; i < n; i++) ranks[i] = -1;
             c->foreign = true;
         }
+        if (fine) PMPI_Group_free(&group);
     }
     if (has_world) PMPI_Group_free(&world);
+    return fine;
 }
 
 /* Of both sides, whichever is whose own. */
@@ -197,10 +205,11 @@ static uint64_t vt_comm_hash_in_parent(struct vt_mpi_comm *c, MPI_Comm comm, con
     const uint64_t seed = origin->parent ? origin->parent->hash : (uint64_t)origin->tag;
     if (!origin->parent || !origin->parent->remote != !c->remote) return seed;
     for (int side = 0; side <= (c->remote > 0); side++) {
-        vt_comm_group(comm, side, &group);
-        vt_comm_group(origin->from, side, &in);
-        vt_comm_ranks_in(group, (int)vt_comm_members(c, side), in, vt_comm_side(c, side));
-        PMPI_Group_free(&in);
+        if (!vt_comm_group(comm, side, vt_comm_members(c, side), &group)) return seed;
+        if (vt_comm_group(origin->from, side, vt_comm_members(origin->parent, side), &in)) {
+            vt_comm_ranks_in(group, (int)vt_comm_members(c, side), in, vt_comm_side(c, side));
+            PMPI_Group_free(&in);
+        }
         PMPI_Group_free(&group);
     }
     return vt_comm_hash(c, seed);
@@ -291,16 +300,20 @@ static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *
 struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     int inter = 0, size = 0, rank = 0, remote = 0;
-    PMPI_Comm_test_inter(comm, &inter);
-    PMPI_Comm_size(comm, &size);
-    PMPI_Comm_rank(comm, &rank);
-    if (inter) PMPI_Comm_remote_size(comm, &remote);
+    if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || PMPI_Comm_size(comm, &size) != MPI_SUCCESS ||
+        PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return NULL;
+    if (inter && PMPI_Comm_remote_size(comm, &remote) != MPI_SUCCESS) return NULL;
     struct vt_mpi_comm *c = vt_comm_room(2 * ((size_t)size + (size_t)remote)) ? vt_comm_new() : NULL;
     if (!c) return NULL;
     c->size = (uint32_t)size;
     c->rank = (uint32_t)rank;
     c->remote = (uint32_t)remote;
-    vt_comm_find_members(c, comm);
+    if (!vt_comm_find_members(c, comm)) {
+        vt_warn("a communicator whose ranks are threads: calls on it are recorded without their messages");
+        vt_mpi_comm_keep(c);
+        return NULL;
+    }
     struct vt_mpi_origin known = *origin;
     if (c->foreign) {
         c->hash = vt_comm_hash_in_parent(c, comm, origin);
@@ -333,9 +346,22 @@ struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin)
     return NULL;
 }
 
+/* The id of the communicator that stands for one in the records of partitioned messages, which match among themselves
+   only; 0 where it cannot be defined.                                                                                */
+uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c)
+{
+    vt_mpi_comm_lock();
+    struct vt_mpi_comm *p = atomic_load(&c->partitioned);
+    if (!p &&
+        (p = vt_mpi_comm_add_twin(&(struct vt_mpi_origin){.kind = VT_COMM_PARTITIONED, .parent = c, .counted = true})))
+        atomic_store(&c->partitioned, p);
+    vt_mpi_comm_unlock();
+    return p ? p->id : 0;
+}
+
 static void vt_comm_define_own(MPI_Comm comm, enum vt_comm_kind kind, const char *name)
 {
-    if (vt_mpi_comm_find(comm)) return;
+    if (vt_mpi_comm(comm)) return;
     struct vt_mpi_comm *c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = kind});
     if (!c) return;
     vt_mpi_comm_define_name(c, name);
@@ -350,41 +376,38 @@ void vt_mpi_define_world(void)
     vt_mpi_comm_unlock();
 }
 
-/* Whether MPI takes a handle for a communicator. It calls the error handlers of MPI_COMM_WORLD and MPI_COMM_SELF for one
-   that it does not: that is for the program's own call to do.                                                           */
-static bool vt_comm_is_valid(MPI_Comm comm)
+/* MPICH returns success behind an error handler of the program's own. What is no communicator goes to that of
+   MPI_COMM_WORLD or MPI_COMM_SELF: where these are MPI's, success means that the call has succeeded.               */
+static bool vt_success_is_sure(void)
 {
-    int inter, up = 0, down = 0;
+#ifdef MPICH_NUMVERSION
+    int up = 0, down = 0;
     PMPI_Initialized(&up);
     PMPI_Finalized(&down);
-    if (!up || down) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
     const MPI_Comm on[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-    MPI_Errhandler before[2];
-    for (int i = 0; i < 2; i++) {
-        PMPI_Comm_get_errhandler(on[i], &before[i]);
-        PMPI_Comm_set_errhandler(on[i], MPI_ERRORS_RETURN);
+    for (int i = 0; up && !down && i < 2; i++) {
+        MPI_Errhandler handler;
+        if (PMPI_Comm_get_errhandler(on[i], &handler) != MPI_SUCCESS) return false;
+        const bool own = handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN;
+        PMPI_Errhandler_free(&handler);
+        if (own) return false;
     }
-    const bool valid = PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
-    for (int i = 0; i < 2; i++) {
-        PMPI_Comm_set_errhandler(on[i], before[i]);
-        PMPI_Errhandler_free(&before[i]);
-    }
-    return valid;
+#endif
+    return true;
 }
 
-/* A communicator whose making we did not see, or none at all. */
+/* A communicator whose making we did not see, after a call on it succeeded. */
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL) return NULL;
     vt_mpi_comm_lock();
-    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
-    if (!c && vt_comm_is_valid(comm)) {
+    struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    if (!c && vt_success_is_sure() && (c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = VT_COMM_OTHER}))) {
         char name[MPI_MAX_OBJECT_NAME] = "";
         int length = 0;
-        c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = VT_COMM_OTHER});
-        if (c) vt_mpi_comm_link(c, comm);
-        PMPI_Comm_get_name(comm, name, &length);
-        if (c && length) vt_mpi_comm_define_name(c, name);
+        c->unseen = true;
+        vt_mpi_comm_link(c, comm);
+        if (PMPI_Comm_get_name(comm, name, &length) == MPI_SUCCESS && length) vt_mpi_comm_define_name(c, name);
     }
     vt_mpi_comm_unlock();
     return c;

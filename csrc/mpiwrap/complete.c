@@ -84,6 +84,14 @@ static void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_request 
     if (r->id) w[3] = r->id;
 }
 
+/* What a receive with a status got. */
+void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
+{
+    if (status->MPI_SOURCE >= 0)
+        vt_received(batch, r, vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
+                    vt_mpi_received(status));
+}
+
 /* MPICH leaves the status of an MPI_Isendrecv as it was: then what was asked for must do. */
 static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
 {
@@ -113,9 +121,7 @@ static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, 
     const unsigned n = vt_is_known(r) ? r->n : 0;
     uint64_t *w = vt_mpi_add(batch, n);
     for (unsigned i = 0; i < n; i++) w[i] = r->words[i];
-    if (r->kind == VT_REQUEST_RECV && status->MPI_SOURCE >= 0)
-        vt_received(batch, r, vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
-                    vt_mpi_received(status));
+    if (r->kind == VT_REQUEST_RECV) vt_mpi_add_received(batch, r, status);
     else if (r->kind == VT_REQUEST_PAIR) vt_received_pair(batch, r, status);
 }
 
@@ -174,7 +180,10 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
         struct vt_mpi_request *r = wait->requests[i] = vt_take_active(requests[i]);
         if (r) curious |= vt_needs_status(r) || wait->cancels;
     }
-    if (curious && statuses == ignore) wait->statuses = own;
+    if (curious && statuses == ignore) {
+        wait->statuses = own;
+        for (int i = 0; i < wait->n; i++) own[i].MPI_ERROR = MPI_SUCCESS;
+    }
     return wait->statuses;
 }
 
@@ -188,21 +197,27 @@ static bool vt_in_status(int result)
 {
     int class = MPI_SUCCESS;
     if (result == MPI_SUCCESS) return false;
-    PMPI_Error_class(result, &class);
-    return class == MPI_ERR_IN_STATUS;
+    return PMPI_Error_class(result, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
+}
+
+/* Whether a request has done what completion records: a receive of a message that was too long has taken it. */
+static bool vt_took_message(const struct vt_mpi_request *r, int result)
+{
+    return result == MPI_SUCCESS || (r->kind == VT_REQUEST_RECV && vt_mpi_consumed(result));
 }
 
 /* One request of a call that failed for some: its own status says how it is. */
 static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
                          const MPI_Status *status)
 {
-    if (status->MPI_ERROR == MPI_SUCCESS) vt_completed(wait, batch, r, status);
+    if (vt_took_message(r, status->MPI_ERROR)) vt_completed(wait, batch, r, status);
     else if (status->MPI_ERROR == MPI_ERR_PENDING) vt_mpi_put_back(r);
     else vt_end(r);
 }
 
 /* A Waitall that meets an error gives up and leaves the other requests to the user. From 4.2 on MPICH does so only when
-   it is asked for statuses: where they are ours, the user gets what it does without.                               */
+   it is asked for statuses: where they are ours, the user gets what it does without. If another operation fails, too,
+   that calls the program's error handler once more.                                                                  */
 static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 {
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000
@@ -216,18 +231,27 @@ static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 #endif
 }
 
+/* Behind a program's own error handler MPICH returns success: then the statuses tell, if they are ours. */
+static bool vt_own_tell(const struct vt_mpi_wait *wait)
+{
+    for (int i = 0; i < wait->n; i++)
+        if (wait->statuses[i].MPI_ERROR != MPI_SUCCESS) return true;
+    return false;
+}
+
 /* Wait, Waitall, and with a flag Test, Testall. */
 void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    const bool own = wait->statuses != wait->given, in_status = vt_in_status(result);
+    const bool own = wait->statuses != wait->given;
+    const bool in_status = vt_in_status(result) || (own && wait->n > 1 && vt_own_tell(wait));
     if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
         if (in_status && (own || wait->given != wait->ignore)) vt_by_status(wait, &batch, r, &wait->statuses[i]);
-        else if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
-        else if (flag && !*flag) vt_tested(&batch, r);
+        else if (result != MPI_SUCCESS && (wait->n > 1 || !vt_took_message(r, result))) vt_unsure(r, requests[i]);
+        else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
         else vt_completed(wait, &batch, r, &wait->statuses[i]);
     }
     vt_wait_leave(wait, &batch, region);
@@ -238,11 +262,12 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
                     const int *flag, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
+    const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result); /* one, with a message that was too long */
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
-        if (result != MPI_SUCCESS) vt_unsure(r, requests[i]);
-        else if (flag && !*flag) vt_tested(&batch, r);
+        if (result != MPI_SUCCESS && !(failed && i == *index && vt_took_message(r, result))) vt_unsure(r, requests[i]);
+        else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
         else if (i == *index) vt_completed(wait, &batch, r, wait->statuses);
         else vt_mpi_put_back(r);
     }

@@ -50,11 +50,22 @@ struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enu
     return creation;
 }
 
+/* Whether the parent has become known by a call that succeeded. */
+static bool vt_parent_late(struct vt_mpi_creation *creation, int result)
+{
+    if (creation->parent || result != MPI_SUCCESS) return false;
+    creation->parent = vt_mpi_comm_used(creation->from);
+    if (creation->parent && !vt_by_members(creation->kind))
+        creation->count = atomic_fetch_add(&creation->parent->created, 1);
+    return creation->parent != NULL;
+}
+
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made)
 {
     struct vt_mpi_batch batch = {.n = 0};
     struct vt_mpi_comm *c = NULL;
     const enum vt_comm_kind kind = creation.kind;
+    if (vt_parent_late(&creation, result)) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COLL_BEGIN, 0, 0);
     if (creation.parent && result == MPI_SUCCESS && *made != MPI_COMM_NULL) {
         /* clang-format off */
         struct vt_mpi_origin origin = {.kind = kind, .parent = creation.parent, .from = creation.from, .tag = tag,
@@ -137,6 +148,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
 {
     struct vt_mpi_batch batch = {.n = 0};
     struct vt_mpi_request *r = NULL;
+    vt_parent_late(&creation, result);
     if (creation.parent && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
     if (r) {
         r->id = region == VT_MPI_QUIET ? 0 : vt_mpi_new_request();
@@ -196,7 +208,7 @@ void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int 
 
 void vt_mpi_name(MPI_Comm comm, const char *name)
 {
-    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
+    const struct vt_mpi_comm *c = vt_mpi_comm_used(comm);
     if (c) vt_mpi_comm_define_name(c, name);
 }
 
@@ -211,7 +223,7 @@ static char *vt_put_number(char *at, unsigned n)
 void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
 {
     char name[256] = "MPI_Cart_create ", *at = name + strlen(name);
-    const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm_find(comm);
+    const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm(comm);
     if (!c) return;
     for (int i = 0; i < n && at < name + sizeof name - 20; i++) {
         if (i) {

@@ -180,7 +180,7 @@ static struct vt_mpi_file *vt_file(MPI_File fh)
 void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_mpi_comm(comm) : NULL;
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_mpi_comm_used(comm) : NULL;
     if (c) {
         char path[VT_PATH_MAX];
         vt_absolute(name, path);

@@ -4,46 +4,6 @@
 
 /* ---- Bytes ---- */
 
-struct vt_mpi_type
-    vt_mpi_types[VT_TYPES]; /* the C types, whose handles always mean the same; filled once, at MPI_Init */
-
-void vt_mpi_learn_types(void)
-{
-    const MPI_Datatype types[] = {
-        /* clang-format off */
-        MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
-        MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
-        MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT,
-        MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T,
-        MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET,
-        /* clang-format on */
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        int size = 0;
-        if (types[i] == MPI_DATATYPE_NULL || PMPI_Type_size(types[i], &size) != MPI_SUCCESS || size < 0) continue;
-        unsigned place = vt_mpi_type_place(VT_HANDLE(types[i]));
-        while (vt_mpi_types[place].handle) place = (place + 1) % VT_TYPES;
-        vt_mpi_types[place].size = (uint64_t)size;
-        vt_mpi_types[place].handle = VT_HANDLE(types[i]);
-    }
-}
-
-uint64_t vt_mpi_type_size(MPI_Datatype type)
-{
-    const uint64_t handle = VT_HANDLE(type);
-    for (unsigned place = vt_mpi_type_place(handle); vt_mpi_types[place].handle; place = (place + 1) % VT_TYPES)
-        if (vt_mpi_types[place].handle == handle) return vt_mpi_types[place].size;
-    if (type == MPI_DATATYPE_NULL) return 0;
-#ifdef VT_HAVE_MPI_Type_size_x
-    MPI_Count size = 0;
-    PMPI_Type_size_x(type, &size);
-#else
-    int size = 0;
-    PMPI_Type_size(type, &size);
-#endif
-    return size > 0 ? (uint64_t)size : 0;
-}
-
 /* The bytes that a status tells of: from its own fields where their meaning is known, for that is cheaper than a call. */
 uint64_t vt_mpi_received(const MPI_Status *status)
 {
@@ -65,27 +25,46 @@ uint64_t vt_mpi_received(const MPI_Status *status)
 /* ---- Blocking ---- */
 
 /* NULL where there is nothing to record. */
+static inline const struct vt_mpi_comm *vt_with_peer(const struct vt_mpi_comm *c, int peer)
+{
+    return c && peer != MPI_PROC_NULL && (uint32_t)peer < vt_mpi_peers(c) ? c : NULL;
+}
+
+/* After a call that succeeded. */
 static const struct vt_mpi_comm *vt_comm_of_peer(MPI_Comm comm, int peer)
 {
-    if (peer == MPI_PROC_NULL) return NULL;
-    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    return c && (uint32_t)peer < vt_mpi_peers(c) ? c : NULL;
+    return peer == MPI_PROC_NULL ? NULL : vt_with_peer(vt_mpi_comm_used(comm), peer);
 }
 
 static const struct vt_mpi_comm *vt_comm_of_source(MPI_Comm comm, int source)
 {
-    return source == MPI_ANY_SOURCE ? vt_mpi_comm(comm) : vt_comm_of_peer(comm, source);
+    return source == MPI_ANY_SOURCE ? vt_mpi_comm_used(comm) : vt_comm_of_peer(comm, source);
 }
 
-void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
+/* true: the communicator is not known yet, and the send is recorded after the call, when it is. */
+bool vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
 {
-    const struct vt_mpi_comm *c = vt_comm_of_peer(comm, dest);
-    if (!c) {
-        vt_enter(region);
-        return;
-    }
-    vt_write_4(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_SEND, 2, c->id), vt_mpi_pair((uint32_t)dest, (uint32_t)tag),
-               bytes);
+    const struct vt_mpi_comm *known = vt_mpi_comm(comm), *c = vt_with_peer(known, dest);
+    if (c)
+        vt_write_4(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_SEND, 2, c->id),
+                   vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes);
+    else vt_enter(region);
+    return !known;
+}
+
+void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_peer(comm, dest) : NULL;
+    if (c) vt_write_3(VT_HEAD(VT_K_SEND, 2, c->id), vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes);
+}
+
+/* Whether a receive with this result has taken a message, and its place in the order of the messages: one that was too
+   long for the buffer has, too.                                                                                       */
+bool vt_mpi_consumed(int result)
+{
+    int class = MPI_SUCCESS;
+    if (VT_LIKELY(result == MPI_SUCCESS)) return true;
+    return PMPI_Error_class(result, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
 }
 
 static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *status)
@@ -96,7 +75,7 @@ static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *stat
 
 void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result)
 {
-    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
+    const struct vt_mpi_comm *c = vt_mpi_consumed(result) ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
     if (c) vt_recv_leave(region, c->id, status);
     else vt_leave(region);
 }
@@ -105,14 +84,24 @@ void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, i
 
 uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
 {
-    const struct vt_mpi_comm *c = vt_comm_of_peer(comm, dest);
+    const struct vt_mpi_comm *known = vt_mpi_comm(comm), *c = vt_with_peer(known, dest);
     if (!c) {
         vt_enter(region);
-        return 0;
+        return known ? 0 : VT_LATE;
     }
     const uint64_t id = vt_mpi_new_request();
     vt_write_5(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_ISEND, 3, c->id),
                vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes, id);
+    return id;
+}
+
+/* Where vt_mpi_isend_begin gave VT_LATE: its number now. */
+uint64_t vt_mpi_isend_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_peer(comm, dest) : NULL;
+    if (!c) return 0;
+    const uint64_t id = vt_mpi_new_request();
+    vt_write_4(VT_HEAD(VT_K_ISEND, 3, c->id), vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes, id);
     return id;
 }
 
@@ -171,20 +160,17 @@ void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, i
                        const MPI_Request *request)
 {
     const struct vt_mpi_comm *c = vt_comm_of_source(comm, peer);
-    struct vt_mpi_request *r = c ? vt_mpi_post(kind, false, c->id, request) : NULL;
+    const bool partitioned = kind == VT_REQUEST_PSEND || kind == VT_REQUEST_PRECV;
+    const uint32_t object = !c ? 0 : partitioned ? vt_mpi_comm_partitioned((struct vt_mpi_comm *)c) : c->id;
+    if (kind == VT_REQUEST_PSEND) kind = VT_REQUEST_SEND;
+    struct vt_mpi_request *r = object ? vt_mpi_post(kind, false, object, request) : NULL;
     if (!r) return;
     r->persistent = true;
     r->words[1] = vt_mpi_pair((uint32_t)peer, (uint32_t)tag);
     r->words[2] = bytes;
-    r->words[0] = kind == VT_REQUEST_SEND ? VT_HEAD(VT_K_ISEND, 3, c->id) : VT_HEAD(VT_K_IRECV, 3, c->id);
+    r->words[0] = kind == VT_REQUEST_SEND ? VT_HEAD(VT_K_ISEND, 3, object) : VT_HEAD(VT_K_IRECV, 3, object);
     if (kind == VT_REQUEST_PRECV) r->n = 4;
     vt_mpi_put_back(r);
-}
-
-static struct vt_mpi_request *vt_find_persistent(const MPI_Request *request)
-{
-    struct vt_mpi_request *r = vt_mpi_find(&vt_mpi_requests, VT_HANDLE(*request));
-    return r && r->persistent ? r : NULL;
 }
 
 static bool vt_receives(const struct vt_mpi_request *r)
@@ -192,13 +178,37 @@ static bool vt_receives(const struct vt_mpi_request *r)
     return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PRECV;
 }
 
+/* Taken until the call returns: Open MPI gives a buffered send that is still on its way another request, and the old
+   handle to somebody else.                                                                                          */
+static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *requests)
+{
+    start->n = requests && n > 0 ? n : 0;
+    start->requests = start->few;
+    start->in_arena = start->n > VT_FEW;
+    if (start->in_arena) start->requests = vt_mpi_arena_take((size_t)n * sizeof *start->requests);
+    if (!start->requests) {
+        vt_warn("no memory to follow %d requests: their start is not recorded", n);
+        start->n = start->in_arena = 0;
+    }
+    for (int i = 0; i < start->n; i++) {
+        struct vt_mpi_request *r = NULL;
+        if (requests[i] != MPI_REQUEST_NULL) r = vt_mpi_take_unshared(&vt_mpi_requests, VT_HANDLE(requests[i]));
+        if (r && !r->persistent) {
+            vt_mpi_put_back(r);
+            r = NULL;
+        }
+        start->requests[i] = r;
+    }
+}
+
 /* A send or a collective operation begins before the call, as it may meet its partners before that returns. */
-void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
+void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests)
 {
     struct vt_mpi_batch batch = {.n = 0};
     *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
-    for (int i = 0; requests && i < n; i++) {
-        struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
+    vt_start_take(start, n, requests);
+    for (int i = 0; i < start->n; i++) {
+        struct vt_mpi_request *r = start->requests[i];
         if (!r || vt_receives(r)) continue;
         r->id = vt_mpi_new_request();
         r->active = true;
@@ -215,39 +225,54 @@ void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests)
     vt_write(batch.words, batch.n);
 }
 
-void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int result)
+void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Request *requests, int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    for (int i = 0; requests && i < n; i++) {
-        struct vt_mpi_request *r = vt_find_persistent(&requests[i]);
+    for (int i = 0; i < start->n; i++) {
+        struct vt_mpi_request *r = start->requests[i];
+        if (r && requests[i] != MPI_REQUEST_NULL) r = vt_mpi_rename(r, VT_HANDLE(requests[i]));
         if (!r) continue;
-        uint64_t head = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
+        uint64_t head = 0;
         if (result != MPI_SUCCESS) {
-            if (!r->active) continue;
+            if (r->active) head = VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0);
             r->active = false;
-            head = VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0);
         } else if (vt_receives(r)) {
             r->id = r->words[3] = vt_mpi_new_request();
             r->active = true;
-        } else continue;
+            head = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
+        }
+        const uint64_t id = r->id;
+        vt_mpi_put_back(r);
+        if (!head) continue;
         uint64_t *w = vt_mpi_add(&batch, 2);
         w[0] = head;
-        w[1] = r->id;
+        w[1] = id;
     }
+    if (start->in_arena) vt_mpi_arena_drop();
     vt_mpi_leave(&batch, region);
 }
 
-/* ---- Matched probe: the message handle stands for the communicator ---- */
+/* ---- Matched probe: the probe takes the message, so that its receive is posted there, whenever it is received ---- */
 
-void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message)
+void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found)
 {
-    if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC) return;
-    const struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message), false) : NULL;
-    if (!r) return;
-    r->kind = VT_REQUEST_MESSAGE;
-    r->object = c->id;
-    vt_mpi_put_back(r);
+    struct vt_mpi_batch batch = {.n = 0};
+    if (found && *message != MPI_MESSAGE_NULL && *message != MPI_MESSAGE_NO_PROC) {
+        const struct vt_mpi_comm *c = vt_mpi_comm_used(comm);
+        struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message), false) : NULL;
+        if (r) {
+            const uint64_t id = r->id = vt_mpi_new_request();
+            r->kind = VT_REQUEST_MESSAGE;
+            r->object = c->id;
+            vt_mpi_put_back(r);
+            uint64_t *w = vt_mpi_add(&batch, id ? 2 : 0);
+            if (id) {
+                w[0] = VT_HEAD(VT_K_IRECV_REQUEST, 1, 0);
+                w[1] = id;
+            }
+        }
+    }
+    vt_mpi_leave(&batch, region);
 }
 
 struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message)
@@ -255,17 +280,33 @@ struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message)
     return message ? vt_mpi_take(&vt_mpi_messages, VT_HANDLE(*message)) : NULL;
 }
 
+static void vt_add_cancelled(struct vt_mpi_batch *batch, uint64_t id)
+{
+    if (!id) return;
+    uint64_t *w = vt_mpi_add(batch, 2);
+    w[0] = VT_HEAD(VT_K_REQUEST_CANCELLED, 1, 0);
+    w[1] = id;
+}
+
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result)
 {
-    if (message && result == MPI_SUCCESS) vt_recv_leave(region, message->object, status);
-    else vt_leave(region);
+    struct vt_mpi_batch batch = {.n = 0};
+    if (message && vt_mpi_consumed(result)) vt_mpi_add_received(&batch, message, status);
+    else if (message) vt_add_cancelled(&batch, message->id);
     if (message) vt_mpi_drop(message);
+    vt_mpi_leave(&batch, region);
 }
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    if (message && result == MPI_SUCCESS)
-        vt_irecv_leave(region, vt_mpi_post(VT_REQUEST_RECV, false, message->object, request));
-    else vt_leave(region);
+    struct vt_mpi_batch batch = {.n = 0};
+    struct vt_mpi_request *r = NULL;
+    if (message && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_RECV, false, message->object, request);
+    if (r) {
+        r->id = message->id;
+        r->active = true;
+        vt_mpi_put_back(r);
+    } else if (message) vt_add_cancelled(&batch, message->id);
     if (message) vt_mpi_drop(message);
+    vt_mpi_leave(&batch, region);
 }

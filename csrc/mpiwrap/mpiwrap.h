@@ -125,10 +125,12 @@ struct vt_mpi_comm {
     uint32_t remote;           /* size of the remote group, 0: not an inter-communicator */
     bool made;                 /* with a COMM_CREATE record, so that its end gets one too */
     bool foreign;              /* has members of other worlds */
+    bool unseen;               /* made out of our sight: not all of its members need know it */
     _Atomic(uint32_t) created; /* calls so far that made communicators from it */
     _Atomic(uint32_t) windows; /* the same of windows */
     uint64_t hash;             /* of its members */
     struct vt_mpi_seen *seen;  /* made from it by some of its members */
+    _Atomic(struct vt_mpi_comm *) partitioned; /* the definition that its partitioned messages name, or NULL */
 };
 
 #define VT_COMM_BUCKETS 512u
@@ -136,10 +138,8 @@ extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
 
 static inline unsigned vt_mpi_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55); }
 
-struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
-
-/* NULL for one that was not met before. */
-static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
+/* NULL for a handle that is no communicator's, and for one that was made out of sight and not used since. */
+static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
     struct vt_mpi_comm *c = atomic_load_explicit(&vt_mpi_comms[vt_mpi_bucket(handle)], memory_order_acquire);
@@ -148,10 +148,13 @@ static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
     return c;
 }
 
-/* NULL for what is no communicator, and where none can be defined any more. */
-static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
+
+/* The same after a call with this communicator has succeeded. Only then an unknown handle is surely a communicator's, so
+   that asking MPI about it calls no error handler. NULL where it cannot be defined.                                    */
+static inline struct vt_mpi_comm *vt_mpi_comm_used(MPI_Comm comm)
 {
-    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
+    struct vt_mpi_comm *c = vt_mpi_comm(comm);
     return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm);
 }
 
@@ -176,6 +179,7 @@ struct vt_mpi_origin {
 void vt_mpi_comm_lock(void);
 void vt_mpi_comm_unlock(void);
 struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin);
+uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c);
 struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin);
 void vt_mpi_comm_link(struct vt_mpi_comm *c, MPI_Comm comm);
 struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm);
@@ -224,6 +228,8 @@ void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int
                         char *const *const *argvs, const MPI_Info *infos);
 void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn);
 void vt_mpi_spawned(void);
+void vt_mpi_info_made(MPI_Info info, const MPI_Info *from, bool anything);
+void vt_mpi_info_set(MPI_Info info, const char *key, bool there);
 struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts);
 
 /* ---- coll.c: collective operations ---- */
@@ -260,6 +266,8 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     coll->n = vt_mpi_peers(c);
     coll->me = c->rank;
 }
+
+bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result);
 
 /* clocks.c, by all ranks */
 void vt_mpi_clocks_begin(int rank, bool records), vt_mpi_clocks_measure(void), vt_mpi_clocks_end(void);
@@ -324,7 +332,8 @@ enum vt_mpi_request_kind {
     VT_REQUEST_SEND = 1,
     VT_REQUEST_RECV, /* completes with the source, tag and bytes of its status */
     VT_REQUEST_MESSAGE, /* of a matched probe */
-    VT_REQUEST_PRECV, /* a partitioned receive */
+    VT_REQUEST_PSEND, /* partitioned ones, until they are persistent requests: of MPI_Psend_init ... */
+    VT_REQUEST_PRECV, /* ... and a receive */
     VT_REQUEST_PAIR, /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
     VT_REQUEST_COLL,
     VT_REQUEST_RMA,
@@ -373,6 +382,7 @@ struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t handle);
 struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared);
+struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle);
 void vt_mpi_put_back(struct vt_mpi_request *request);
 void vt_mpi_drop(struct vt_mpi_request *request);
 
@@ -425,17 +435,18 @@ void vt_mpi_cancel(void);
 struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request);
 void vt_mpi_freed(struct vt_mpi_request *request, int result);
 
-/* ---- message.c: point to point ---- */
+/* ---- types.c: sizes of datatypes ---- */
 
 uint64_t vt_mpi_type_size(MPI_Datatype type);
 void vt_mpi_learn_types(void);
+void vt_mpi_type_made(MPI_Datatype type);
 
-#define VT_TYPES 128u
+#define VT_TYPES 256u
 extern struct vt_mpi_type {
     uint64_t handle, size;
 } vt_mpi_types[VT_TYPES];
 
-static inline unsigned vt_mpi_type_place(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 57); }
+static inline unsigned vt_mpi_type_place(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 56); }
 
 static inline uint64_t vt_mpi_bytes(int64_t count, MPI_Datatype type)
 {
@@ -444,19 +455,33 @@ static inline uint64_t vt_mpi_bytes(int64_t count, MPI_Datatype type)
     return count > 0 ? (uint64_t)count * size : 0;
 }
 
+/* ---- message.c: point to point ---- */
+
+#define VT_LATE UINT64_MAX /* instead of a request's number: the communicator is not known yet */
+
 uint64_t vt_mpi_received(const MPI_Status *status);
-void vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
+bool vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result);
 void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result);
 uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
+uint64_t vt_mpi_isend_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result);
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result);
 void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Request *request, int result);
 void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, int tag, uint64_t bytes,
                           const MPI_Request *request, int result);
 void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, int tag, uint64_t bytes,
                        const MPI_Request *request);
-void vt_mpi_start_begin(uint32_t region, int n, const MPI_Request *requests);
-void vt_mpi_start_end(uint32_t region, int n, const MPI_Request *requests, int result);
-void vt_mpi_probed(MPI_Comm comm, const MPI_Message *message);
+struct vt_mpi_start {
+    int n;
+    bool in_arena;
+    struct vt_mpi_request **requests, *few[VT_FEW]; /* NULL where there is nothing to record */
+};
+
+void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests);
+void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Request *requests, int result);
+bool vt_mpi_consumed(int result);
+void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status);
+void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found);
 struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message);
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result);
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
@@ -541,13 +566,14 @@ void vt_mpi_rma_forget(struct vt_mpi_win *w);
 /* ---- window.c: windows ---- */
 
 struct vt_mpi_win_creation {
-    struct vt_mpi_comm *comm;
+    struct vt_mpi_comm *comm; /* NULL: not known yet */
+    MPI_Comm from;
     struct vt_mpi_win *win;
 };
 
 void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm);
-void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made,
-                           bool allocates, int result);
+void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made, bool allocates,
+                           int result);
 void vt_mpi_announce_windows(void);
 void vt_mpi_win_name(MPI_Win win, const char *name);
 struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win);

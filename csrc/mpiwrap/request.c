@@ -207,6 +207,25 @@ struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, b
     return NULL;
 }
 
+/* The taken entry of an operation that the library has given another handle meanwhile, still taken; NULL without memory. */
+struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle)
+{
+    const uint64_t flags = VT_TAKEN | VT_SHARED;
+    if ((atomic_load_explicit(request->key, memory_order_relaxed) & ~flags) == vt_key(handle)) return request;
+    struct vt_mpi_request *stale = vt_mpi_take(&vt_mpi_requests, handle);
+    if (stale) vt_mpi_drop(stale);
+    struct vt_mpi_request *r = vt_mpi_put(&vt_mpi_requests, handle, false);
+    if (r) {
+        const struct vt_mpi_request made = *r;
+        *r = *request;
+        r->key = made.key;
+        r->row = made.row;
+        r->own_key = made.own_key;
+    }
+    vt_mpi_drop(request);
+    return r;
+}
+
 void vt_mpi_put_back(struct vt_mpi_request *request)
 {
     /* after the store the entry may be another thread's */

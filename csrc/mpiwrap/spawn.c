@@ -22,18 +22,57 @@ static bool vt_is_inherited(const char *variable)
            (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
 }
 
+/* ---- What info objects say of where programs are. Their keys are noted when they are set: a handle that MPI_Comm_spawn
+   is given may be none, and asking MPI about that would call an error handler of the program's.                        ---- */
+
+enum { VT_INFO_PATH = 1, VT_INFO_DIRECTORY = 2 };
+
+struct vt_mpi_info {
+    struct vt_mpi_object object;
+    _Atomic(unsigned) keys;
+};
+
+static struct vt_mpi_objects vt_infos;
+
+static unsigned vt_info_keys(MPI_Info info)
+{
+    struct vt_mpi_info *i = (struct vt_mpi_info *)vt_mpi_object_find(&vt_infos, VT_HANDLE(info));
+    return i ? atomic_load(&i->keys) : 0;
+}
+
+static void vt_info_note(MPI_Info info, unsigned keys)
+{
+    struct vt_mpi_info *i = (struct vt_mpi_info *)vt_mpi_object_find(&vt_infos, VT_HANDLE(info));
+    if (i) atomic_store(&i->keys, keys);
+    if (i || !keys) return;
+    vt_mpi_objects_lock(&vt_infos);
+    i = vt_mpi_objects_memory(&vt_infos, sizeof *i);
+    if (i) {
+        atomic_store(&i->keys, keys);
+        vt_mpi_object_link(&vt_infos, &i->object, VT_HANDLE(info));
+    }
+    vt_mpi_objects_unlock(&vt_infos);
+}
+
+/* from: the one that it is a copy of, or NULL; anything: it may have any keys. */
+void vt_mpi_info_made(MPI_Info info, const MPI_Info *from, bool anything)
+{
+    vt_info_note(info, anything ? VT_INFO_PATH : from ? vt_info_keys(*from) : 0);
+}
+
+void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
+{
+    const unsigned bit = !strcmp(key, "path") ? VT_INFO_PATH : !strcmp(key, "wdir") ? VT_INFO_DIRECTORY : 0;
+    if (bit) vt_info_note(info, there ? vt_info_keys(info) | bit : vt_info_keys(info) & ~bit);
+}
+
 /* Whether env finds the program where MPI would: else MPI shall say itself what is wrong. */
 static bool vt_can_start(const char *command, MPI_Info info)
 {
     char text[4096];
-    int found = 0;
     if (access(VT_ENV, X_OK)) return false;
-    if (info != MPI_INFO_NULL) {
-        PMPI_Info_get(info, "path", 1, text, &found);
-        if (found) return false;
-        PMPI_Info_get(info, "wdir", 1, text, &found);
-        if (found && *command != '/') return false;
-    }
+    const unsigned keys = info == MPI_INFO_NULL ? 0 : info == MPI_INFO_ENV ? VT_INFO_PATH : vt_info_keys(info);
+    if (keys & VT_INFO_PATH || (keys && *command != '/')) return false;
     if (strchr(command, '/')) return !access(command, X_OK);
     for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
         const int length = (int)strcspn(at, ":");
@@ -93,19 +132,21 @@ void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
     *spawn = (struct vt_mpi_spawn){.id = 0};
-    if (!c || c->remote || root < 0 || (uint32_t)root >= c->size) return; /* an error that MPI shall report */
+    /* an error that MPI shall report, or one that other members may not know: they would not take part */
+    if (!c || c->unseen || c->remote || root < 0 || (uint32_t)root >= c->size) return;
     if (c->rank == (uint32_t)root && commands && n > 0) {
         spawn->id = (int64_t)(vt_random() >> 1);
         if (!vt_prepare(spawn, (size_t)n, commands, argvs, infos))
             vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: " VT_ENV " cannot start it",
                     commands[0]);
     }
-    PMPI_Bcast(&spawn->id, 1, MPI_INT64_T, root, comm);
+    if (PMPI_Bcast(&spawn->id, 1, MPI_INT64_T, root, comm) != MPI_SUCCESS) vt_mpi_spawn_done(spawn);
 }
 
 void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn)
 {
     if (spawn->commands) syscall(SYS_munmap, spawn->commands, spawn->bytes);
+    spawn->commands = NULL;
 }
 
 /* In a child: what connects it with its parents is there from the beginning. */
@@ -117,7 +158,7 @@ void vt_mpi_spawned(void)
     const struct vt_mpi_origin origin = {
         .kind = VT_COMM_SPAWN, .tag = (int64_t)strtoull(text, NULL, 16), .counted = true};
     vt_mpi_comm_lock();
-    struct vt_mpi_comm *c = vt_mpi_comm_find(parent) ? NULL : vt_mpi_comm_add(parent, &origin);
+    struct vt_mpi_comm *c = vt_mpi_comm(parent) ? NULL : vt_mpi_comm_add(parent, &origin);
     if (c) vt_mpi_comm_link(c, parent);
     vt_mpi_comm_unlock();
 }
@@ -131,13 +172,12 @@ struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port
     } known = {0, 0};
     int rank = 0;
     struct timespec now;
-    PMPI_Comm_rank(comm, &rank);
-    if (rank == root) {
+    if (PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root) {
         clock_gettime(CLOCK_REALTIME, &now);
         known.time = ((now.tv_sec * 1000000000 + now.tv_nsec) & ~INT64_C(1)) | !accepts;
         known.port = (int64_t)(vt_checksum(0, port, strlen(port)) >> 1);
     }
-    PMPI_Bcast(&known, 2, MPI_INT64_T, root, comm);
+    if (PMPI_Bcast(&known, 2, MPI_INT64_T, root, comm) != MPI_SUCCESS) known.port = known.time = 0;
     return (struct vt_mpi_origin){
         .kind = VT_COMM_CONNECT, .tag = known.port, .counted = true, .count = (uint64_t)known.time};
 }

@@ -13,7 +13,7 @@ void vt_mpi_sync_begin(bool records)
 {
     unsigned mine = 0, all = 0;
     if (records) mine = (unsigned)vt_setting("VT_MPI_BARRIER") | (vt_setting("VT_SYNC_FLUSH") ? VT_AROUND_SYNC : 0);
-    PMPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
+    if (PMPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD) != MPI_SUCCESS) return;
     if (mine & ~all & (VT_AROUND_BEFORE | VT_AROUND_AFTER))
         vt_warn("VT_MPI_BARRIER: not all ranks record MPI calls and have it: there will be no barriers");
     atomic_store(&vt_mpi_around, all);
@@ -22,8 +22,7 @@ void vt_mpi_sync_begin(bool records)
 void vt_mpi_sync_ask(void)
 {
     int mine = vt_buffer_level() >= vt_setting("VT_SYNC_FLUSH_LEVEL"), any = 0;
-    PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (!any) return;
+    if (PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || !any) return;
     vt_mpi_clocks_measure();
     vt_flush_together();
 }
@@ -62,12 +61,13 @@ static void vt_barrier(MPI_Comm comm, bool after, uintptr_t caller)
     vt_mpi_coll_end(&coll, region, PMPI_Barrier(comm));
 }
 
-/* Returns the communicator if there is to be one after the call, too. Of a communicator with members in other worlds nobody
-   knows whether those have barriers; a handle that is none is left to the call to complain about.                          */
+/* Returns the communicator if there is to be one after the call, too. Of a communicator with members in other worlds, or
+   made out of sight, nobody knows whether all members have barriers; a handle that is none is left to the call to
+   complain about.                                                                                                     */
 MPI_Comm vt_mpi_barrier_before(MPI_Comm comm, unsigned around, uintptr_t caller)
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    if (!c || c->foreign) return MPI_COMM_NULL;
+    if (!c || c->foreign || c->unseen) return MPI_COMM_NULL;
     if (around & VT_AROUND_BEFORE) vt_barrier(comm, false, caller);
     return around & VT_AROUND_AFTER ? comm : MPI_COMM_NULL;
 }

@@ -61,25 +61,30 @@ static void vt_rma_coll_begin(uint32_t region)
 }
 
 /* The window is counted before the call, for all members of the communicator take part, whoever of them succeeds. */
+static void vt_win_count(struct vt_mpi_win_creation *creation)
+{
+    vt_mpi_objects_lock(&vt_mpi_wins);
+    creation->win = vt_win_new(creation->comm, atomic_fetch_add(&creation->comm->windows, 1));
+    vt_mpi_objects_unlock(&vt_mpi_wins);
+}
+
 void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm)
 {
-    struct vt_mpi_comm *c = creation->comm = vt_mpi_comm(comm);
-    if (!c) {
-        vt_enter(region);
-        return;
-    }
-    vt_mpi_objects_lock(&vt_mpi_wins);
-    creation->win = vt_win_new(c, atomic_fetch_add(&c->windows, 1));
-    vt_mpi_objects_unlock(&vt_mpi_wins);
+    *creation = (struct vt_mpi_win_creation){vt_mpi_comm(comm), comm, NULL};
+    if (creation->comm) vt_win_count(creation);
     if (creation->win) vt_rma_coll_begin(region);
     else vt_enter(region);
 }
 
-void vt_mpi_win_create_end(const struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made,
-                           bool allocates, int result)
+void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made, bool allocates,
+                           int result)
 {
     struct vt_mpi_batch batch = {.n = 0};
-    struct vt_mpi_win *w = creation->comm ? creation->win : NULL;
+    if (!creation->comm && result == MPI_SUCCESS && (creation->comm = vt_mpi_comm_used(creation->from))) {
+        vt_win_count(creation);
+        if (creation->win) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_COLL_BEGIN, 0, 0);
+    }
+    struct vt_mpi_win *w = creation->win;
     if (w) {
         const uint32_t id = w->id;
         vt_mpi_objects_lock(&vt_mpi_wins);
@@ -297,8 +302,8 @@ static uint32_t vt_group(const struct vt_mpi_win *w, MPI_Win win, MPI_Group grou
     if (vt_group_room >= room) {
         int *ranks = vt_group_ranks, *all = vt_group_ranks + n;
         for (int i = 0; i < n; i++) all[i] = i;
-        if (n) PMPI_Group_translate_ranks(group, n, all, members, ranks);
-        id = vt_group_of_ranks(w->comm, ranks, (uint32_t)n);
+        if (!n || PMPI_Group_translate_ranks(group, n, all, members, ranks) == MPI_SUCCESS)
+            id = vt_group_of_ranks(w->comm, ranks, (uint32_t)n);
     }
     vt_mpi_objects_unlock(&vt_mpi_wins);
     PMPI_Group_free(&members);

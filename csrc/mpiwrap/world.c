@@ -27,11 +27,11 @@ void vt_mpi_begun(void)
 {
     static atomic_flag begun = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&begun)) return;
-    int rank = 0, size = 1, root;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    int rank = 0, size = 1, root = 0;
+    if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || PMPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
+        return;
     int mine = vt_named ? rank + 1 : 0;
-    PMPI_Allreduce(&mine, &root, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (PMPI_Allreduce(&mine, &root, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS) return;
     if (root) root--;
     struct {
         uint64_t world;
@@ -41,7 +41,7 @@ void vt_mpi_begun(void)
     vt_run_id(agreed.run);
     agreed.world = vt_named ? vt_mpi_world_id : vt_random();
     agreed.count = rank == root ? vt_take_count() : 0;
-    PMPI_Bcast(&agreed, (int)sizeof agreed, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (PMPI_Bcast(&agreed, (int)sizeof agreed, MPI_BYTE, root, MPI_COMM_WORLD) != MPI_SUCCESS) return;
     if (!vt_named) vt_know_world(rank, size, agreed.world, (uint32_t)agreed.count, agreed.run);
     vt_named = VT_OF_WORLD;
     vt_mpi_sync_begin(atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
@@ -96,10 +96,9 @@ static void vt_name_by_session(MPI_Session session)
     MPI_Group world;
     int rank = MPI_UNDEFINED, size = 1;
     if (PMPI_Group_from_session_pset(session, "mpi://WORLD", &world) != MPI_SUCCESS) return;
-    PMPI_Group_rank(world, &rank);
-    PMPI_Group_size(world, &size);
+    const bool known = PMPI_Group_rank(world, &rank) == MPI_SUCCESS && PMPI_Group_size(world, &size) == MPI_SUCCESS;
     PMPI_Group_free(&world);
-    if (rank == MPI_UNDEFINED) return;
+    if (!known || rank == MPI_UNDEFINED) return;
     char job[256];
     uint8_t run[16];
     uint64_t id = vt_random();

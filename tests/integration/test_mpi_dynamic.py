@@ -103,3 +103,19 @@ def test_child_that_cannot_be_told(mpi: Mpi, tmp_path: Path) -> None:
     traced = run(mpi.build(source), tmp_path, launch=launch, env=mpi.env, code=None)
     assert traced.returncode == untraced.returncode != 0
     assert "what MPI_Comm_spawn starts from ./missing is no part of this run" in traced.stderr
+
+
+@pytest.mark.parametrize("key", ["wdir", "path"])
+def test_info_says_where_the_child_is(mpi: Mpi, tmp_path: Path, key: str) -> None:
+    """A child in another directory is part of the run; one that MPI looks for elsewhere than env does is not."""
+    if mpi.name == "mpich":
+        pytest.skip("Debian's MPICH starts no processes: Error in spawn call")
+    program = mpi.build("mpi_spawn_info.c")
+    (tmp_path / "elsewhere").mkdir()
+    value, command = (tmp_path / "elsewhere", program) if key == "wdir" else (program.parent, program.name)
+    done = mpi.run(program, tmp_path, key, str(value), str(command), ranks=1)
+    assert done.stdout == "started\n"
+    assert ("is no part of this run" in done.stderr) == (key == "path")
+    unify(tmp_path, "mpi_spawn_info")
+    trace = check(tmp_path / "mpi_spawn_info.trace", complete=key == "wdir")
+    assert trace.calls()["MPI_Init"] == (2 if key == "wdir" else 1)

@@ -55,8 +55,8 @@ def test_every_call_that_sends_or_receives(trace: Trace) -> None:
         ("Send", 0, 60, 0),
         ("Irecv", 0, 6, 4),
         *exchanged(1, 3),
-        *(("Recv", 0, tag, n) for tag, n in probed),
-        ("Irecv", 0, 33, 33),
+        *(("Recv", 0, tag, n) for tag, n in probed[:2]),
+        *(("Irecv", 0, tag, tag) for tag in (32, 33)),
     ]
     assert messages(trace, 2) == exchanged(2, 3)
     assert {comm.name for comm in trace.comms.values()} >= {"MPI_COMM_WORLD", "MPI_COMM_SELF"}

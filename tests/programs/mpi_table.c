@@ -36,6 +36,7 @@ static intptr_t receives[THREADS];
 static int rounds;
 
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? &world : NULL; }
+uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c) { return c->id; }
 uint64_t vt_new_id(enum vt_id kind) { return kind == VT_ID_REQUEST ? atomic_fetch_add(&ids, 1) + 1 : 0; }
 
 void *vt_pages(size_t bytes)
@@ -93,6 +94,8 @@ int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
     intptr_t handle = 2;
+    atomic_store(&world.handle, VT_HANDLE(MPI_COMM_WORLD));
+    atomic_store(&vt_mpi_comms[vt_mpi_bucket(VT_HANDLE(MPI_COMM_WORLD))], &world);
     rounds = argc > 1 ? atoi(argv[1]) : 1000;
     for (int i = 0; i < THREADS; i++, handle++) {
         while (vt_place(vt_key((uint64_t)handle), 0) != vt_place(vt_key(1), 0)) handle++;

@@ -34,10 +34,14 @@ $FUNCTION
     $BEGIN
     struct vt_mpi_coll vt;
     vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);
-    if (vt.comm) {
+    $RESULT vt_result = MPI_SUCCESS;
+    int vt_turn = 0;
+    do { /* a second time for a communicator that becomes known by the call */
+        if (vt.comm) {
 $BODY
-    }
-    $RESULT vt_result = $CALL;
+        }
+        if (!vt_turn++) vt_result = $CALL;
+    } while (!vt.comm && vt_mpi_coll_late(&vt, $IN_COMM, false, vt_result));
     vt_mpi_coll_end(&vt, vt_region, vt_result);
     return vt_result;
 }
@@ -48,10 +52,14 @@ $FUNCTION
     $BEGIN
     struct vt_mpi_coll vt;
     vt_mpi_icoll_begin(&vt, vt_region, $IN_COMM);
-    if (vt.comm) {
+    $RESULT vt_result = MPI_SUCCESS;
+    int vt_turn = 0;
+    do { /* a second time for a communicator that becomes known by the call */
+        if (vt.comm) {
 $BODY
-    }
-    $RESULT vt_result = $CALL;
+        }
+        if (!vt_turn++) vt_result = $CALL;
+    } while (!vt.comm && vt_mpi_coll_late(&vt, $IN_COMM, true, vt_result));
     vt_mpi_icoll_end(&vt, vt_region, $request, vt_result);
     return vt_result;
 }
@@ -62,11 +70,12 @@ $FUNCTION
     $BEGIN
     struct vt_mpi_coll vt;
     vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_result == MPI_SUCCESS) vt_mpi_comm_used($IN_COMM);
     vt_mpi_coll_of(&vt, $IN_COMM);
     if (vt.comm) {
 $BODY
     }
-    $RESULT vt_result = $CALL;
     vt_mpi_coll_persistent(&vt, $request, vt_result);
     vt_leave(vt_region);
     return vt_result;

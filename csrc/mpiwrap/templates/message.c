@@ -5,8 +5,10 @@
 $FUNCTION
 {
     $BEGIN
-    vt_mpi_send_begin(vt_region, $comm, $dest, $tag, vt_mpi_bytes($count, $datatype));
+    const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $tag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_late) vt_mpi_send_late($comm, $dest, $tag, vt_bytes, vt_result);
     vt_leave(vt_region);
     return vt_result;
 }
@@ -29,8 +31,10 @@ $FUNCTION
     $BEGIN
     MPI_Status vt_status;
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
-    vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($sendcount, $sendtype));
+    const uint64_t vt_bytes = vt_mpi_bytes($sendcount, $sendtype);
+    const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
     vt_mpi_recv_end(vt_region, $comm, $status, vt_result);
     return vt_result;
 }
@@ -41,8 +45,10 @@ $FUNCTION
     $BEGIN
     MPI_Status vt_status;
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
-    vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($count, $datatype));
+    const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
     vt_mpi_recv_end(vt_region, $comm, $status, vt_result);
     return vt_result;
 }
@@ -51,9 +57,10 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
-    const uint64_t vt_id =
-        vt_mpi_isend_begin(vt_region, $comm, $dest, $tag, vt_mpi_bytes($count, $datatype));
+    const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    uint64_t vt_id = vt_mpi_isend_begin(vt_region, $comm, $dest, $tag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_id == VT_LATE) vt_id = vt_mpi_isend_late($comm, $dest, $tag, vt_bytes, vt_result);
     vt_mpi_isend_end(vt_region, vt_id, $request, vt_result);
     return vt_result;
 }
@@ -72,9 +79,10 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
-    const uint64_t vt_id =
-        vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($sendcount, $sendtype));
+    const uint64_t vt_bytes = vt_mpi_bytes($sendcount, $sendtype);
+    uint64_t vt_id = vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_id == VT_LATE) vt_id = vt_mpi_isend_late($comm, $dest, $sendtag, vt_bytes, vt_result);
     vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $recvtag, vt_mpi_bytes($recvcount, $recvtype), $request,
                          vt_result);
     return vt_result;
@@ -84,9 +92,10 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
-    const uint64_t vt_id =
-        vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_mpi_bytes($count, $datatype));
+    const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    uint64_t vt_id = vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
+    if (vt_id == VT_LATE) vt_id = vt_mpi_isend_late($comm, $dest, $sendtag, vt_bytes, vt_result);
     vt_mpi_isendrecv_end(vt_region, vt_id, $comm, $source, $recvtag, vt_mpi_bytes($count, $datatype), $request,
                          vt_result);
     return vt_result;
@@ -119,9 +128,10 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
-    vt_mpi_start_begin(vt_region, 1, $request);
+    struct vt_mpi_start vt_start;
+    vt_mpi_start_begin(&vt_start, vt_region, 1, $request);
     $RESULT vt_result = $CALL;
-    vt_mpi_start_end(vt_region, 1, $request, vt_result);
+    vt_mpi_start_end(&vt_start, vt_region, $request, vt_result);
     return vt_result;
 }
 
@@ -129,9 +139,10 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
-    vt_mpi_start_begin(vt_region, $count, $array_of_requests);
+    struct vt_mpi_start vt_start;
+    vt_mpi_start_begin(&vt_start, vt_region, $count, $array_of_requests);
     $RESULT vt_result = $CALL;
-    vt_mpi_start_end(vt_region, $count, $array_of_requests, vt_result);
+    vt_mpi_start_end(&vt_start, vt_region, $array_of_requests, vt_result);
     return vt_result;
 }
 
@@ -141,8 +152,7 @@ $FUNCTION
     $BEGIN
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    if (vt_result == MPI_SUCCESS) vt_mpi_probed($comm, $message);
-    vt_leave(vt_region);
+    vt_mpi_probed(vt_region, $comm, $message, vt_result == MPI_SUCCESS);
     return vt_result;
 }
 
@@ -152,8 +162,7 @@ $FUNCTION
     $BEGIN
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    if (vt_result == MPI_SUCCESS && *$flag) vt_mpi_probed($comm, $message);
-    vt_leave(vt_region);
+    vt_mpi_probed(vt_region, $comm, $message, vt_result == MPI_SUCCESS && *$flag);
     return vt_result;
 }
 

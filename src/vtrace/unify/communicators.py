@@ -32,9 +32,9 @@ _MADE_BY = {
     "CREATE_GROUP": "MPI_Comm_create_group", "CART": "MPI_Cart_create", "CART_SUB": "MPI_Cart_sub",
     "GRAPH": "MPI_Graph_create", "INTER_CREATE": "MPI_Intercomm_create", "INTER_MERGE": "MPI_Intercomm_merge",
     "FROM_GROUP": "MPI_Comm_create_from_group", "SPAWN": "MPI_Comm_spawn", "CONNECT": "MPI_Comm_accept",
-    "OTHER": "communicator",
+    "OTHER": "communicator", "PARTITIONED": "partitioned messages",
 }  # fmt: skip
-_WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN")
+_WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN", "PARTITIONED")
 """Kinds of communicators whose making is no event, at least not for all of their members."""
 _KIND_NAMES = {number: name for name, number in COMM_KINDS.items()}
 

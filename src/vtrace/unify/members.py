@@ -144,11 +144,15 @@ def fill_from_lists(merged: Mapping[Identity, Merged], lists: Lists, indices: In
     return {identity for identity, comm in merged.items() if comm.open}
 
 
+ALIKE = ("DUP", "PARTITIONED")
+"""Kinds of communicators that have the members of their parent."""
+
+
 def _copies(comm: Merged, merged: Mapping[Identity, Merged]) -> bool:
     """Whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has no
     list; its duplicates are one for each process."""
     parent = None if comm.parent is None else merged.get(comm.parent)
-    return comm.kind == "DUP" and parent is not None and parent.kind != "SELF"
+    return comm.kind in ALIKE and parent is not None and parent.kind != "SELF"
 
 
 def places_in(

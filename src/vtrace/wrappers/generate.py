@@ -34,7 +34,7 @@ BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 
 HAND_WRITTEN = (
     "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
-    "rma", "window", "file", "sites", "sync", "clocks",
+    "types", "rma", "window", "file", "sites", "sync", "clocks",
 )  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which info objects tell MPI_Comm_spawn where to look for a program. */
+
+//// frame info
+$FUNCTION
+{
+    $TRACK
+    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_result == MPI_SUCCESS) $BODY;
+    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    return vt_result;
+}
+
+//// MPI_Info_create : info
+vt_mpi_info_made(*$info, NULL, false)
+
+//// MPI_Info_create_env : info
+vt_mpi_info_made(*$info, NULL, true)
+
+//// MPI_Info_dup : info
+vt_mpi_info_made(*$newinfo, &$info, false)
+
+//// MPI_Info_set : info
+vt_mpi_info_set($info, $key, true)
+
+//// MPI_Info_delete : info
+vt_mpi_info_set($info, $key, false)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sizes of datatypes. MPI is asked when a datatype is made or committed, and no more when it is used: a handle that a call
+   is given may be none, and asking about that would call an error handler of the program's.                            */
+#include "mpiwrap.h"
+
+struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* those whose handles always mean the same; filled once, at MPI_Init */
+
+static uint64_t vt_ask_size(MPI_Datatype type)
+{
+#ifdef VT_HAVE_MPI_Type_size_x
+    MPI_Count size = 0;
+    const int result = PMPI_Type_size_x(type, &size);
+#else
+    int size = 0;
+    const int result = PMPI_Type_size(type, &size);
+#endif
+    return result == MPI_SUCCESS && size > 0 ? (uint64_t)size : 0;
+}
+
+void vt_mpi_learn_types(void)
+{
+    const MPI_Datatype types[] = {
+        /* clang-format off */
+        MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
+        MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
+        MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
+        MPI_WCHAR, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,
+        MPI_UINT64_T, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_AINT,
+        MPI_OFFSET, MPI_COUNT, MPI_CXX_BOOL, MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
+        MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_CHARACTER, MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION,
+        MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_INTEGER1, MPI_INTEGER2,
+        MPI_INTEGER4, MPI_INTEGER8, MPI_REAL4, MPI_REAL8, MPI_COMPLEX8, MPI_COMPLEX16,
+        /* clang-format on */
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const uint64_t size = types[i] == MPI_DATATYPE_NULL ? 0 : vt_ask_size(types[i]);
+        if (!size) continue;
+        unsigned place = vt_mpi_type_place(VT_HANDLE(types[i]));
+        while (vt_mpi_types[place].handle && vt_mpi_types[place].handle != VT_HANDLE(types[i]))
+            place = (place + 1) % VT_TYPES;
+        vt_mpi_types[place].size = size;
+        vt_mpi_types[place].handle = VT_HANDLE(types[i]);
+    }
+}
+
+/* ---- Those of the program. One that is freed stays known until its handle is that of another one. ---- */
+
+struct vt_mpi_made_type {
+    struct vt_mpi_object object;
+    _Atomic(uint64_t) size;
+};
+
+static struct vt_mpi_objects vt_made_types;
+
+/* After the call that made or committed it: that succeeded, so the handle is one. */
+void vt_mpi_type_made(MPI_Datatype type)
+{
+    const uint64_t size = vt_ask_size(type);
+    struct vt_mpi_made_type *t = (struct vt_mpi_made_type *)vt_mpi_object_find(&vt_made_types, VT_HANDLE(type));
+    if (t) {
+        atomic_store(&t->size, size);
+        return;
+    }
+    vt_mpi_objects_lock(&vt_made_types);
+    t = vt_mpi_objects_memory(&vt_made_types, sizeof *t);
+    if (t) {
+        atomic_store(&t->size, size);
+        vt_mpi_object_link(&vt_made_types, &t->object, VT_HANDLE(type));
+    }
+    vt_mpi_objects_unlock(&vt_made_types);
+}
+
+uint64_t vt_mpi_type_size(MPI_Datatype type)
+{
+    const uint64_t handle = VT_HANDLE(type);
+    for (unsigned place = vt_mpi_type_place(handle); vt_mpi_types[place].handle; place = (place + 1) % VT_TYPES)
+        if (vt_mpi_types[place].handle == handle) return vt_mpi_types[place].size;
+    if (type == MPI_DATATYPE_NULL) return 0;
+    struct vt_mpi_made_type *t = (struct vt_mpi_made_type *)vt_mpi_object_find(&vt_made_types, handle);
+    if (t) return atomic_load_explicit(&t->size, memory_order_relaxed);
+    vt_warn("datatypes that were made out of sight: what is sent with them counts as 0 bytes");
+    return 0;
+}

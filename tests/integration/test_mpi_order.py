@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which receive took which send, where receives fail, are probed before, or stand beside messages in partitions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import vtrace
+from support.check import check
+from support.mpis import Mpi
+from support.readback import Trace
+from support.run import unify
+
+TRUNCATED = (1, 2, 3, 4, 5, 6)
+"""Tags of messages of which the second one is too long for its receive."""
+
+
+def by_posted_order(trace: Trace) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """By communicator and tag the bytes sent and received of each message from rank 0 to rank 1, matched as readers of
+    OTF2 do: first sent, first posted."""
+    sent: dict[tuple[int, int], list[int]] = defaultdict(list)
+    posted: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    requests: dict[int, int] = {}
+    for event in trace.of(0):
+        if event.kind in ("MpiSend", "MpiIsend"):
+            sent[event.attrs["communicator"], event.attrs["msg_tag"]].append(event.attrs["msg_length"])
+    for order, event in enumerate(trace.of(1)):
+        if event.kind == "MpiIrecvRequest":
+            requests[event.attrs["request_id"]] = order
+        if event.kind in ("MpiRecv", "MpiIrecv"):
+            at = requests[event.attrs["request_id"]] if event.kind == "MpiIrecv" else order
+            posted[event.attrs["communicator"], event.attrs["msg_tag"]].append((at, event.attrs["msg_length"]))
+    assert {key: len(ends) for key, ends in sent.items()} == {key: len(ends) for key, ends in posted.items()}
+    return {key: list(zip(sent[key], [n for _, n in sorted(posted[key])], strict=True)) for key in sent}
+
+
+def test_each_receive_takes_its_place(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_order.c")
+    mpi.run(program, tmp_path, ranks=2)
+    unify(tmp_path, "mpi_order")
+    trace = check(tmp_path / "mpi_order.trace", complete=False)
+    pairs = by_posted_order(trace)
+    world = next(number for number, comm in trace.comms.items() if comm.name == "MPI_COMM_WORLD")
+    for tag in TRUNCATED:
+        (first, second, third) = pairs.pop((world, tag))
+        assert (first, second[0], third) == ((4, 4), 8, (12, 12)), tag
+        assert second[1] <= 8, tag
+    equal = [(4, 4), (8, 8), (12, 12)]
+    assert pairs.pop((world, 7)) == equal
+    partitioned = [number for number, comm in trace.comms.items() if comm.name.startswith("partitioned messages")]
+    if partitioned:
+        assert pairs.pop((world, 8)) == equal
+        assert trace.comms[partitioned[0]].members == trace.comms[world].members
+        assert trace.comms[partitioned[0]].parent == world
+        assert pairs.pop((partitioned[0], 8)) == [(16, 16)]
+    assert not pairs
+    assert bool(partitioned) == mpi.has("MPI_Psend_init")
+    found = vtrace.open(str(tmp_path / "mpi_order.trace")).messages()
+    assert (found.unmatched_sends, found.unmatched_receives) == (0, 0)
+
+
+def test_buffered_send_that_gets_another_request(mpi: Mpi, tmp_path: Path) -> None:
+    trace = mpi.record(mpi.build("mpi_bsend.c"), tmp_path, ranks=2)
+    kinds = trace.kinds(0)
+    assert (kinds["MpiIsend"], kinds["MpiIsendComplete"]) == (8, 8)
+    assert trace.calls(0)["MPI_Start"] == 8
+    assert trace.kinds(1)["MpiRecv"] == 9
