@@ -8,8 +8,6 @@
 
 #define INTERRUPT VT_OTF2_CALLBACK_ERROR /* the same number: any but success */
 #define NONE VT_NONE
-#define NS 1000000000u
-#define LATEST (INT64_C(1) << 60) /* ns, 36 years: of damaged times sums and differences must not overflow */
 
 _Static_assert(VT_READ_KINDS <= sizeof((struct vt_batch *)0)->wanted, "as many kinds as fit");
 
@@ -64,23 +62,13 @@ static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, co
     return VT_OTF2_CALLBACK_SUCCESS;
 }
 
-static inline int64_t nanoseconds(const struct vt_batch *b, uint64_t time)
-{
-    int64_t ns = (int64_t)(time - b->clock_offset);
-    if (__builtin_expect(b->resolution != NS, 0)) {
-        long double exact = (long double)ns * NS / (long double)b->resolution;
-        ns = exact > LATEST ? LATEST : exact < -LATEST ? -LATEST : (int64_t)exact;
-    }
-    return ns > LATEST ? LATEST : ns < -LATEST ? -LATEST : ns;
-}
-
 enum { SKIPPED = 2 };
 
 /* A row for an event; SKIPPED when it is not wanted. */
 static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint32_t ref,
                            const OTF2_AttributeList *attributes)
 {
-    int64_t t = nanoseconds(b, time);
+    int64_t t = vt_read_ns(b, time);
     if (__builtin_expect(t < b->last, 0)) {
         b->early++;
         t = b->last; /* whoever counts on the order gets it */

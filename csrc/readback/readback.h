@@ -53,6 +53,20 @@ struct vt_batch {
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };
 
+#define VT_READ_NS 1000000000u
+#define VT_READ_LATEST (INT64_C(1) << 60) /* ns, 36 years: of damaged times sums and differences must not overflow */
+
+/* A time of the archive in ns since its first one. */
+static inline int64_t vt_read_ns(const struct vt_batch *b, uint64_t time)
+{
+    int64_t ns = (int64_t)(time - b->clock_offset);
+    if (__builtin_expect(b->resolution != VT_READ_NS, 0)) {
+        long double exact = (long double)ns * VT_READ_NS / (long double)b->resolution;
+        ns = exact > VT_READ_LATEST ? VT_READ_LATEST : exact < -VT_READ_LATEST ? -VT_READ_LATEST : (int64_t)exact;
+    }
+    return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;
+}
+
 VT_EXPORT const char *vt_readback_event(uint32_t number);
 VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);

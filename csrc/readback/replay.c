@@ -7,7 +7,7 @@
 #define SEARCH_MAX 4096u /* how far below the top the enter of a leave is looked for */
 
 struct frame {
-    int64_t enter, inside; /* inside: time of the calls made from it */
+    int64_t enter, inside, flushed; /* inside: time of the calls made from it; flushed: while a buffer was written */
     uint32_t region, node;
 };
 
@@ -23,6 +23,8 @@ struct replay {
     uint32_t *latest;     /* of each path: the child that was found last */
     uint64_t paths_room, slices_room;
     int64_t now;          /* time of the event before */
+    int64_t flush_stop;   /* when the flush ends that is the innermost call now */
+    uint64_t flushing, known; /* known: regions of the archive have numbers below it */
 };
 
 /* ---- Call paths ---- */
@@ -204,19 +206,24 @@ static void begin_sites(struct vt_replay *o, int64_t t)
     o->ntouched_paths = 0;
 }
 
-static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t site)
 {
-    if (region >= r->out.nregions) region = (uint32_t)r->out.nregions - 1;
     uint32_t around = r->depth ? r->frames[r->depth - 1].node : 0, node = 0;
     if (r->depth == r->frames_max && !grow_stack(r)) return 0;
     if (r->out.site_of) node = site_path(r, t, region, site);
     else if (r->out.want_paths) node = path(r, around, region);
     if (node == VT_NONE) return 0;
-    r->frames[r->depth++] = (struct frame){t, 0, region, node};
+    r->frames[r->depth++] = (struct frame){t, 0, 0, region, node};
     if (r->depth > r->out.deepest) r->out.deepest = r->depth;
     r->open[region]++;
     mark(r, region, 1);
     return 1;
+}
+
+static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+{
+    if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
+    return push(r, t, region, site);
 }
 
 /* Ends the innermost call. */
@@ -228,7 +235,10 @@ static inline int pop(struct replay *r, int64_t t)
     mark(r, f->region, -1);
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin;
     if (f->enter > o->to || t < o->from) return 1; /* beyond the window */
-    if (r->depth) f[-1].inside += time;
+    if (r->depth) {
+        f[-1].inside += time;
+        f[-1].flushed += f->region == o->flush_region ? time : f->flushed;
+    }
     if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
     count(&o->regions[f->region], time, time - f->inside, outermost);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
@@ -236,14 +246,15 @@ static inline int pop(struct replay *r, int64_t t)
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path stands for the calls from it too: only the outermost adds its time. */
         int same = r->depth && f[-1].node == f->node;
-        count(&o->path_stats[f->node], time, time - f->inside, !same);
+        int64_t took = o->site_of ? time - f->flushed : time; /* a report of call sites has no place for flushes */
+        count(&o->path_stats[f->node], took, time - f->inside, !same);
     }
     return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end);
 }
 
 static inline int leave(struct replay *r, int64_t t, uint32_t region)
 {
-    if (region >= r->out.nregions) region = (uint32_t)r->out.nregions - 1;
+    if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
     if (__builtin_expect(r->depth && r->frames[r->depth - 1].region == region, 1)) return pop(r, t);
     uint64_t steps = 0;
     if (!r->open[region]) steps = r->depth;
@@ -255,6 +266,24 @@ static inline int leave(struct replay *r, int64_t t, uint32_t region)
     int fine = 1;
     for (uint64_t i = 0; fine && i <= steps; i++) fine = pop(r, t);
     return fine;
+}
+
+/* While a buffer is written out nothing else happens: the call around it is only waiting. */
+static int begin_flush(struct replay *r, int64_t t, int64_t stop)
+{
+    pass(r, t);
+    r->flushing = 1;
+    r->flush_stop = stop > t ? stop : t;
+    return push(r, t, (uint32_t)r->out.flush_region, VT_NONE);
+}
+
+/* The next event is at t: other tools may have one before the flush is over. */
+static int end_flush(struct replay *r, int64_t t)
+{
+    int64_t stop = t < r->flush_stop ? t : r->flush_stop;
+    r->flushing = 0;
+    pass(r, stop);
+    return pop(r, stop);
 }
 
 /* The rest of a batch that is not told yet where it happened. */
@@ -310,19 +339,25 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     if (b->details) rest.details_end += b->ndetails; /* to NULL nothing may be added, not even 0 */
     if (b->attributes) rest.attributes_end += b->nattributes;
     out->nslices = 0;
+    r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     for (uint64_t i = 0; i < b->count; i++) {
         int64_t t = b->time[i];
         int fine = 1, more = has_rest(&rest, i);
+        const struct vt_detail *detail = rest.detail;
+        if (__builtin_expect(r->flushing, 0) && !end_flush(r, t)) return VT_READ_NO_MEMORY;
         if (b->kind[i] == VT_READ_Enter) {
             pass(r, t);
             fine = enter(r, t, b->ref[i], more ? named_site(r, &rest, i) : VT_NONE);
             if (more) place(r, &rest, i);
         } else {
             if (more) place(r, &rest, i);
-            if (b->kind[i] != VT_READ_Leave) continue;
-            pass(r, t);
-            fine = leave(r, t, b->ref[i]);
+            if (b->kind[i] == VT_READ_BufferFlush && out->flush_region != VT_NONE && rest.detail > detail)
+                fine = begin_flush(r, t, vt_read_ns(b, detail->words[0]));
+            if (b->kind[i] == VT_READ_Leave) {
+                pass(r, t);
+                fine = leave(r, t, b->ref[i]);
+            }
         }
         if (!fine) return VT_READ_NO_MEMORY;
     }
@@ -336,6 +371,11 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
     struct replay *r = (struct replay *)out;
     int fine = 1;
     out->nslices = 0;
+    if (r->flushing) {
+        if (ns < r->flush_stop) ns = r->flush_stop;
+        if (out->last < r->flush_stop) out->last = r->flush_stop;
+        fine = end_flush(r, ns);
+    }
     out->closed += r->depth;
     if (out->events) pass(r, ns);
     while (fine && r->depth) fine = pop(r, ns);
@@ -356,6 +396,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     out->ntouched = out->ntouched_paths = out->nslices = 0;
     out->stray = out->closed = out->events = out->deepest = 0;
     out->first = out->last = r->now = 0;
+    r->flushing = 0;
     out->begun = INT64_MIN;
     out->ended = INT64_MAX;
 }
@@ -368,6 +409,7 @@ VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths
     r->out.want_paths = want_paths;
     r->out.paths_max = 1u << 20;
     r->out.to = INT64_MAX;
+    r->out.flush_region = VT_NONE;
     r->out.npaths = 1;
     r->out.regions = calloc(nregions, sizeof *r->out.regions);
     r->out.touched = calloc(nregions, sizeof *r->out.touched);

@@ -46,6 +46,7 @@ struct vt_replay {
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
     const uint8_t *class_of; /* of each region */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */
+    uint64_t flush_region; /* last but one, which stands for each BufferFlush event; VT_NONE: these are not looked at */
     struct vt_stats *regions; /* results from here on: of the location since vt_replay_begin */
     struct vt_stats *path_stats;
     struct vt_path *paths;

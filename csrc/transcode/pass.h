@@ -35,7 +35,7 @@ struct pass {
     struct vt_transcoded *result;
     struct vt_error *error;
     struct vt_times times;
-    uint64_t ticks, last; /* last: time of the newest event */
+    uint64_t ticks, last, begun; /* last: time of the newest event; begun: of the first block */
     struct frame *frames;
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
@@ -117,6 +117,10 @@ uint64_t vt_time_at(struct pass *p, uint64_t ticks);
 int vt_enter_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
+
+/* gaps.c: keep an interval in which the location did not record. */
+int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);
+int vt_gap_lost(struct pass *p, uint32_t reason, uint64_t count);
 
 /* request.c: matters only where a flight recorder has overwritten records. */
 int vt_request_starts(struct pass *p, uint64_t id);

@@ -188,6 +188,11 @@ static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
         p->result->dropped += dropped;
         p->result->dropped_ns = t;
     }
+    int early = 0;
+    uint64_t from = p->last, to = vt_times_ns(&p->times, p->ticks, &early);
+    if (to < from) to = from;
+    if (!code && dropped) code = vt_gap_add(p, from, to, dropped, VT_GAP_RING, VT_CLASS_ALL);
+    else if (!code) code = vt_gap_add(p, from, to, VT_GAP_UNKNOWN, VT_GAP_DAMAGED, VT_CLASS_ALL);
     for (uint32_t i = 0; !code && i < d->nopen; i++) {
         uint64_t open = d->open[i], key = open;
         uint32_t what = (uint32_t)open;
@@ -276,7 +281,7 @@ static int flush(struct pass *p, uint64_t t, uint64_t ticks)
     p->result->flushes++;
     int code = WRITE_WITH(p, NULL, BufferFlush, t, stop);
     p->last = stop; /* readers want no event within a flush */
-    return code;
+    return code ? code : vt_gap_add(p, t, stop, 0, VT_GAP_FLUSH, VT_CLASS_ALL);
 }
 
 /* Where only some classes stop the measurement goes on. */
@@ -287,13 +292,19 @@ static int limit(struct pass *p, uint64_t t, uint32_t why, uint32_t classes)
         p->result->limit_why = why;
     }
     p->result->limit_classes |= classes;
+    int code = vt_gap_add(p, t, VT_GAP_OPEN, 0, why < VT_LOST_MOST ? why : 0, classes);
+    if (code) return code;
     return classes == VT_CLASS_ALL ? WRITE_WITH(p, NULL, MeasurementOnOff, t, VT_OTF2_MEASUREMENT_OFF) : VT_OK;
 }
 
 static int on_off(struct pass *p, uint64_t t, uint32_t kind)
 {
     if (kind == VT_K_OFF && !p->off) p->off_since = t;
-    if (kind == VT_K_ON && p->off) p->result->off_ns += t - p->off_since;
+    if (kind == VT_K_ON && p->off) {
+        int code = vt_gap_add(p, p->off_since, t, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
+        if (code) return code;
+        p->result->off_ns += t - p->off_since;
+    }
     p->off = kind == VT_K_OFF;
     uint8_t mode = kind == VT_K_ON ? VT_OTF2_MEASUREMENT_ON : VT_OTF2_MEASUREMENT_OFF;
     return WRITE_WITH(p, NULL, MeasurementOnOff, t, mode);
@@ -311,7 +322,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     if (kind == VT_K_LOST) {
         p->result->lost += w[0];
         p->result->lost_by[VT_ID(what) < VT_LOST_MOST ? VT_ID(what) : 0] += w[0];
-        return VT_OK;
+        return vt_gap_lost(p, VT_ID(what), w[0]);
     }
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
     if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return vt_team(p, what, w);
@@ -408,6 +419,8 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
         int code = vt_decode(d, &rows[i], p->error);
         if (code) return code;
         p->ticks = rows[i].ticks;
+        int early = 0;
+        if (!i) p->begun = vt_times_ns(&p->times, p->ticks, &early);
         if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d, rows[i].dropped);
         if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
         if (!code && p->ticks > VT_TICKS_MAX) code = vt_fail(p->error, VT_BAD_DATA, "impossible time");
@@ -418,8 +431,9 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     count_unended(p);
     int code = vt_teams_end(p);
     if (!code) code = close_all(p, p->last);
-    if (p->off) p->result->off_ns += p->last - p->off_since;
-    return code;
+    if (!p->off) return code;
+    p->result->off_ns += p->last - p->off_since;
+    return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
 }
 
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,

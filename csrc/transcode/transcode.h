@@ -97,6 +97,29 @@ struct vt_transcoded {
     uint64_t unmatched; /* messages of the user API without another end, left out */
     uint64_t nnotes;
     struct vt_note *notes; /* vt_kernel_notes_free gives them back */
+    uint64_t ngaps;
+    struct vt_gap *gaps; /* when it did not record; vt_kernel_gaps_free gives them back */
+};
+
+/* Why a location did not record: enum vt_lost, or one of these. */
+enum vt_gap_reason {
+    VT_GAP_OFF = VT_LOST_MOST, /* recording was switched off */
+    VT_GAP_REWOUND, /* the program discarded what it had recorded */
+    VT_GAP_RING, /* overwritten by a flight recorder */
+    VT_GAP_FLUSH, /* it wrote its buffer */
+    VT_GAP_DAMAGED, /* blocks are missing */
+    VT_GAP_REASONS
+};
+
+#define VT_GAPS_MAX 1024u /* of a location */
+#define VT_GAP_UNKNOWN UINT64_MAX /* count */
+#define VT_GAP_OPEN UINT64_MAX /* to: until the end of the process */
+
+/* An interval in which a location did not record, in ns as events have them. ns: how much of it, less than to - from where
+   intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded.                               */
+struct vt_gap {
+    uint64_t from, to, ns, count;
+    uint32_t classes, reason;
 };
 
 /* A marker or comment: no event, but an entry of the marker file. */
@@ -127,6 +150,7 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   struct vt_transcoded *result, struct vt_error *error);
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
+VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
 /* Writes what all locations of a process have in use, as values of a metric class: bytes and blocks, UINT64, never
    below 0. which: the stream where an error is.                                                                 */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,

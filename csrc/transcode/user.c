@@ -48,6 +48,7 @@ static int rewound(struct pass *p, uint64_t t, uint64_t ticks)
     int code = WRITE_WITH(p, NULL, MeasurementOnOff, t, VT_OTF2_MEASUREMENT_OFF);
     p->result->off_ns += stop - t;
     p->last = stop;
+    if (!code) code = vt_gap_add(p, t, stop, VT_GAP_UNKNOWN, VT_GAP_REWOUND, VT_CLASS_ALL);
     return code ? code : WRITE_WITH(p, NULL, MeasurementOnOff, stop, VT_OTF2_MEASUREMENT_ON);
 }
 

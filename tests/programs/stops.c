@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stops HOW CALLS: main 1 -> work CALLS. HOW: end; nofile (no file can be opened from the begin on); killed (by itself
-   after the calls); exec (as killed, after an exec that fails in the middle). Prints "done CALLS" before its end. */
+   after the calls); exec (as killed, after an exec that fails in the middle); off (recording is off for a third of the
+   calls, with -DVTRACE); naps (a millisecond after each call). Prints "done CALLS" before its end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "keep.h"
+#include "vt_user.h"
 
 static volatile long sink;
 
@@ -35,7 +37,18 @@ int main(int argc, char **argv)
         execv("/nowhere/missing", words);
         n -= n / 2;
     }
-    calls(n);
+    if (!strcmp(how, "off")) {
+        calls(n / 3);
+        VT_OFF();
+        calls(n / 3);
+        VT_ON();
+        n -= 2 * (n / 3);
+    }
+    for (long i = 0; i < n && !strcmp(how, "naps"); i++) {
+        work(i);
+        usleep(1000);
+    }
+    if (strcmp(how, "naps")) calls(n);
     printf("done %s\n", argv[2]);
     fflush(stdout);
     if (killed || exec) kill(getpid(), SIGKILL);

@@ -34,7 +34,10 @@ def check(archive: Path, complete: bool = True) -> Trace:
 
 def _check_files(trace: Trace) -> None:
     written = {path.name for path in trace.path.iterdir()}
-    assert written <= {"traces.otf2", "traces.def", "traces.marker", "traces"}, f"foreign files in archive: {written}"
+    known = {"traces.otf2", "traces.def", "traces.marker", "traces", "vtrace"}
+    assert written <= known, f"foreign files in archive: {written}"
+    if "vtrace" in written:
+        assert [path.name for path in (trace.path / "vtrace").iterdir()] == ["coverage"]
     events = {path.name for path in (trace.path / "traces").iterdir() if path.suffix == ".evt"}
     assert events == {f"{location}.evt" for location in trace.locations}
 

@@ -61,6 +61,8 @@ def command(
         return
     for name, run in zip("AB", runs, strict=True):
         click.echo(f"{name}  {plain(_line(run))}")
+        for line in run.caveats:
+            click.echo(f"   {plain(line)}")
     click.echo("all numbers: those of one rank on the average\n" if per_rank else "")
     some = "all with --json"
     sheet.show([each.cut(top, f"--top shows more, {some}") for each in made if each.rows])
@@ -77,7 +79,7 @@ def _about(run: Run) -> dict[str, object]:
     told = trace.vtrace.get("ABOUT", {})
     return {
         "archive": str(trace.path), "command": told.get("command", []), "duration_ns": trace.duration,
-        "processes": run.processes, "locations": trace.locations.rows,
+        "processes": run.processes, "locations": trace.locations.rows, "caveats": run.caveats,
     }  # fmt: skip
 
 

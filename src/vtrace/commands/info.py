@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
 from vtrace.console import Console, plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
+
+if TYPE_CHECKING:
+    from vtrace.reports.ledger import Ledger
 
 _LOST_BY = "LOST_"
 Pairs = list[tuple[str, str]]
@@ -72,10 +75,26 @@ def _data(o: Overview) -> dict[str, Any]:
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
+        **_not_recorded(o),
         "clocks": o.vtrace.get("CLOCKS", {}),
         "regions": o.regions,
         "communicators": o.communicators,
     }
+
+
+def _ledger(o: Overview) -> Ledger:
+    from vtrace.reports.ledger import read_ledger
+
+    return read_ledger(o.anchor, o.properties, o.vtrace.get("COVERAGE", {}))
+
+
+def _not_recorded(o: Overview) -> dict[str, Any]:
+    """Intervals in the ticks of the archive's events; of a count that nobody knows null."""
+    from vtrace.reports.ledger import UNKNOWN
+
+    known = _ledger(o)
+    rows = [{**row, "count": None if row["count"] == UNKNOWN else row["count"]} for row in known.intervals.records()]
+    return {"not_recorded": rows if known.told else None, "notes": known.notes}
 
 
 def _json(o: Overview) -> Iterator[str]:
@@ -109,8 +128,39 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
     if events := o.vtrace.get("EVENTS", {}):
         yield "\n" + _heading("Events")
         yield from _aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)
+    known = _ledger(o)
+    yield from (f"  note: {plain(note)}" for note in known.notes)
+    if known.intervals.rows:
+        yield "\n" + _heading("Not recorded")
+        yield from _table(_sums(o, known))
     yield "\n" + _heading("Locations")
     yield from locations.lines(o.locations, everything)
+
+
+def _sums(o: Overview, known: Ledger) -> list[list[str]]:
+    """By class and reason; the share is of the time of all locations until the last thing that is known."""
+    from vtrace.reports.ledger import UNKNOWN
+
+    resolution, zero = o.clock
+    last = max(o.seconds, (int(known.intervals["to"].max(initial=zero)) - zero) / resolution)
+    whole = max(1e-9, last * len(o.locations))
+    rows = [["class", "reason", "locations", "from s", "seconds", "share", "events"]]
+    for row in known.sums.records():
+        seconds, since = row["ns"] / resolution, max(0, row["first"] - zero) / resolution
+        share = f"{100 * seconds / whole:.3g} %"
+        events = "unknown" if row["count"] == UNKNOWN else f"{row['count']:,}"
+        times = [f"{since:.6g}", f"{seconds:.6g}", share, events]
+        rows.append([row["class"], row["reason"], f"{row['locations']:,}", *times])
+    return rows
+
+
+def _table(rows: list[list[str]]) -> Iterator[str]:
+    """A head and rows; the first two columns are text."""
+    shown = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = zip(row, widths, strict=True)
+        yield "  " + "  ".join(c.ljust(w) if at < 2 else c.rjust(w) for at, (c, w) in enumerate(cells)).rstrip()
 
 
 def _about(o: Overview) -> Pairs:

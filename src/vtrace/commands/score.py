@@ -52,7 +52,12 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     """
     from vtrace.reports import score
 
-    found = score.scores(_open(target))
+    trace = _open(target)
+    found = score.scores(trace)
+    if fit is not None:
+        _refuse_incomplete(target, trace)
+    for line in trace.caveats() if not as_json else []:
+        click.echo(plain(line))
     if output is not None and fit is None:
         raise UsageError("-o takes a filter", "--fit SIZE makes one")
     if as_json:
@@ -74,6 +79,16 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
         click.echo(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run")
     if left > fit:
         Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
+
+
+def _refuse_incomplete(target: str, trace: Trace) -> None:
+    """A filter made of a part of the calls would not meet the wanted size."""
+    lines = [line for line in trace.caveats() if line.startswith("incomplete")]
+    if lines:
+        raise VtraceError(
+            f"--fit: {target} does not hold all calls: {lines[0]}",
+            "record a shorter run, or one with VT_MAX_FLUSHES=0 and a larger VT_MAX_SIZE",
+        )
 
 
 def _functions(number: int) -> str:
@@ -98,6 +113,7 @@ def _open(target: str) -> Trace:
                 raise error from None
             trace = vtrace.open(Path(where) / "score.trace")
             trace.prepare("profile")
+            _ = trace.ledger  # as long as it is there
             return trace
 
 

@@ -61,12 +61,17 @@ def command(
     for note in numbers.notes:
         console.warn(note)
     if as_json:
-        click.echo(json.dumps({**_about(numbers), **sheet.data(made), "notes": numbers.notes}, indent=1))
+        about = {**_about(numbers), "caveats": numbers.caveats}
+        click.echo(json.dumps({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
         click.echo(sheet.csv_text(made), nl=False)
     else:
         if not tables:
             _head(numbers, archive)
+        for line in numbers.caveats:
+            click.echo(f"  {plain(line)}")
+        if numbers.caveats:
+            click.echo()
         sheet.show([each for each in made if _is_shown(each)])
         word = operand(Path(archive))
         console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts in one file")

@@ -16,7 +16,7 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import records
 from vtrace.io.alike import same_array
-from vtrace.io.kernel_abi import NOTE, Error, Found, MapPointers, Result, Rows, load
+from vtrace.io.kernel_abi import GAP, NOTE, Error, Found, MapPointers, Result, Rows, load
 from vtrace.io.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, no_messages
 from vtrace.io.local import Stream
 
@@ -199,6 +199,7 @@ class Kernel:
             return self._transcoded(result)
         finally:
             self.library.vt_kernel_notes_free(ctypes.byref(result))
+            self.library.vt_kernel_gaps_free(ctypes.byref(result))
 
     def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
         """Writes the heap of a process, whose locations streams are: Metric events of bytes and blocks in use.
@@ -219,9 +220,10 @@ class Kernel:
         return self._transcoded(result)
 
     def _transcoded(self, result: Result) -> Transcoded:
-        notes = np.zeros(result.nnotes, NOTE)
-        if result.nnotes:
-            ctypes.memmove(notes.ctypes.data, result.notes, notes.nbytes)
+        notes, gaps = np.zeros(result.nnotes, NOTE), np.zeros(result.ngaps, GAP)
+        for array, source in ((notes, result.notes), (gaps, result.gaps)):
+            if len(array):
+                ctypes.memmove(array.ctypes.data, source, array.nbytes)
         counts = {name: count for name, count in zip(self._names, result.counts[:], strict=True) if count}
         return Transcoded(
             counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
@@ -230,7 +232,7 @@ class Kernel:
             flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by[:]) if n},
             dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
             unmatched=result.unmatched, notes=notes.tolist(), limit_why=result.limit_why,
-            limit_classes=result.limit_classes,
+            limit_classes=result.limit_classes, gaps=gaps.tolist(),
         )  # fmt: skip
 
     def error(self, code: int, error: Error, stream: Stream) -> Exception:

@@ -56,11 +56,14 @@ class Result(ctypes.Structure):
         ("off_ns", _u64), ("flushes", _u64), ("limit_ns", _u64), ("limit_why", _u64), ("limit_classes", _u64),
         ("lost_by", _u64 * LOST_MOST), ("dropped", _u64), ("dropped_ns", _u64), ("unended", _u64), ("unbegun", _u64),
         ("unmatched", _u64), ("nnotes", _u64), ("notes", _pointer),
+        ("ngaps", _u64), ("gaps", _pointer),
     ]  # fmt: skip
 
 
 NOTE = np.dtype([("ns", "<u8"), ("marker", "<u4"), ("text", "<u4")])
 """struct vt_note"""
+GAP = np.dtype([("from", "<u8"), ("to", "<u8"), ("ns", "<u8"), ("count", "<u8"), ("classes", "<u4"), ("reason", "<u4")])
+"""struct vt_gap"""
 
 
 class MapPointers(ctypes.Structure):
@@ -174,6 +177,8 @@ def load(otf2: str) -> ctypes.CDLL:
     library.vt_kernel_transcode.argtypes = [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]
     library.vt_kernel_notes_free.argtypes = [_pointer]
     library.vt_kernel_notes_free.restype = None
+    library.vt_kernel_gaps_free.argtypes = [_pointer]
+    library.vt_kernel_gaps_free.restype = None
     library.vt_kernel_heap.argtypes = [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]
     library.vt_kernel_ends.argtypes = [_pointer, _u32, _pointer, _pointer, _pointer, _pointer, _pointer]
     library.vt_kernel_ends_free.argtypes = [_pointer]

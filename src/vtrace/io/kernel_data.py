@@ -167,3 +167,6 @@ class Transcoded:
     """Messages of the user API without another end, left out."""
     notes: Sequence[tuple[int, int, int]] = ()
     """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""
+    gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
+    """When it did not record: from, to (records.GAP_OPEN: until the end of the process), ns of it, count of events
+    (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""

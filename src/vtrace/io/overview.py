@@ -127,6 +127,10 @@ class Overview:
     vtrace: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     """A line for each part of the archive's own description that is damaged."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """All of the archive, as they stand there."""
+    clock: tuple[int, int] = 10**9, 0
+    """Ticks a second, and the first one."""
 
 
 def find_anchor(operand: Path) -> Path | None:
@@ -150,7 +154,7 @@ def read_overview(anchor: Path) -> Overview:
         raw = reader.definitions()
         told = read_properties(reader.handle, anchor)
     clocks, locations = raw["ClockProperties"], Locations(raw)
-    resolution, _, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
+    resolution, offset, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
     return Overview(
         anchor=anchor,
         creator=told.creator,
@@ -162,4 +166,6 @@ def read_overview(anchor: Path) -> Overview:
         communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
         vtrace=told.vtrace,
         problems=told.problems,
+        properties=told.texts,
+        clock=(resolution or 10**9, offset),
     )

@@ -145,6 +145,10 @@ KINDS: Final[dict[str, tuple[int, int, int]]] = {
 LOST_MOST: Final = 8
 """Above all reasons."""
 LOST_REASONS: Final = {1: "SIGNAL", 2: "MEMORY", 3: "WRITE", 4: "LIMIT", 5: "THREAD", 6: "SIZE"}
+GAP_REASONS: Final = {8: "OFF", 9: "REWOUND", 10: "RING", 11: "FLUSH", 12: "DAMAGE"}
+"""Further reasons why a location did not record: enum vt_gap_reason of the kernel."""
+GAP_OPEN: Final = 2**64 - 1
+GAP_UNKNOWN: Final = 2**64 - 1
 DEFINITIONS: Final = {
     "PROPERTY": 1, "REGION": 2, "MODULE": 3, "MODULE_END": 4, "COMM": 5, "COMM_MEMBERS": 6, "COMM_NAME": 7,
     "LOCATION": 8, "METRIC": 9, "CLOCK": 10, "SUMMARY": 11, "ATTRIBUTE": 12, "IO_FILE": 13, "IO_HANDLE": 14,

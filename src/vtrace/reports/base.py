@@ -17,6 +17,7 @@ from vtrace.io.properties import PROPERTY, read_properties
 from vtrace.io.readback import LATEST, Reader
 from vtrace.reports import definitions as d
 from vtrace.reports.activity import marks
+from vtrace.reports.ledger import Ledger, caveats, read_ledger
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
 from vtrace.reports.table import Array, Table, texts
@@ -43,8 +44,9 @@ class TraceBase:
         """The anchor file."""
         self._folder = str(anchor.with_suffix(""))
         with Reader(anchor) as reader:
-            self.definitions = d.build(reader.definitions())
             told = read_properties(reader.handle, anchor)
+            events = told.vtrace.get("EVENTS")  # other tools do not say what they have
+            self.definitions = d.build(reader.definitions(), not isinstance(events, dict) or "BufferFlush" in events)
         self.creator, self.machine, self.properties, self.vtrace = told.creator, told.machine, told.texts, told.vtrace
         """properties: texts by name; vtrace: what vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE
         ...), empty for other tools' archives."""
@@ -149,9 +151,28 @@ class TraceBase:
                     found[name][location] = int(value) / divisor
         return Table({"location": np.arange(rows), **found})
 
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What was not recorded when and why; see vtrace.reports.ledger. Empty for other tools' archives."""
+        return read_ledger(self.path, self.properties, self.vtrace.get("COVERAGE", {}))
+
+    def caveats(
+        self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
+    ) -> list[str]:
+        """What numbers of this archive cannot know, one line each: nothing where they are whole. locations: rows;
+        start, stop: ns since the trace's start."""
+        ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
+        ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
+        return caveats(self.ledger.select(ids, *ends), self._offset, self.resolution)
+
     def __repr__(self) -> str:
         where = self.path.parent if self.path.name == "traces.otf2" else self.path
-        return f"Trace({str(where)!r}: {self.locations.rows} locations, {self.regions.rows - 1} regions)"
+        return f"Trace({str(where)!r}: {self.locations.rows} locations, {self._region_count} regions)"
+
+    @property
+    def _region_count(self) -> int:
+        """Without the rows that stand for what is not defined."""
+        return int(np.count_nonzero(self.regions["id"] >= 0))
 
     def _repr_html_(self) -> str:
         """For notebooks. Names are escaped."""
@@ -159,7 +180,7 @@ class TraceBase:
         rows = {
             "archive": str(self.path), "creator": self.creator, "machine": self.machine,
             "time": f"{self.duration / 1e9:.6g} s", "processes": f"{self.processes.rows:,}",
-            "locations": f"{self.locations.rows:,}", "regions": f"{self.regions.rows - 1:,}", "events": f"{events:,}",
+            "locations": f"{self.locations.rows:,}", "regions": f"{self._region_count:,}", "events": f"{events:,}",
         }  # fmt: skip
         body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         return f"<table>{body}</table>"

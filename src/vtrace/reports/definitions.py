@@ -11,9 +11,11 @@ import numpy as np
 
 from vtrace.io.enumerations import names_of
 from vtrace.io.ids import Ids, ascending
-from vtrace.reports.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, activities_of, layer
+from vtrace.reports.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACING, activities_of, layer
 from vtrace.reports.table import Array, Table, texts
 
+FLUSH = "(buffer flush)"
+"""Name of the region that stands for BufferFlush events."""
 _NOTHING = 0xFFFFFFFF
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
@@ -38,6 +40,9 @@ class Definitions:
     """By paradigm: the location row of each rank."""
     clock: tuple[int, int, int, int | None]
     """Resolution, offset, length, real time of the offset in ns since the epoch."""
+    flush_region: int | None = None
+    """The row of regions for BufferFlush events, whose time is tracing's and not that of the call around them; it is
+    the last but one, before that of unknown regions. None: the archive has none."""
 
 
 class _Builder:
@@ -93,18 +98,19 @@ def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, s
     builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
 
 
-def build(raw: dict[str, Array]) -> Definitions:
-    """Tables of the rows that io.readback gives."""
+def build(raw: dict[str, Array], flushes: bool) -> Definitions:
+    """Tables of the rows that io.readback gives. flushes: whether there may be events of BufferFlush."""
     b = _Builder(raw)
     _system(b)
-    _code(b)
+    _code(b, flushes)
     _communication(b)
     _files(b)
     _metrics(b)
     clock = raw["ClockProperties"][-1].tolist() if len(raw["ClockProperties"]) else (10**9, 0, 0, 2**64 - 1)
     real = None if clock[3] == 2**64 - 1 else clock[3]
     members = raw["Members"]["member"].astype(np.uint64)
-    return Definitions(b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real))
+    flush = b.tables["regions"].rows - 2 if flushes else None
+    return Definitions(b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real), flush)
 
 
 def _system(b: _Builder) -> None:
@@ -130,7 +136,7 @@ def _system(b: _Builder) -> None:
         b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
 
 
-def _code(b: _Builder) -> None:
+def _code(b: _Builder, flushes: bool) -> None:
     def activities(raw: Array, columns: dict[str, Any]) -> Array:
         return activities_of(columns["name"].tolist(), raw["role"], raw["paradigm"])
 
@@ -145,8 +151,12 @@ def _code(b: _Builder) -> None:
         name: texts([""]) if column.dtype == object else np.zeros(1, column.dtype) for name, column in regions.items()
     }
     unknown |= {"id": np.array([-1]), "name": texts(["(unknown region)"])}
+    tracing = {"activity": np.array([ACTIVITIES.index("tracing")]), "class": np.array([TRACING])}
+    flush = {"id": np.array([-2]), "name": texts([FLUSH])}
+    flush |= {name: values.astype(unknown[name].dtype) for name, values in tracing.items()}
+    more = [unknown | flush, unknown] if flushes else [unknown]
     b.tables["regions"] = Table(
-        {name: np.concatenate([column, unknown[name]]) for name, column in regions.items()},
+        {name: np.concatenate([column, *(row[name] for row in more)]) for name, column in regions.items()},
         classes=CLASSES, activities=ACTIVITIES,
     )  # fmt: skip
     contexts = ascending(b.raw["CallingContext"])

@@ -37,6 +37,8 @@ class Run:
     collectives: Sums = field(default_factory=dict)
     files: Sums = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    """What these numbers cannot know, one line each."""
 
 
 class Paths:
@@ -69,6 +71,7 @@ def read(trace: Trace, window: Window, paths: Paths) -> Run:
     met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
     members = trace.places.process[window.rows(trace)]
     run = Run(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
+    run.caveats = trace.caveats(window.locations, window.start, window.stop)
     _paths(run, paths, *tree.tables())
     names = [str(name) for name in trace.processes["name"]]
     for pair in matrix.matrix(trace).table().records():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
 
 Array = np.ndarray[Any, Any]
-_CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave"})
+_CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
 
 
 class Part:
@@ -71,6 +71,8 @@ class Replay:
         self.fields.from_, self.fields.to = start, stop
         self._marks = trace.marks
         self.fields.mark_of = self._marks.ctypes.data
+        if trace.definitions.flush_region is not None:
+            self.fields.flush_region = trace.definitions.flush_region
         self._ids = trace.definitions.ids["regions"]
         self._contexts = trace.definitions.ids["contexts"]
         self._context_regions = trace.definitions.tables["contexts"]["region"]

@@ -57,6 +57,8 @@ def scores(trace: Trace) -> list[Score]:
     groups = np.asarray(locations["group"])[profile["location"]] + 1  # 0: of no process
     found = []
     for region in np.unique(profile["region"]).tolist():
+        if region == trace.definitions.flush_region:
+            continue
         own = profile["region"] == region
         calls = profile["calls"][own].astype(np.int64)
         kind = kind_of(str(paradigms[region]), str(roles[region]))

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.io.batches import Rows
-from vtrace.reports.activity import TRACING
 from vtrace.reports.collectives import CollectiveTotals
-from vtrace.reports.details import present, region_rows
 from vtrace.reports.files import Io
 from vtrace.reports.messages import Matrix, MessageMatrix
 from vtrace.reports.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import Profile
 from vtrace.reports.rma import Rma
 from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table, stack
+from vtrace.reports.table import Array, Table
 from vtrace.reports.window import Window
 
 if TYPE_CHECKING:
@@ -49,6 +46,11 @@ class Numbers:
     notes: list[str]
     """What of the archive could not be read or does not fit, one line each."""
 
+    @property
+    def caveats(self) -> list[str]:
+        """What these numbers cannot know, one line each."""
+        return self.trace.caveats(self.window.locations, self.window.start, self.window.stop)
+
 
 def read(trace: Trace, window: Window) -> Numbers:
     """Reads the events in the window once."""
@@ -71,15 +73,8 @@ def read(trace: Trace, window: Window) -> Numbers:
 
 
 class _ExtentPart(Part):
-    def __init__(self, owner: Extent, trace: TraceBase, location: int) -> None:
-        self.owner, self.trace, self.location = owner, trace, location
-
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
-        for _, found in present(batch, "BufferFlush"):
-            stop = self.trace.ns(found["stop"])
-            location = np.full(len(stop), self.location)
-            columns = {"location": location, "region": region_rows(found["region"]), "begin": found["time"]}
-            self.owner.flushes.append(columns | {"stop": stop})
+    def __init__(self, owner: Extent, location: int) -> None:
+        self.owner, self.location = owner, location
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
@@ -88,22 +83,19 @@ class _ExtentPart(Part):
 
 
 class Extent(Question):
-    """From when to when each location has events, and when it wrote out its buffer meanwhile."""
+    """From when to when each location has events."""
 
-    kinds = frozenset({"BufferFlush"})
     replay = True
 
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[tuple[int, int, int]] = []
-        self.flushes: list[dict[str, Array]] = []
 
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _ExtentPart(self, trace, location)
+        return _ExtentPart(self, location)
 
     def classes(self, trace: Trace, profile: Table, window: Window) -> Array:
-        """(locations, classes + 1) int64 ns: the time in calls of each class; while a buffer was written out, that of
-        tracing, not of the call around it; and the time outside all regions."""
+        """(locations, classes + 1) int64 ns: the time in calls of each class, and the time outside all regions."""
         class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
         found = np.zeros((trace.locations.rows, outside + 1), np.int64)
         np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
@@ -114,11 +106,6 @@ class Extent(Question):
         last = last if window.stop is None else np.minimum(last, window.stop)
         rows = np.array(window.rows(trace), np.int64)
         found[rows, outside] = np.maximum(0, (last - first)[rows] - found[rows].sum(axis=1))
-        flushes = stack(self.flushes, dict.fromkeys(("location", "region", "begin", "stop"), np.int64))
-        location = flushes["location"]
-        took = np.maximum(0, np.minimum(flushes["stop"], last[location]) - flushes["begin"])
-        np.add.at(found, (location, class_of[flushes["region"]]), -took)
-        np.add.at(found, (location, np.full(len(took), TRACING)), took)
         return found
 
 

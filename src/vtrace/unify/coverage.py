@@ -16,6 +16,7 @@ from vtrace.io.records import LOST_REASONS
 from vtrace.unify.absent import DAMAGE, FILE
 from vtrace.unify.elsewhere import unseen
 from vtrace.unify.find import ranges
+from vtrace.unify.ledger import Gap, end_of, gaps_of
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
 from vtrace.unify.user import user_markers
@@ -63,6 +64,10 @@ class Row:
     markers: Sequence[Marker] = ()
     notes: Sequence[str] = ()
     """What the process says of the run, told with its main thread."""
+    gaps: Sequence[Gap] = ()
+    """When it did not record."""
+    end_ns: int = 0
+    """When its process ended; 0: that is not known."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -90,8 +95,9 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
     return Row(
         location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
-        _stop(result, known.properties), result and replace(result, notes=()),
+        _stop(result, known.properties), result and replace(result, notes=(), gaps=()),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
+        gaps_of(process, number, result) if number != HEAP else (), end_of(process) if number == 0 else 0,
     )  # fmt: skip
 
 

@@ -12,9 +12,12 @@ from pathlib import Path
 from vtrace import __version__
 from vtrace.console import Console
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive import Definitions
+from vtrace.io import sidecar
+from vtrace.io.archive import Archive, Definitions
+from vtrace.io.definitions import plain_text
 from vtrace.io.kernel import Kernel
-from vtrace.unify import account
+from vtrace.io.overview import ANCHOR
+from vtrace.unify import account, ledger
 from vtrace.unify.absent import tell_absent
 from vtrace.unify.accuracy import accuracy
 from vtrace.unify.coverage import Fate, Row, fates, location_properties
@@ -106,6 +109,7 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
             _complete(definitions, rows)
             definitions.properties = account.properties(run, first, incomplete, rows, accuracy(clocks, repaired))
         out.archive.finish(definitions, account.markers(rows))
+        ranks.first(lambda: _write_ledger(out.archive, definitions, rows))
         out.publish()
     for text in account.warnings(rows, incomplete):
         console.warn(text)
@@ -234,6 +238,13 @@ def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:
         location = definitions.locations[row.id]
         location.events = row.result.events if row.result else 0
         location.properties = location_properties(row)
+
+
+def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row]) -> None:
+    """The table that says when each location did not record, and why."""
+    properties = {name: plain_text(text) for name, text in definitions.properties.items()}
+    of = sidecar.identity(archive.directory / ANCHOR, properties)
+    sidecar.write(archive.directory, *sidecar.COVERAGE, of, ledger.table(definitions, rows))
 
 
 def _clean_up(run: Run, keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:

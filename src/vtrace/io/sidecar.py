@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables beside an archive, in its folder vtrace/: each a file of its own with columns of numbers, which belongs to one
+archive.
+
+A file is: MAGIC; the length of a head of JSON (8 bytes); the checksum (vt_checksum) of all that follows; the head; the
+columns, each a frame of zstd. The head has name, version, identity (of the archive), rows, columns (name, numpy's type,
+stored bytes) and names (lists of texts that columns refer to by number). All numbers are little endian.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.heads import open_file
+from vtrace.io.kernel_abi import checksum
+
+FOLDER = "vtrace"
+COVERAGE = "coverage", 1
+"""Name and version of the table of what was not recorded (unify/ledger.py, reports/ledger.py)."""
+MAGIC = b"VTTABLE\n"
+_HEAD = struct.Struct("<8sQQ")
+_TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
+_MOST = 1 << 30
+"""Bytes of a file, and of its columns when they are unpacked."""
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Table:
+    """Columns of one length; names: texts that some of them refer to by number."""
+
+    columns: dict[str, Array]
+    names: dict[str, list[str]] = field(default_factory=dict)
+
+
+def identity(anchor: Path, properties: Mapping[str, str]) -> str:
+    """What an archive is known by: a hash of its properties (name: text, as the anchor file has them) and its global
+    definitions. (The rest of an anchor file is a number that OTF2 draws at random.) Raises VtraceError."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, text in sorted(properties.items()):
+        found.update(json.dumps([name, text]).encode())
+    try:
+        with open_file(anchor.with_suffix(".def")) as file:
+            while data := file.read(1 << 20):
+                found.update(data)
+    except OSError as error:
+        raise VtraceError(f"cannot read {anchor.with_suffix('.def')}: {error.strerror}") from error
+    return found.hexdigest()
+
+
+def write(archive: Path, name: str, version: int, of: str, table: Table) -> None:
+    """Writes a table into the folder of an archive's directory; of: the archive's identity. Raises VtraceError."""
+    import zstandard
+
+    packer = zstandard.ZstdCompressor(level=3)
+    stored, about = [], []
+    for column, values in table.columns.items():
+        data = packer.compress(np.ascontiguousarray(values).tobytes())
+        stored.append(data)
+        about.append([column, values.dtype.str, len(data)])
+    rows = len(next(iter(table.columns.values()), ()))
+    head = json.dumps(
+        {"name": name, "version": version, "identity": of, "rows": rows, "columns": about, "names": table.names}
+    ).encode()
+    body = head + b"".join(stored)
+    path = archive / FOLDER / name
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(body)) + body)
+    except OSError as error:
+        raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def read(archive: Path, name: str, version: int, of: str) -> Table | None:
+    """Reads a table of an archive's directory; None: there is none.
+
+    Raises FormatError: it is damaged, of another version, or belongs to another archive than the one with identity of.
+    """
+    path = archive / FOLDER / name
+    try:
+        with open_file(path) as file:
+            data = b"".join(_pieces(file))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror}") from error
+    if len(data) < _HEAD.size or len(data) > _MOST or not data.startswith(MAGIC):
+        raise FormatError(f"{path} is not a table of vtrace")
+    _, size, written = _HEAD.unpack_from(data)
+    body = data[_HEAD.size :]
+    if written != checksum(body) or size > len(body):
+        raise FormatError(f"{path} is damaged or cut")
+    try:
+        head = json.loads(body[:size])
+        if head["name"] != name or head["version"] != version:
+            raise FormatError(f"{path} is table {head['name']!r} of version {head['version']!r}, not {name} {version}")
+        if head["identity"] != of:
+            raise FormatError(f"{path} belongs to another archive")
+        return _unpacked(body[size:], head)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is damaged: {type(error).__name__}") from error
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Of a file as far as it may go: one read of the whole would take memory for as much."""
+    left = _MOST + 1
+    while left > 0 and (piece := file.read(min(left, 1 << 20))):
+        left -= len(piece)
+        yield piece
+
+
+def _unpacked(data: bytes, head: Mapping[str, Any]) -> Table:
+    """Raises ValueError, KeyError or TypeError for a head that does not fit."""
+    rows, left = head["rows"], _MOST
+    if not isinstance(rows, int) or not 0 <= rows <= _MOST:
+        raise ValueError("rows")
+    columns: dict[str, Array] = {}
+    at = 0
+    for name, kind, stored in head["columns"]:
+        if kind not in _TYPES or not isinstance(stored, int) or not 0 <= stored <= len(data) - at:
+            raise ValueError("column")
+        size = rows * np.dtype(kind).itemsize
+        left -= size
+        if left < 0:
+            raise ValueError("too large")
+        columns[str(name)] = np.frombuffer(_inflate(data[at : at + stored], size), kind)
+        at += stored
+    return Table(columns, {str(key): _texts(texts) for key, texts in head["names"].items()})
+
+
+def _texts(texts: Sequence[object]) -> list[str]:
+    if not isinstance(texts, list):
+        raise TypeError("names")
+    return [str(text) for text in texts]
+
+
+def _inflate(data: bytes, size: int) -> bytes:
+    """Piece by piece: memory grows with what is there, not with what a head says."""
+    import zstandard
+
+    found = bytearray()
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
+            while len(found) <= size and (piece := reader.read(1 << 20)):
+                found += piece
+    except zstandard.ZstdError as error:
+        raise ValueError("zstd") from error
+    if len(found) != size:
+        raise ValueError("length")
+    return bytes(found)

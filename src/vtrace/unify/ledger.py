@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When each location did not record, which classes of events, why, and how many: the sidecar's table `coverage`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vtrace.io import records as r
+from vtrace.io.kernel import Transcoded
+from vtrace.io.sidecar import Table
+from vtrace.unify.process import Process
+
+if TYPE_CHECKING:
+    from vtrace.io.archive import Definitions
+    from vtrace.unify.coverage import Row
+
+UNKNOWN = r.GAP_UNKNOWN
+BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
+"""Times of an interval that only all locations tell: the begin and the end of its process, the end of the trace."""
+_LOST = {
+    "SIGNAL": "signal handler", "MEMORY": "no memory", "WRITE": "not written", "LIMIT": "VT_MAX_FLUSHES",
+    "THREAD": "threads without a location", "SIZE": "VT_MAX_SIZE",
+}  # fmt: skip
+_GAPS = {"OFF": "switched off", "REWOUND": "rewound", "RING": "overwritten", "FLUSH": "flush", "DAMAGE": "damaged"}
+_REASONS = {n: _LOST[name] for n, name in r.LOST_REASONS.items()}
+_REASONS |= {n: _GAPS[name] for n, name in r.GAP_REASONS.items()}
+_CLASSES = {
+    r.CLASS_FUNCTION | r.CLASS_NEW_CODE | r.CLASS_REGION | r.CLASS_USER: "user", r.CLASS_MESSAGE: "mpi/p2p",
+    r.CLASS_COLLECTIVE: "mpi/collective", r.CLASS_RMA: "mpi/rma", r.CLASS_IO: "io", r.CLASS_MEMORY: "memory",
+    r.CLASS_TEAM: "openmp", r.CLASS_THREAD: "threads", r.CLASS_METRIC: "metrics",
+}  # fmt: skip
+_SETTINGS = {"VT_MPITRACE": "mpi", "VT_OMPTRACE": "openmp", "VT_PTHREAD": "threads", "VT_EXECTRACE": "processes"}
+"""Settings that are on unless somebody turns them off, and what is not recorded then."""
+_UNSEEN = {"FILE": "files missing", "WRITE": "not written", "DAMAGE": "damaged"}
+
+
+class Gap(NamedTuple):
+    """An interval. Times as events of the archive have them; ns: how much of it is meant, less than to - from where
+    intervals were joined; kind: a path of the tree of activities, several with + between them, or "all"."""
+
+    begin: int
+    end: int
+    ns: int | None
+    events: int
+    kind: str
+    reason: str
+
+
+def class_name(bits: int) -> str:
+    """What CLASS_ bits of records are called."""
+    if bits & r.CLASS_ALL == r.CLASS_ALL:
+        return "all"
+    return "+".join(name for mask, name in _CLASSES.items() if bits & mask) or "all"
+
+
+def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
+    """Those of one location, by the rank that has read its process."""
+    if process.absent:
+        return (Gap(BEGIN, FOR_EVER, None, UNKNOWN, "all", "rank missing"),)
+    found = [_gap(gap, process) for gap in result.gaps] if result else []
+    last = result.last_ns if result else BEGIN
+    _add_rest(found, process, number, result, last)
+    if number in process.unseen_records:
+        why, n = process.unseen_records[number]
+        found.append(Gap(last, END, None, n, "all", _UNSEEN[why]))
+    if number in process.unsure:
+        found.append(Gap(last, END, None, UNKNOWN, "all", "not written"))
+    if process.died or process.running:
+        found = [gap._replace(events=UNKNOWN) if gap.end == END else gap for gap in found]
+        found.append(Gap(last, FOR_EVER, None, UNKNOWN, "all", "process died" if process.died else "still running"))
+    elif process.problems and number in process.scans and number not in process.unseen_records:
+        found.append(Gap(last, END, None, UNKNOWN, "all", "damaged"))
+    return (*_windowed(found, process.definitions.properties), *_left_out(process.definitions.properties))
+
+
+def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
+    begin, end, ns, count, classes, reason = gap
+    name = _REASONS.get(reason, "another reason")
+    kind = "tracing" if name == "flush" else class_name(classes)
+    return Gap(begin, end, None if end == END else ns, count, kind, name)
+
+
+def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, last: int) -> None:
+    """Adds what was lost after the last record that tells of losses: to the interval of a limit, if there is one."""
+    for (location, why), n in sorted(process.definitions.lost.items()):
+        if location != number or not n:
+            continue
+        name = _REASONS.get(why, "another reason")
+        at = next((i for i, gap in enumerate(found) if gap.reason == name and gap.end == END), None)
+        if at is not None:
+            found[at] = found[at]._replace(events=min(found[at].events + n, UNKNOWN))
+        else:
+            threads = r.LOST_REASONS.get(why) == "THREAD"  # nobody knows when
+            found.append(Gap(BEGIN if threads else last, END, None, min(n, UNKNOWN), "all", name))
+
+
+def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[Gap]:
+    """Switched off by VT_START_AFTER until it began, by VT_STOP_AFTER from its end on."""
+    off = [gap for gap in found if gap.reason == "switched off"]
+    for gap in found:
+        if off and gap is off[0] and properties.get("setting.VT_START_AFTER"):
+            yield gap._replace(reason="VT_START_AFTER")
+        elif off and gap is off[-1] and gap.end == END and properties.get("setting.VT_STOP_AFTER"):
+            yield gap._replace(reason="VT_STOP_AFTER")
+        else:
+            yield gap
+
+
+def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
+    """What settings keep out for the whole run."""
+    if properties.get("setting.VT_FILTER_SPEC"):
+        yield Gap(BEGIN, END, None, UNKNOWN, "user", "VT_FILTER_SPEC")
+    for name, kind in _SETTINGS.items():
+        if str(properties.get(f"setting.{name}", "yes")).lower() in ("no", "off", "false", "0"):
+            yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
+
+
+def end_of(process: Process) -> int:
+    """When a process ended, as events have it: its last look at its clocks; 0: that is not known."""
+    if not process.complete or process.curve is None or process.maps is None:
+        return 0
+    zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
+    return max(0, process.curve.at(process.pairs[-1].ticks) - zero)
+
+
+def table(definitions: Definitions, rows: Sequence[Row]) -> Table:
+    """All intervals by location and begin."""
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    groups = {row.id: definitions.locations[row.id].group for row in rows}
+    for row in rows:
+        group = groups[row.id]
+        if row.result and row.result.events:
+            begins[group] = min(begins.get(group, FOR_EVER), row.result.first_ns)
+            ends[group] = max(ends.get(group, 0), row.result.last_ns)
+        ends[group] = max(ends.get(group, 0), row.end_ns)
+    first, last = definitions.offset, definitions.offset + definitions.length
+    last = max(last, *ends.values()) if ends else last
+    found = []
+    for row in sorted(rows, key=lambda row: row.id):
+        group = groups[row.id]
+        begin, end = begins.get(group, first), max(ends.get(group, 0), begins.get(group, first))
+        own = [_placed(gap, begin, end, last) for gap in row.gaps]
+        found += [(row.id, gap) for gap in sorted(own)]
+    kinds, reasons = (sorted({getattr(gap, name) for _, gap in found}) for name in ("kind", "reason"))
+    columns = {
+        "location": np.array([location for location, _ in found], "<u8"),
+        "from": np.array([gap.begin for _, gap in found], "<u8"),
+        "to": np.array([gap.end for _, gap in found], "<u8"),
+        "ns": np.array([gap.ns or 0 for _, gap in found], "<u8"),
+        "class": np.array([kinds.index(gap.kind) for _, gap in found], "<u4"),
+        "reason": np.array([reasons.index(gap.reason) for _, gap in found], "<u4"),
+        "count": np.array([gap.events for _, gap in found], "<u8"),
+    }
+    return Table(columns, {"class": kinds, "reason": reasons})
+
+
+def _placed(gap: Gap, begin: int, end: int, last: int) -> Gap:
+    """An interval with the times of its process and of the trace."""
+    at = max(gap.begin, begin)
+    to = max(at, end if gap.end == END else last if gap.end == FOR_EVER else gap.end)
+    return gap._replace(begin=at, end=to, ns=to - at if gap.ns is None else gap.ns)

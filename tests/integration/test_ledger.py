@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of coverage: real programs leave exactly the intervals in which they did not record."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vtrace
+from support import words
+from support.build import Builder
+from support.check import check
+from support.readback import Trace
+from support.run import run, unify
+from support.run import vtrace as command
+from vtrace.io import records
+
+RAW = {"VT_COMPRESSION": "no"}
+SMALL = RAW | {"VT_BUFFER_SIZE": "200K"}
+CALLS = 60_000
+Gaps = list[dict[str, Any]]
+
+
+def recorded(build: Builder, where: Path, how: str, calls: int, env: dict[str, str], code: int = 0) -> Gaps:
+    """Intervals of stops.trace, by begin, after a run; the local files stay."""
+    program = build("stops.c", flags=("-O1", "-DVTRACE"))
+    run(program, where, how, str(calls), env=env, code=code)
+    unify(where, "-k", "-o", "stops", "stops")
+    found: Gaps = json.loads(command(where, "info", "--json", "stops").stdout)["not_recorded"]
+    return found
+
+
+def of(gaps: Gaps, reason: str) -> Gaps:
+    return [gap for gap in gaps if gap["reason"] == reason]
+
+
+def times(trace: Trace, kind: str, **attrs: str) -> list[int]:
+    """Of events of a kind, as an independent reader has them."""
+    return [e.time for e in trace.of(0) if e.kind == kind and all(str(e.attrs[k]) == v for k, v in attrs.items())]
+
+
+def local(where: Path) -> list[words.Record]:
+    """The records of the main thread, from the local files by a slow and obvious reader."""
+    (path,) = where.glob("stops.*.events")
+    return words.events(path)
+
+
+def counted(where: Path) -> dict[str, int]:
+    """Events that LOST records and definitions tell of, by reason."""
+    found: dict[str, int] = {}
+    for record in local(where):
+        if record.kind == "LOST":
+            why = records.LOST_REASONS[record.id]
+            found[why] = found.get(why, 0) + record.payload[0]
+    for path in where.glob("stops.*.def"):
+        newest = {d[2]: d[3] for d in words.definitions(path) if d[0] == records.DEFINITIONS["LOST"]}
+        for why, n in newest.items():
+            found[records.LOST_REASONS[why]] = found.get(records.LOST_REASONS[why], 0) + n
+    return found
+
+
+def test_nothing(build: Builder, tmp_path: Path) -> None:
+    assert recorded(build, tmp_path, "end", 100, RAW) == []
+    assert vtrace.open(tmp_path / "stops.trace").caveats() == []
+
+
+def test_flushes(build: Builder, tmp_path: Path) -> None:
+    """Each write of the buffer is tracing; nothing is lost by it."""
+    gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "0"})
+    trace = check(tmp_path / "stops.trace")
+    flushes = [record for record in local(tmp_path) if record.kind == "FLUSH"]
+    assert len(flushes) > 2
+    assert {gap["reason"] for gap in gaps} == {"flush"}
+    assert {gap["class"] for gap in gaps} == {"tracing"}
+    assert [gap["from"] for gap in gaps] == times(trace, "BufferFlush")
+    assert all(gap["count"] == 0 and gap["ns"] == gap["to"] - gap["from"] for gap in gaps)
+    assert vtrace.open(tmp_path / "stops.trace").caveats() == []
+
+
+def test_max_flushes(build: Builder, tmp_path: Path) -> None:
+    """From the stop to the end of the process; as many as the definitions tell."""
+    gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
+    trace = check(tmp_path / "stops.trace")
+    (gap,) = of(gaps, "VT_MAX_FLUSHES")
+    assert gap["class"] == "all"
+    assert gap["from"] == times(trace, "MeasurementOnOff")[-1]
+    assert gap["to"] > gap["from"]
+    assert gap["count"] == counted(tmp_path)["LIMIT"] > CALLS
+    assert {g["reason"] for g in gaps} == {"flush", "VT_MAX_FLUSHES"}
+    shown = command(tmp_path, "summary", "stops").stdout
+    assert f"incomplete (VT_MAX_FLUSHES): {gap['count']:,} events are missing on 1 location, from" in shown
+    assert shown.index("incomplete (VT_MAX_FLUSHES)") < shown.index("Time by class")
+    assert "VT_MAX_FLUSHES" in command(tmp_path, "diff", "stops", "stops").stdout
+    assert "incomplete (VT_MAX_FLUSHES)" in command(tmp_path, "score", "stops.trace").stdout
+    refused = command(tmp_path, "score", "stops.trace", "--fit", "1K", check=False)
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert refused.stderr.count("\n") == 1
+    assert "does not hold all calls" in refused.stderr
+
+
+def test_switched_off(build: Builder, tmp_path: Path) -> None:
+    (gap,) = recorded(build, tmp_path, "off", 3000, RAW)
+    switches = times(check(tmp_path / "stops.trace"), "MeasurementOnOff")
+    assert [gap["from"], gap["to"]] == switches
+    assert (gap["reason"], gap["class"], gap["count"]) == ("switched off", "all", None)
+    assert gap["ns"] == gap["to"] - gap["from"] > 0
+
+
+def test_killed(build: Builder, tmp_path: Path) -> None:
+    """From the last published record on; nobody has counted what a limit had left out."""
+    env = SMALL | {"VT_MAX_FLUSHES": "1"}
+    gaps = recorded(build, tmp_path, "killed", CALLS, env, code=-9)
+    trace = check(tmp_path / "stops.trace")
+    (died,) = of(gaps, "process died")
+    assert died["from"] == trace.of(0)[-1].time
+    assert died["count"] is None
+    (limit,) = of(gaps, "VT_MAX_FLUSHES")
+    assert limit["count"] is None
+
+
+def test_ring(build: Builder, tmp_path: Path) -> None:
+    gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MODE": "RING"})
+    trace = check(tmp_path / "stops.trace")
+    (gap,) = gaps
+    assert gap["reason"] == "overwritten"
+    assert gap["to"] == trace.of(0)[0].time
+    assert gap["count"] + len(local(tmp_path)) == 2 * (CALLS + 1) + len(
+        [record for record in local(tmp_path) if not record.kind.startswith("FUNCTION")]
+    )
+
+
+@pytest.mark.parametrize(("name", "at"), [("VT_STOP_AFTER", -1), ("VT_START_AFTER", 0)])
+def test_window(build: Builder, tmp_path: Path, name: str, at: int) -> None:
+    gaps = recorded(build, tmp_path, "naps", 300, RAW | {name: "0.1"})
+    (gap,) = of(gaps, name)
+    switches = times(check(tmp_path / "stops.trace"), "MeasurementOnOff")
+    assert switches[at] in (gap["from"], gap["to"])
+    assert gap["to"] - gap["from"] > 10_000_000
+
+
+def test_settings_and_filters(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("work -- 0\n")
+    gaps = recorded(build, tmp_path, "end", 10, RAW | {"VT_FILTER_SPEC": str(tmp_path / "f"), "VT_MPITRACE": "no"})
+    assert [(gap["class"], gap["reason"], gap["count"]) for gap in gaps] == [
+        ("mpi", "VT_MPITRACE", None), ("user", "VT_FILTER_SPEC", None),
+    ]  # fmt: skip
+
+
+def test_without_the_table_and_with_a_foreign_one(build: Builder, tmp_path: Path) -> None:
+    """Totals stand in the archive: a copy without the sidecar does not look complete."""
+    recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
+    run(build("stops.c", flags=("-O1", "-DVTRACE")), tmp_path, "end", "5", env=RAW)
+    unify(tmp_path, "-o", "other", "stops")
+    table = tmp_path / "stops.trace" / "vtrace" / "coverage"
+    shutil.copy(tmp_path / "other.trace" / "vtrace" / "coverage", table)
+    assert "belongs to another archive" in command(tmp_path, "info", "stops.trace").stdout
+    caveats = vtrace.open(tmp_path / "stops.trace").caveats()
+    assert "belongs to another archive" in caveats[0]
+    assert any("events lost" in line for line in caveats)
+    shutil.rmtree(table.parent)
+    assert any("events lost" in line for line in vtrace.open(tmp_path / "stops.trace").caveats())
+    found = json.loads(command(tmp_path, "info", "--json", "stops.trace").stdout)
+    assert found["not_recorded"] is None
+    assert not found["complete"]
+
+
+def test_flush_is_tracing(build: Builder, tmp_path: Path) -> None:
+    """The time of writing the buffer is taken out of the call around it, in every table, and is a call of its own."""
+    gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "0"})
+    flushed = sum(gap["ns"] for gap in gaps)
+    assert flushed > 0
+    trace = vtrace.open(tmp_path / "stops.trace")
+    names = trace.regions["name"].tolist()
+    profile = {names[row["region"]]: row for row in trace.profile().records()}
+    flush = profile["(buffer flush)"]
+    assert (flush["calls"], flush["exclusive"], flush["inclusive"]) == (len(gaps), flushed, flushed)
+    assert sum(row["exclusive"] for row in profile.values()) == profile["main"]["inclusive"]
+    tracing = trace.regions.classes.index("tracing")
+    assert trace.timeline(1)[0, tracing, 0] == pytest.approx(flushed / 1e9, rel=1e-3)
+    slices = [row for row in trace.slices().records() if names[row["region"]] == "(buffer flush)"]
+    zero = check(tmp_path / "stops.trace").offset
+    assert [(s["begin"] + zero, s["end"] + zero) for s in slices] == [(gap["from"], gap["to"]) for gap in gaps]
+    summary = json.loads(command(tmp_path, "summary", "--json", "stops").stdout)
+    (location,) = summary["classes"]
+    assert location["tracing_ns"] == flushed
+    assert location["user_ns"] == profile["main"]["inclusive"] - flushed

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables beside an archive: written and read back; damaged, foreign and hostile ones are refused in one line."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+
+from vtrace.errors import FormatError
+from vtrace.io import sidecar
+from vtrace.io.kernel_abi import checksum
+
+TABLE = sidecar.Table(
+    {"time": np.arange(1000, dtype="<u8") ** 2, "kind": (np.arange(1000) % 3).astype("<u4")}, {"kind": ["a", "b", "c"]}
+)
+OF = "1234"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    sidecar.write(tmp_path, "some", 1, OF, TABLE)
+    return tmp_path / sidecar.FOLDER / "some"
+
+
+def read(path: Path, name: str = "some", version: int = 1, of: str = OF) -> sidecar.Table | None:
+    return sidecar.read(path.parent.parent, name, version, of)
+
+
+def made(head: dict[str, Any], data: bytes) -> bytes:
+    """A file with a right checksum."""
+    text = json.dumps(head).encode()
+    return struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(text + data)) + text + data
+
+
+def head(**more: Any) -> dict[str, Any]:
+    return {"name": "some", "version": 1, "identity": OF, "rows": 1, "columns": [], "names": {}, **more}
+
+
+def test_written_and_read(written: Path) -> None:
+    found = read(written)
+    assert found is not None
+    assert found.names == TABLE.names
+    assert {name: values.tolist() for name, values in found.columns.items()} == {
+        name: values.tolist() for name, values in TABLE.columns.items()
+    }
+    assert sidecar.read(written.parent.parent, "other", 1, OF) is None
+
+
+def test_the_same_bytes(written: Path) -> None:
+    before = written.read_bytes()
+    sidecar.write(written.parent.parent, "some", 1, OF, TABLE)
+    assert written.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "of", "text"),
+    [("some", 2, OF, "version 1, not some 2"), ("some", 1, "other", "belongs to another archive")],
+)
+def test_stale(written: Path, name: str, version: int, of: str, text: str) -> None:
+    with pytest.raises(FormatError, match=text):
+        read(written, name, version, of)
+
+
+def test_flips_and_cuts(written: Path) -> None:
+    """Every byte counts: no damage goes unseen, and none gives anything but FormatError."""
+    whole = written.read_bytes()
+    chance = random.Random(7)
+    for at in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << chance.randrange(8)
+        written.write_bytes(damaged)
+        with pytest.raises(FormatError):
+            read(written)
+    for size in range(len(whole)):
+        written.write_bytes(whole[:size])
+        with pytest.raises(FormatError):
+            read(written)
+
+
+BOMB = zstandard.ZstdCompressor().compress(bytes(1 << 26))
+
+
+@pytest.mark.parametrize(
+    ("about", "data"),
+    [
+        (head(rows=1 << 40, columns=[["a", "<u8", 0]]), b""),
+        (head(rows=(1 << 27) - 1, columns=[["a", "<u8", 0]]), b""),
+        (head(rows=-1), b""),
+        (head(rows="x"), b""),
+        (head(columns=[["a", "O", 0]]), b""),
+        (head(columns=[["a", "<u8", 1 << 50]]), b""),
+        (head(columns=[["a", "<u8", len(BOMB)]]), BOMB),
+        (head(columns=[["a", "<u8", 3]]), b"abc"),
+        (head(columns=3), b""),
+        (head(columns=[[]]), b""),
+        (head(names=[]), b""),
+        (head(names={"a": "text"}), b""),
+        ({"name": "some"}, b""),
+        ({}, b""),
+    ],
+)
+def test_hostile_heads(written: Path, about: dict[str, Any], data: bytes) -> None:
+    """Checksums fit; no memory is taken by a number from the file."""
+    written.write_bytes(made(about, data))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError) as error:
+            read(written)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(error.value)
+
+
+def test_a_head_that_is_no_object(written: Path) -> None:
+    for text in (b"[]", b"1", b"null", b"[" * 100_000, b"{"):
+        written.write_bytes(struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(text)) + text)
+        with pytest.raises(FormatError):
+            read(written)
+
+
+def test_no_file(written: Path) -> None:
+    written.unlink()
+    written.mkdir()
+    with pytest.raises(FormatError, match="cannot be read"):
+        read(written)
