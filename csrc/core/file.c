@@ -188,12 +188,12 @@ struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
 #define ROOM_OF_END 4096u
 
 /* Where the buffer is memory, a def file keeps room for the definitions of the end: no events may take the last of a disk.
-   bytes: what is to be written before. -errno: there is no such room.                                                    */
+   bytes: what is to be written before. -ENOSPC: there is no such room; other failures stop nothing.                 */
 static long keep_room(long fd, uint64_t at, uint64_t bytes)
 {
     if (vt_buffer_in_file()) return 0;
     long r = VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END);
-    return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
+    return r == -ENOSPC ? r : 0;
 }
 
 /* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer.
