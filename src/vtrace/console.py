@@ -33,6 +33,13 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def json_text(value: Any, **options: Any) -> str:
+    """value as JSON without control characters, of which json.dumps leaves DEL. options: those of json.dumps."""
+    import json
+
+    return json.dumps(value, **options).replace("\x7f", "\\u007f")
+
+
 @dataclass(frozen=True)
 class Console:
     """What one command says. name stands before each line on stderr."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, window_options
-from vtrace.console import Console, environment_level, plain
+from vtrace.console import Console, environment_level, json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.diff import Run
@@ -57,7 +56,7 @@ def command(
         console.warn(note)
     if as_json:
         ends = {name: _about(run) for name, run in zip("ab", runs, strict=True)}
-        click.echo(json.dumps({**ends, "per_rank": per_rank, **sheet.data(made), "notes": notes}, indent=1))
+        click.echo(json_text({**ends, "per_rank": per_rank, **sheet.data(made), "notes": notes}, indent=1))
         return
     for name, run in zip("AB", runs, strict=True):
         click.echo(f"{name}  {plain(_line(run))}")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import platform
 import resource
@@ -20,7 +19,7 @@ from typing import Any
 import click
 
 from vtrace import __version__, paths
-from vtrace.console import plain
+from vtrace.console import json_text, plain
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi import Mpi, find_mpi
 from vtrace.wrappers.toolchain import HOOKS
@@ -75,9 +74,7 @@ def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> No
     """
     findings = [*_own(), *_compilers(), *_mpis(mpicc), _mpi4py(), *_machine()]
     if as_json:
-        click.echo(
-            json.dumps({"version": __version__, "findings": [asdict(finding) for finding in findings]}, indent=1)
-        )
+        click.echo(json_text({"version": __version__, "findings": [asdict(finding) for finding in findings]}, indent=1))
     else:
         _print(findings)
     if any(finding.problem and finding.needed for finding in findings):

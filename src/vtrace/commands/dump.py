@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from vtrace.commands.completion import complete_target
+from vtrace.console import json_text, plain
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import listing
 from vtrace.io.kernel import Kernel
@@ -89,7 +90,7 @@ def command(
     for item in _Dump(records, frozenset(only), location, names).of(target):
         if item["type"] == "problem":
             problems.append(item["text"])
-        sys.stdout.write((json.dumps(item) if as_json else _text(item)) + "\n")
+        sys.stdout.write((json_text(item) if as_json else _text(item)) + "\n")
     if problems:
         more = f"and {len(problems) - 1} more, see the lines with problem" if problems[1:] else None
         raise FormatError(problems[0], more)
@@ -244,8 +245,8 @@ def _record(rest: Item) -> str:
         return f"{start} {_pairs(rest, ('block',))}".rstrip()
     name, at = rest.pop("name"), rest.pop("at", None)
     number = rest.pop(next(iter(rest)))  # what REFERS_TO says, or the address
-    name = name if name.isprintable() else json.dumps(name)
-    return f"{start} {name} {f'<{at or number}>' if name != at else ''} {_pairs(rest, ('block',))}".rstrip()
+    name = name if name.isprintable() else json_text(name)
+    return f"{start} {name} {f'<{plain(str(at or number))}>' if name != at else ''} {_pairs(rest, ('block',))}".rstrip()
 
 
 def _pairs(values: Item, hexadecimal: Iterable[str] = ()) -> str:
@@ -263,4 +264,4 @@ def _shown(value: Any, hexadecimal: bool = False) -> str:
         return value
     if isinstance(value, list) and not any(isinstance(entry, str) and "," in entry for entry in value):
         return ",".join(map(_shown, value))
-    return json.dumps(value, ensure_ascii=False)
+    return plain(json.dumps(value, ensure_ascii=False))

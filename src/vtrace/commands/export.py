@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, title
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, plain
 from vtrace.errors import UsageError, VtraceError
 
 _ENDINGS = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
@@ -77,4 +77,4 @@ def command(
         what, notes = f"{len(shown.calls):,} calls, {shown.messages.rows:,} messages", shown.notes
     for note in notes:
         console.warn(note)
-    click.echo(f"{path}: {what}, {size(path)}")
+    click.echo(plain(f"{path}: {what}, {size(path)}"))

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
 from pathlib import Path
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, plain
+from vtrace.console import CLICK_SETTINGS, json_text, plain
 from vtrace.errors import UsageError
 from vtrace.paths import LIB
 
@@ -59,10 +58,10 @@ def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: 
     ]  # fmt: skip
     found = [_explain(runtime, name, group or _group_of(name), rank) for name in names or ("",)]
     if as_json:
-        click.echo(json.dumps(found if names else [{key: found[0][key] for key in ("rules", "refused")}], indent=2))
+        click.echo(json_text(found if names else [{key: found[0][key] for key in ("rules", "refused")}], indent=2))
     elif not names:
         more = f", {found[0]['refused']} left out" if found[0]["refused"] else ""
-        click.echo(f"{path}: {found[0]['rules']} {'rule' if found[0]['rules'] == 1 else 'rules'}{more}")
+        click.echo(plain(f"{path}: {found[0]['rules']} {'rule' if found[0]['rules'] == 1 else 'rules'}{more}"))
     else:
         for row in found:
             click.echo(plain(_sentence(row, path)))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -14,7 +13,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
-from vtrace.console import Console, plain
+from vtrace.console import Console, json_text, plain
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
         if bare or resolve_prefix(target).name not in prefixes(path.parent):
             raise no_archive(path)
         found = _local(path)
-        click.echo(json.dumps(found, indent=2) if as_json else _local_text(found))
+        click.echo(json_text(found, indent=2) if as_json else _local_text(found))
         return
     overview = read_overview(anchor)
     tell_of_stale(anchor, overview.vtrace.get("ABOUT"))
@@ -99,10 +98,10 @@ def _not_recorded(o: Overview) -> dict[str, Any]:
 
 def _json(o: Overview) -> Iterator[str]:
     """A line for each location: there may be too many for one text."""
-    yield json.dumps(_data(o), indent=2).removesuffix("\n}") + ',\n  "locations": ['
+    yield json_text(_data(o), indent=2).removesuffix("\n}") + ',\n  "locations": ['
     last = len(o.locations) - 1
     for row, location in enumerate(o.locations):
-        yield f"    {json.dumps(_location_data(location))}{',' if row < last else ''}"
+        yield f"    {json_text(_location_data(location))}{',' if row < last else ''}"
     yield "  ]\n}"
 
 

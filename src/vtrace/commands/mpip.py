@@ -14,7 +14,7 @@ import click
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, title
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, plain
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
 
@@ -90,7 +90,7 @@ def command(
     kinds = [verbose, written_concise] if both else [written_concise] if concise else [verbose]
     place = str(directory or (output.parent if output else "."))
     about = header(_facts(trace, profile, _options(context), place), _command(trace))
-    texts = ["\n".join([*about, *kind(profile, style)]) + "\n" for kind in kinds]
+    texts = ["\n".join(map(plain, [*about, *kind(profile, style)])) + "\n" for kind in kinds]
     if directory:
         for text, path in zip(texts, _paths(directory, trace, len(profile.tasks)), strict=False):
             _write(path, text)
@@ -154,7 +154,7 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise VtraceError(f"cannot write {path}: {error.strerror}") from None
-    click.echo(f"{path}: {text.count(chr(10)):,} lines")
+    click.echo(plain(f"{path}: {text.count(chr(10)):,} lines"))
 
 
 def _resolver(trace: Trace, executable: Path) -> Resolve:

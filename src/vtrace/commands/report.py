@@ -9,7 +9,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, size, title, window_options
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, plain
 from vtrace.errors import VtraceError
 
 
@@ -48,6 +48,6 @@ def write(
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
     for note in numbers.notes:
         console.warn(note)
-    click.echo(f"{path}: {size(path)}, open it in a browser")
+    click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
     console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline itself")
     return path

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, plain
+from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, json_text, plain
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
 
@@ -61,10 +60,10 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     if output is not None and fit is None:
         raise UsageError("-o takes a filter", "--fit SIZE makes one")
     if as_json:
-        click.echo(json.dumps([asdict(row) for row in found], indent=2))
+        click.echo(json_text([asdict(row) for row in found], indent=2))
     elif fit is None:
         _show(found[:rows], score.total(found))
-        click.echo(f"next: vtrace score {target} --fit SIZE -o {Path(target).stem}.filter   for a smaller trace")
+        click.echo(plain(f"next: vtrace score {target} --fit SIZE -o {Path(target).stem}.filter   for a smaller trace"))
     if fit is None:
         return
     chosen = score.to_leave_out(found, fit)
@@ -76,7 +75,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     elif output is not None:
         with complete(output) as file:
             file.write(text)
-        click.echo(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run")
+        click.echo(plain(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run"))
     if left > fit:
         Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
 

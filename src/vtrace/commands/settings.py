@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, plain
+from vtrace.console import CLICK_SETTINGS, json_text, plain
 
 _EXAMPLES = """\b
 Examples:
@@ -29,7 +28,7 @@ def command(as_json: bool) -> None:
 
     settings = in_force()
     if as_json:
-        click.echo(json.dumps([asdict(setting) for setting in settings], indent=2))
+        click.echo(json_text([asdict(setting) for setting in settings], indent=2))
         return
     rows = [(s.name, plain(s.value), plain(s.origin), s.meaning) for s in settings]
     widths = [min(max(len(row[i]) for row in rows), 40) for i in range(3)]

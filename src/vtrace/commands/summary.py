@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, title
-from vtrace.console import Console, environment_level, plain
+from vtrace.console import Console, environment_level, json_text, plain
 from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
         console.warn(note)
     if as_json:
         about = {**_about(numbers), "caveats": numbers.caveats}
-        click.echo(json.dumps({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
+        click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
         click.echo(sheet.csv_text(made), nl=False)
     else:

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, window_options
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, json_text
 
 
 @click.command()
@@ -39,6 +37,6 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
         console.warn(note)
     start, stop = part.ends(trace)
     head = {"archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
-    click.echo(json.dumps({**head, "timers": found, "notes": notes}, indent=1))
+    click.echo(json_text({**head, "timers": found, "notes": notes}, indent=1))
     if not found and not every:
         console.note("the program has marked no regions: --all takes those that were recorded by themselves")
