@@ -178,7 +178,7 @@ def test_a_forked_child_uses_its_parents_definitions(run: Path) -> None:
 
 
 def test_other_runs_are_named(run: Path) -> None:
-    write_events(run / "a.2.events.z", [Chunk().record("ON")], run=b"Q" * 16, rank=1, pid=101, start=5)
+    write_events(run / "a.2.events.z", [Chunk().record("ON")], run=b"Q" * 16, rank=1, world_size=2, pid=101, start=5)
     done = dumped(run, "a", "--only", "ON")
     assert len(done.stdout.splitlines()) == 1
     assert "a.2.events.z" in done.stderr
