@@ -114,8 +114,11 @@ def test_reading_takes_anything(tmp_path: Path) -> None:
 
 MISTAKES = {
     "a full batch": ("events.c", " || b->count == b->capacity", ""),
-    "a time that overflows": ("events.c", "return ns > LATEST ? LATEST : ns < -LATEST ? -LATEST : ns;", "return ns;"),
-    "an unknown region": ("replay.c", "region >= r->out.nregions) region = (uint32_t)", "0) region = (uint32_t)"),
+    "a time that overflows": (
+        "readback.h", "return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;",
+        "return ns;",
+    ),
+    "an unknown region": ("replay.c", "region >= r->known) region = (uint32_t)", "0) region = (uint32_t)"),
     "members without room": ("definitions.c", "rows(d, MEMBERS, count)", "rows(d, MEMBERS, 1)"),
     "a path too many": ("replay.c", "if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;", ""),
 }  # fmt: skip

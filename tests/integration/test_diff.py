@@ -143,7 +143,7 @@ def sums(trace: Trace) -> dict[tuple[str, ...], tuple[int, ...]]:
     """calls, inclusive, exclusive by names."""
     found: dict[tuple[str, ...], Counter[int]] = {}
     for (_, path), numbers in slow.paths(trace).items():
-        each = found.setdefault(tuple(trace.regions[region].name for region in path), Counter())
+        each = found.setdefault(tuple(slow.name_of(trace, region) for region in path), Counter())
         each.update(dict(enumerate(numbers[:3])))  # type: ignore[arg-type]
     return {path: (each[0], each[1], each[2]) for path, each in found.items()}
 

@@ -109,7 +109,7 @@ def test_regions(both: Both) -> None:
     stats: dict[str, slow.Stats] = defaultdict(slow.Stats)
     own: dict[str, Counter[int]] = defaultdict(Counter)
     for call in slow.calls(trace):
-        name = trace.regions[call.path[-1]].name
+        name = slow.name_of(trace, call.path[-1])
         stats[name].times.append(call.end - call.begin)
         stats[name].own.append(call.own)
         stats[name].inclusive += call.end - call.begin if call.path[-1] not in call.path[:-1] else 0

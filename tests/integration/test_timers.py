@@ -55,7 +55,7 @@ def test_times(archive: Path) -> None:
     trace = read(archive)
     calls: dict[tuple[str, str], list[int]] = defaultdict(list)
     for call in slow.calls(trace):
-        name = trace.regions[call.path[-1]].name
+        name = slow.name_of(trace, call.path[-1])
         calls[trace.locations[call.location].name, name].append(call.end - call.begin)
     found = timers(archive, "--all")
     assert {(row["thread"], row["label"]) for row in found} == set(calls)

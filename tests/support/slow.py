@@ -39,8 +39,18 @@ class Call:
     own: int = 0
 
 
+FLUSH = -2
+"""Stands for a region: time in which a location wrote its buffer."""
+
+
+def name_of(trace: Trace, region: int) -> str:
+    """What a region, or FLUSH, is called."""
+    return "(buffer flush)" if region == FLUSH else trace.regions[region].name
+
+
 def calls(trace: Trace, start: int = 0, stop: int = 2**62) -> list[Call]:
-    """All calls that overlap the window, in the order of their ends. Times in ns since the trace's offset."""
+    """All calls that overlap the window, in the order of their ends, and each write of a buffer as a call of FLUSH.
+    Times in ns since the trace's offset."""
     found: list[Call] = []
     for location in trace.locations:
         stack: list[tuple[int, int, list[int]]] = []
@@ -48,6 +58,13 @@ def calls(trace: Trace, start: int = 0, stop: int = 2**62) -> list[Call]:
             now = event.time - trace.offset
             if event.kind == "Enter":
                 stack.append((event.attrs["region"], now, [0]))
+            elif event.kind == "BufferFlush":
+                end = event.attrs["stop_time"] - trace.offset
+                cut = max(0, min(end, stop) - max(now, start))
+                if now <= stop and end >= start:
+                    found.append(Call(location, (*(frame[0] for frame in stack), FLUSH), now, end, cut, cut))
+                if stack:
+                    stack[-1][2][0] += cut
             elif event.kind == "Leave":
                 region, begin, inside = stack.pop()
                 assert region == event.attrs["region"]
@@ -255,9 +272,16 @@ def allocations(trace: Trace) -> dict[tuple[int, int, int], tuple[int, ...]]:
 
 
 def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: int) -> dict[tuple[int, int, int], float]:
-    """(location, class, bin) -> seconds."""
+    """(location, class, bin) -> seconds. The class before outside is tracing."""
     found: dict[tuple[int, int, int], float] = defaultdict(float)
     width = stop / bins
+
+    def add(location: int, begin: int, end: int, kind: int) -> None:
+        for bin_ in range(int(begin / width), min(bins - 1, int(end / width)) + 1):
+            inside = min(end, (bin_ + 1) * width) - max(begin, bin_ * width)
+            if inside > 0:
+                found[location, kind, bin_] += inside / 1e9
+
     for location in trace.locations:
         stack: list[int] = []
         last = None
@@ -265,11 +289,11 @@ def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: in
         for event in events:
             now = event.time - trace.offset
             if last is not None and now > last:
-                kind = classes[stack[-1]] if stack else outside
-                for bin_ in range(int(last / width), min(bins - 1, int(now / width)) + 1):
-                    inside = min(now, (bin_ + 1) * width) - max(last, bin_ * width)
-                    if inside > 0:
-                        found[location, kind, bin_] += inside / 1e9
+                add(location, last, now, classes[stack[-1]] if stack else outside)
+            if event.kind == "BufferFlush":
+                end = event.attrs["stop_time"] - trace.offset
+                add(location, now, end, outside - 1)
+                now = end
             last = now
             if event.kind == "Enter":
                 stack.append(event.attrs["region"])
