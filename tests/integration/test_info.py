@@ -81,7 +81,7 @@ def test_local_files(build: Builder, tmp_path: Path) -> None:
 
 
 def test_lost_events_are_shown(build: Builder, tmp_path: Path) -> None:
-    env = {"VT_BUFFER_SIZE": "100K"}
+    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "1"}
     run(build("many.c"), tmp_path, "20000", env=env)
     unify(tmp_path, "many")
     found = info(tmp_path, "many")

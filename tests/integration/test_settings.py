@@ -162,7 +162,6 @@ def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
         ("VT_MAX_STACK_DEPTH", "deep"),
         ("VT_MAX_THREADS", "70000"),
         ("VT_FILE_UNIQUE", "0x3"),
-        ("VT_FILE_PREFIX", "a/b"),
         ("VT_MEMTRACE", "2"),
         ("VT_IOTRACE", "all"),
         ("VT_BUFFER_SIZE", "-1"),
