@@ -361,7 +361,7 @@ uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c)
 
 static void vt_comm_define_own(MPI_Comm comm, enum vt_comm_kind kind, const char *name)
 {
-    if (vt_mpi_comm(comm)) return;
+    if (vt_mpi_comm_find(comm)) return;
     struct vt_mpi_comm *c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = kind});
     if (!c) return;
     vt_mpi_comm_define_name(c, name);
@@ -376,11 +376,10 @@ void vt_mpi_define_world(void)
     vt_mpi_comm_unlock();
 }
 
-/* MPICH returns success behind an error handler of the program's own. What is no communicator goes to that of
-   MPI_COMM_WORLD or MPI_COMM_SELF: where these are MPI's, success means that the call has succeeded.               */
-static bool vt_success_is_sure(void)
+/* Whether MPI_COMM_WORLD and MPI_COMM_SELF have error handlers of MPI's: to these goes what is no communicator. Then asking
+   about a handle calls no function of the program's, and ends the program only where its own call would.               */
+static bool vt_handlers_are_mpis(void)
 {
-#ifdef MPICH_NUMVERSION
     int up = 0, down = 0;
     PMPI_Initialized(&up);
     PMPI_Finalized(&down);
@@ -392,17 +391,28 @@ static bool vt_success_is_sure(void)
         PMPI_Errhandler_free(&handler);
         if (own) return false;
     }
-#endif
     return true;
 }
 
-/* A communicator whose making we did not see, after a call on it succeeded. */
-struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm)
+/* Else only a call that has succeeded tells, and behind a handler of the program's MPICH returns success for others, too. */
+static bool vt_is_comm(MPI_Comm comm, bool used)
+{
+    int inter;
+    if (vt_handlers_are_mpis()) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
+#ifdef MPICH_NUMVERSION
+    return false;
+#else
+    return used;
+#endif
+}
+
+/* A communicator whose making we did not see, or none at all. used: a call on it has succeeded. */
+struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used)
 {
     if (comm == MPI_COMM_NULL) return NULL;
     vt_mpi_comm_lock();
-    struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    if (!c && vt_success_is_sure() && (c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = VT_COMM_OTHER}))) {
+    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
+    if (!c && vt_is_comm(comm, used) && (c = vt_mpi_comm_add(comm, &(struct vt_mpi_origin){.kind = VT_COMM_OTHER}))) {
         char name[MPI_MAX_OBJECT_NAME] = "";
         int length = 0;
         c->unseen = true;

@@ -223,7 +223,7 @@ static char *vt_put_number(char *at, unsigned n)
 void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
 {
     char name[256] = "MPI_Cart_create ", *at = name + strlen(name);
-    const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm(comm);
+    const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm_find(comm);
     if (!c) return;
     for (int i = 0; i < n && at < name + sizeof name - 20; i++) {
         if (i) {

@@ -138,8 +138,8 @@ extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
 
 static inline unsigned vt_mpi_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55); }
 
-/* NULL for a handle that is no communicator's, and for one that was made out of sight and not used since. */
-static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+/* NULL for one that was not met before. */
+static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
     struct vt_mpi_comm *c = atomic_load_explicit(&vt_mpi_comms[vt_mpi_bucket(handle)], memory_order_acquire);
@@ -148,14 +148,20 @@ static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
     return c;
 }
 
-struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm);
+struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used);
 
-/* The same after a call with this communicator has succeeded. Only then an unknown handle is surely a communicator's, so
-   that asking MPI about it calls no error handler. NULL where it cannot be defined.                                    */
+/* NULL for what is no communicator, where none can be defined any more, and where MPI cannot be asked yet. */
+static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
+{
+    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
+    return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm, false);
+}
+
+/* The same after a call with this communicator has succeeded. */
 static inline struct vt_mpi_comm *vt_mpi_comm_used(MPI_Comm comm)
 {
-    struct vt_mpi_comm *c = vt_mpi_comm(comm);
-    return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm);
+    struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
+    return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm, true);
 }
 
 /* The number of processes that a rank argument counts. */

@@ -158,7 +158,7 @@ void vt_mpi_spawned(void)
     const struct vt_mpi_origin origin = {
         .kind = VT_COMM_SPAWN, .tag = (int64_t)strtoull(text, NULL, 16), .counted = true};
     vt_mpi_comm_lock();
-    struct vt_mpi_comm *c = vt_mpi_comm(parent) ? NULL : vt_mpi_comm_add(parent, &origin);
+    struct vt_mpi_comm *c = vt_mpi_comm_find(parent) ? NULL : vt_mpi_comm_add(parent, &origin);
     if (c) vt_mpi_comm_link(c, parent);
     vt_mpi_comm_unlock();
 }

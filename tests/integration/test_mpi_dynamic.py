@@ -110,9 +110,12 @@ def test_info_says_where_the_child_is(mpi: Mpi, tmp_path: Path, key: str) -> Non
     """A child in another directory is part of the run; one that MPI looks for elsewhere than env does is not."""
     if mpi.name == "mpich":
         pytest.skip("Debian's MPICH starts no processes: Error in spawn call")
+    if key == "path" and mpi.is_open:
+        pytest.skip("this Open MPI finds no program by the info key path, untraced as well")
     program = mpi.build("mpi_spawn_info.c")
+    child = mpi.build("mpi_spawn_info.c", plain=key == "path")
     (tmp_path / "elsewhere").mkdir()
-    value, command = (tmp_path / "elsewhere", program) if key == "wdir" else (program.parent, program.name)
+    value, command = (tmp_path / "elsewhere", child) if key == "wdir" else (child.parent, child.name)
     done = mpi.run(program, tmp_path, key, str(value), str(command), ranks=1)
     assert done.stdout == "started\n"
     assert ("is no part of this run" in done.stderr) == (key == "path")

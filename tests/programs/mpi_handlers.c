@@ -97,7 +97,8 @@ static void datatypes(void)
 
 static void windows_and_files(void)
 {
-    long memory = 0, x = 1;
+    static long memory;
+    long x = 1;
     char name[] = "handled";
     MPI_Win win;
     MPI_File file;

@@ -35,7 +35,10 @@ static _Atomic(uint64_t) begun, completed, ids;
 static intptr_t receives[THREADS];
 static int rounds;
 
-struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? &world : NULL; }
+struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used)
+{
+    return used || comm == MPI_COMM_WORLD ? &world : NULL;
+}
 uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c) { return c->id; }
 uint64_t vt_new_id(enum vt_id kind) { return kind == VT_ID_REQUEST ? atomic_fetch_add(&ids, 1) + 1 : 0; }
 

@@ -15,7 +15,7 @@ AT_INIT = "is called inside MPI_Init: the program has no error handler yet, and 
 AS_THE_PROGRAM = (
     "is the same call on the same communicator as the program's own one around it: what fails here fails there"
 )
-USED = "asks about a communicator with which a call of the program has just succeeded"
+USED = "asks about a communicator that MPI has accepted"
 OURS = "is on a communicator of ours that returns errors"
 OWN_GROUP = "asks about a group that the line before has made, or frees it"
 SUCCEEDED = "asks about what a call of the program has just succeeded with"
@@ -35,7 +35,8 @@ REASONS = {
         "Dist_graph_neighbors_count": "of a topology that MPI_Topo_test has told",
     },
     "comm.c": {
-        **dict.fromkeys(("Comm_test_inter", "Comm_size", "Comm_rank", "Comm_get_name"), USED),
+        "Comm_test_inter": "asks about an unknown handle only where no handler of the program's would hear of an error",
+        **dict.fromkeys(("Comm_size", "Comm_rank", "Comm_get_name"), USED),
         "Comm_remote_size": f"{USED}, an inter-communicator", "Comm_remote_group": f"{USED}, an inter-communicator",
         **dict.fromkeys(("Initialized", "Finalized"), ALWAYS),
         "Comm_get_errhandler": "asks about MPI_COMM_WORLD and MPI_COMM_SELF between Init and Finalize",
