@@ -88,8 +88,9 @@ def test_short_calls_go_first() -> None:
 
 
 def test_names_that_the_grammar_reads() -> None:
-    text = filter_text([Score("f::{lambda(int, int)#1}::operator()", "function", 1, 16, 16, 1)], "x")
-    assert text.splitlines()[-1] == "f::{lambda(int, int)?1}::operator() -- 0"
+    names = ["f::{lambda(int, int)#1}::operator()", "print(char const*)"]
+    text, _ = filter_text([Score(name, "function", 1, 16, 16, 1) for name in names], "x", names)
+    assert text.splitlines()[-2:] == ["f::{lambda(int, int)?1}::operator() -- 0", "print(char const?) -- 0"]
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,70 @@ def test_names_that_the_grammar_reads() -> None:
 )
 def test_kinds(paradigm: str, role: str, kind: str) -> None:
     assert kind_of(paradigm, role) == kind
+
+
+_WORK = """
+{begin}
+void work(int i) {{ kept += i; }}
+void work_more(int i) {{ for (int k = 0; k < 300000; k++) kept += i; }}
+void rework(int i) {{ for (int k = 0; k < 300000; k++) kept -= i; }}
+void setup(void) {{ kept = 0; }}
+void setup_unused(void) {{ kept = 1; }}
+void tidy(void) {{ kept = 2; }}
+{end}
+int main(int argc, char **argv)
+{{
+    (void)argv;
+    {using}
+    for (int i = 0; i < 100; i++) {{ work(i); tidy(); }}
+    for (int i = 0; i < 60; i++) work_more(i);
+    for (int i = 0; i < 40; i++) rework(i);
+    for (int i = 0; i < 80; i++) setup();
+    if (argc > 1) setup_unused();
+    return 0;
+}}
+"""
+_LANGUAGES = {
+    "gcc": (".c", {"begin": "static volatile int kept;", "using": "", "end": ""}),
+    "g++": (".cpp", {"begin": "namespace ns { volatile int kept;", "using": "using namespace ns;", "end": "}"}),
+}
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_the_flag_leaves_out_what_the_filter_names(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """gcc compares with parts of names: work is one of work_more and rework, setup of a function that is not called."""
+    suffix, words = _LANGUAGES[compiler]
+    source = tmp_path / f"parts{suffix}"
+    source.write_text(_WORK.format(**words))
+    before = record(build(source, compiler=compiler, flags=["-O0"]), tmp_path).calls()
+    where = "ns::" if compiler == "g++" else ""
+    assert set(before) == {where + name for name in ("work", "work_more", "rework", "setup", "tidy")} | {"main"}
+
+    done = vtrace(tmp_path, "score", "parts.trace", "--fit", str(101 * 16), "-o", "some.filter")
+    assert _rules(tmp_path / "some.filter") == {where + name for name in ("work", "setup", "tidy")}
+    vtrace(tmp_path, "score", "parts.trace", "--fit", "0", "-o", "all.filter")
+    assert _rules(tmp_path / "all.filter") == set(before) - {"main"}
+    flags = [_flag(tmp_path / f"{name}.filter") for name in ("some", "all")]
+
+    without = {name: calls for name, calls in before.items() if name != where + "tidy"}
+    assert _calls(build, source, compiler, flags[0], tmp_path) == without
+    assert _calls(build, source, compiler, flags[1], tmp_path) == {"main": 1, where + "setup": 80}
+    assert "not by gcc's flag" in done.stderr
+    assert "its name is a part of " in done.stderr
+
+
+def _rules(path: Path) -> set[str]:
+    return {line.removesuffix(" -- 0").removesuffix("()").removesuffix("(int)")
+            for line in path.read_text().splitlines() if line.endswith(" -- 0")}  # fmt: skip
+
+
+def _flag(path: Path) -> str:
+    lines = [line for line in path.read_text().splitlines() if "-finstrument" in line]
+    assert len(lines) == 1
+    return lines[0].removeprefix("#").strip()
+
+
+def _calls(build: Builder, source: Path, compiler: str, flag: str, where: Path) -> dict[str, int]:
+    run(build(source, compiler=compiler, flags=["-O0", flag]), where)
+    unify(where, "parts", "--force")
+    return check(where / "parts.trace").calls()

@@ -214,6 +214,26 @@ def test_system_headers_are_left_out(here: Path, compiler: str, flags: str) -> N
     assert 1 <= len(calls) <= (3 if compiler == "g++" else 12)
 
 
+def test_a_directory_named_like_the_systems_is_the_users(here: Path) -> None:
+    """gcc compares parts of paths: only that of a C++ library has a version behind include/c++."""
+    (here / "include/c++").mkdir(parents=True)
+    (here / "include/c++/solve.cc").write_text("int solve(int n) { return n; }\n")
+    wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "-c", "include/c++/solve.cc", wrapper="vtrace-cxx")
+    wrap(
+        here,
+        "-vt:cxx",
+        need("g++"),
+        "-vt:seq",
+        "-c",
+        here / "include/c++/solve.cc",
+        "-o",
+        "again.o",
+        wrapper="vtrace-cxx",
+    )
+    assert is_instrumented(here / "solve.o")
+    assert is_instrumented(here / "again.o")
+
+
 def test_clang(here: Path) -> None:
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "main.c")
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "twice.c")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ Examples:
   vtrace score heat --fit 32M -o heat.filter      a filter with which 32 MB a process are enough
   VT_FILTER_SPEC=heat.filter mpiexec -n 4 ./heat
 """
+_SHOWN = 5
+"""Of functions that gcc's flag cannot leave out."""
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -69,15 +72,19 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     chosen = score.to_leave_out(found, fit)
     left = score.total(found) - sum(row.most for row in chosen)
     title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without {_functions(len(chosen))}"
-    text = score.filter_text(chosen, title)
+    functions, unread = _compiled_functions(trace)
+    text, reasons = score.filter_text(chosen, title, functions)
     if output is None and not as_json:
         click.echo(text, nl=False)
     elif output is not None:
         with complete(output) as file:
             file.write(text)
         click.echo(plain(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run"))
+    console = Console("vtrace", NORMAL)
+    for line in _about_flag(reasons, unread if chosen else None):
+        console.warn(line)
     if left > fit:
-        Console("vtrace", NORMAL).warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
+        console.warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
 
 
 def _refuse_incomplete(target: str, trace: Trace) -> None:
@@ -88,6 +95,34 @@ def _refuse_incomplete(target: str, trace: Trace) -> None:
             f"--fit: {target} does not hold all calls: {lines[0]}",
             "record a shorter run, or one with VT_MAX_FLUSHES=0 and a larger VT_MAX_SIZE",
         )
+
+
+def _compiled_functions(trace: Trace) -> tuple[set[str], str | None]:
+    """The compiled functions of the trace's regions and of its executable's symbol table, and why that could not be
+    read.
+    """
+    from vtrace.unify.symbols import function_names
+
+    names, linked, paradigms = (trace.regions[column].tolist() for column in ("name", "canonical", "paradigm"))
+    found = {str(name) for name, paradigm in zip(names, paradigms, strict=True) if str(paradigm) == "COMPILER"}
+    path = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", "")))
+    if not path.name:
+        return found, "the trace does not name its executable"
+    try:
+        return found | function_names(path, set(map(str, linked))), None
+    except OSError as error:
+        return found, f"{path}: {error.strerror}"
+    except Exception as error:  # what pyelftools raises for a damaged file may be anything
+        return found, f"{path}: cannot be read ({error})"
+
+
+def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
+    if reasons:
+        shown = [plain(f"{name} ({why})") for name, why in list(reasons.items())[:_SHOWN]]
+        more = f" and {len(reasons) - _SHOWN:,} more" if len(reasons) > _SHOWN else ""
+        yield f"left out by the filter only, not by gcc's flag: {', '.join(shown)}{more}"
+    if unread:
+        yield f"gcc's flag may leave out functions that were not called: {plain(unread)}"
 
 
 def _functions(number: int) -> str:

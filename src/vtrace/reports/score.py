@@ -6,17 +6,23 @@ The method is that of Score-P's scorep-score (Score-P User Manual, "Scoring a Pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from vtrace.console import plain
+from vtrace.reports.gcc_list import exclude_list
 
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
 
 BYTES = {"function": 16, "OMP": 32, "MPI": 48, "I/O": 64, "memory": 64, "other": 16}
 """Bytes of a call in the buffer: enter and leave are 8 each, and the records that come with a call of a library."""
+
+_PATTERN = str.maketrans("#;*", "???")
+"""In a filter # begins a comment, ; ends a name, and * matches any text: ? is the pattern nearest to each."""
 
 
 @dataclass
@@ -89,13 +95,17 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
     return chosen
 
 
-def filter_text(chosen: Sequence[Score], title: str) -> str:
-    """A filter for VT_FILTER_SPEC, with the compilers' flags for it in comments."""
-    plain = [score.name.split("(")[0] for score in chosen]
-    lines = [
-        f"# {title}",
-        "# The same when compiling, without any cost at run time (gcc; names as far as they hold no comma):",
-    ]
-    lines.append(f"#   -finstrument-functions-exclude-function-list={','.join(n for n in plain if ',' not in n)}")
-    lines += [f"{score.name.replace('#', '?').replace(';', '?')} -- 0" for score in chosen]
-    return "\n".join(lines) + "\n"
+def filter_text(chosen: Sequence[Score], title: str, functions: Collection[str]) -> tuple[str, dict[str, str]]:
+    """A filter for VT_FILTER_SPEC, with gcc's flag for it in a comment, and the reasons why functions are not in that
+    flag. functions: all compiled functions that are known of the program.
+    """
+    listed, reasons = exclude_list([score.name for score in chosen], functions)
+    lines = [f"# {title}"]
+    if listed:
+        lines.append("# The same when compiling, without any cost at run time (gcc and g++):")
+        lines.append(f"#   -finstrument-functions-exclude-function-list={','.join(listed)}")
+    if reasons:
+        lines.append("# Only this filter leaves these out, since gcc's flag compares with parts of names:")
+        lines += [f"#   {plain(name)}: {plain(why)}" for name, why in reasons.items()]
+    lines += [f"{score.name.translate(_PATTERN)} -- 0" for score in chosen]
+    return "\n".join(lines) + "\n", reasons

@@ -40,6 +40,12 @@ def inside(symbol: str, offset: int) -> str:
     return f"{name}+{offset:#x}" if offset else name
 
 
+def outlined_of(symbol: str) -> str:
+    """The function of which a compiler made this one for an OpenMP construct; of other functions the symbol itself."""
+    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    return match["of"] if match else symbol
+
+
 def _demangled(symbol: str) -> str | None:
     function, free = _demangler()
     if function is None or free is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from vtrace.io.heads import open_file
 from vtrace.io.ids import distinct
 from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
-from vtrace.unify.names import inside, readable
+from vtrace.unify.names import inside, outlined_of, readable
 from vtrace.unify.nmfile import read_nm
 from vtrace.unify.statements import statements
 
@@ -214,14 +214,7 @@ def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
 
 def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
     """Where the functions that hold these addresses begin, and the linker's names of them."""
-    if elf.elfclass != 64 or not elf.little_endian:
-        return {}
-    section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-    if section is None:
-        return {}
-    table = np.frombuffer(section.data(), _SYMBOL)
-    strings = elf.get_section(section["sh_link"]).data()
-    table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
+    table, strings = _table(elf)
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
     values = distinct(table["value"])
     found = {}
@@ -230,10 +223,36 @@ def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> d
             continue
         symbol = table[np.searchsorted(table["value"], values[i - 1])]
         if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
-            start = int(symbol["name"])
-            name = strings[start : strings.index(b"\0", start)].decode(errors="replace")
-            found[address] = int(symbol["value"]), name
+            found[address] = int(symbol["value"]), _text(strings, int(symbol["name"]))
     return {address: (start, name) for address, (start, name) in found.items() if name}
+
+
+def _table(elf: ELFFile) -> tuple[np.ndarray[Any, Any], bytes]:
+    """The defined functions of the symbol table, and the text that holds their names."""
+    section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+    if elf.elfclass != 64 or not elf.little_endian or section is None:
+        return np.empty(0, _SYMBOL), b""
+    table = np.frombuffer(section.data(), _SYMBOL)
+    table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
+    return table, elf.get_section(section["sh_link"]).data()
+
+
+def _text(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(b"\0", start)].decode(errors="replace")
+
+
+def function_names(path: Path, known: Collection[str]) -> set[str]:
+    """The names to show of the functions that a file defines, without those that the linker names as in known.
+
+    Raises OSError, ValueError for a stripped file, and of a damaged file what pyelftools raises.
+    """
+    with open_file(path) as stream:
+        elf = _elf(stream)
+        if elf.get_section_by_name(".symtab") is None:
+            raise ValueError("it has no symbol table")
+        table, strings = _table(elf)
+    symbols = {_text(strings, start) for start in distinct(table["name"]).tolist()} - {"", *known}
+    return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}
 
 
 def _build_id(elf: ELFFile) -> bytes:

@@ -17,8 +17,11 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.wrappers.line import Line
 from vtrace.wrappers.options import Language, Options
 
-# gcc compares these as parts of a source file's path: C library, compiler and C++ library, wherever installed.
-_SYSTEM_HEADERS = "/usr/include,/lib/gcc/,/lib64/gcc/,/include/c++/"
+# gcc compares these as parts of a source file's path: C library, compiler and C++ library, wherever installed. The C++
+# library's directory has its version's name, so that a program's own include/c++ is not taken for it.
+_SYSTEM_HEADERS = ",".join(
+    ["/usr/include/", "/lib/gcc/", "/lib64/gcc/", *(f"/include/c++/{digit}" for digit in range(1, 10))]
+)
 _MPICC_OF = {
     "mpicxx": "mpicc", "mpic++": "mpicc", "mpiCC": "mpicc", "mpigxx": "mpigcc", "mpiicpc": "mpiicc",
     "mpiicpx": "mpiicx", "mpifort": "mpicc", "mpif90": "mpicc", "mpif77": "mpicc", "mpiifort": "mpiicc",

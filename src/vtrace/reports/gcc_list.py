@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which functions gcc's -finstrument-functions-exclude-function-list can leave out without leaving out others.
+
+gcc leaves out each function whose name has an item of the list as a substring (GCC manual, "Program Instrumentation
+Options"). The name that gcc compares is that of its messages: for C++ scope::name, without arguments and result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+_LISTABLE = re.compile(r"([A-Za-z_]\w*)|([A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)\(.*\).*")
+"""Names that gcc and the trace write alike: of C functions, and of C++ functions without template arguments, operators,
+lambdas and unnamed scopes. The other ones also hold the commas: an empty item of the list would leave out everything.
+"""
+
+_SPELLINGS = ("long long unsigned int", "short unsigned int", "std::basic_string<char>", "std::basic_iostream<char>")
+"""Types as gcc writes them in template arguments, where the demangler writes other words."""
+
+
+def exclude_list(chosen: Sequence[str], functions: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    """The items of the list for the chosen functions, and for each chosen one that must not be listed the reason.
+
+    functions: all that are known of the program, as the trace and the demangler name them.
+    """
+    leave = set(chosen)
+    stay = sorted(name for name in functions if name not in leave)
+    if any("<" in name or "{" in name for name in stay):
+        stay += _SPELLINGS
+    text = "\n".join(stay)
+    items: dict[str, None] = {}
+    reasons = {}
+    for name in chosen:
+        match = _LISTABLE.fullmatch(name)
+        if name not in functions:
+            reasons[name] = "no compiled function"
+        elif match is None or ")::" in name:
+            reasons[name] = "gcc writes its name in another way"
+        elif (at := text.find(item := match[1] or match[2])) >= 0:
+            begin = text.rfind("\n", 0, at) + 1
+            reasons[name] = f"its name is a part of {text[begin:].partition(chr(10))[0]}"
+        else:
+            items[item] = None
+    return list(items), reasons
