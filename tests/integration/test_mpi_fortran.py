@@ -60,13 +60,15 @@ def messages(trace: Trace, rank: int) -> list[Record]:
 def expected_messages(rank: int) -> list[Record]:
     """What the program says it does."""
     ring = [("Send", (rank + 1) % 3, 14, 8), ("Recv", (rank + 2) % 3, 14, 8)]
-    plain = [(10, 12), (11, 16), (12, 20)]
+    plain, probed = [(10, 12), (11, 16)], (12, 20)
     started = [*range(101, 141), *range(201, 205), *range(301, 305), 401, 402, 501, 502, 601]
     nonblocking = [(tag, 4) for tag in started] + [(700, 8), (701, 12)] * 2
     if rank == 2:
         return sorted(ring)
     kind, peer = ("Send", 1) if rank == 0 else ("Recv", 0)
     blocking = [(kind, peer, tag, n) for tag, n in plain]
+    # A receive that MPI_Mprobe has begun has a request.
+    blocking.append(("Send" if rank == 0 else "Irecv", peer, *probed))
     return sorted([*ring, *blocking, *((f"I{kind.lower()}", peer, tag, n) for tag, n in nonblocking)])
 
 
