@@ -164,6 +164,9 @@ void vt_chunk_give(struct vt_chunk *c)
     } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
 }
 
+/* A chunk that is written goes to nobody else: its location begins it anew. */
+void vt_chunk_keep(struct vt_chunk *c) { __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE); }
+
 /* Puts a chunk that is full into a list of those that wait to be written. */
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)
 {

@@ -215,7 +215,7 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
         struct vt_chunk *c = *first;
         *first = vt_chunk_next(c);
         if (content == VT_EVENTS && !*first && l->wants_spare) {
-            __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
+            vt_chunk_keep(c);
             l->spare = c;
         } else vt_chunk_give(c);
         if (content == VT_EVENTS) l->chunks--;

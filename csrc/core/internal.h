@@ -224,6 +224,7 @@ int vt_buffer_open(void);
 void vt_buffer_tell(void);
 struct vt_chunk *vt_chunk_take(void);
 void vt_chunk_give(struct vt_chunk *c);
+void vt_chunk_keep(struct vt_chunk *c);
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 int vt_buffer_in_file(void);
 int vt_buffer_is_there(void);

@@ -7,9 +7,11 @@
 
 struct vt_chunk *__real_vt_chunk_take(void);
 void __real_vt_chunk_give(struct vt_chunk *c);
+void __real_vt_chunk_keep(struct vt_chunk *c);
 void __real_vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 struct vt_chunk *__wrap_vt_chunk_take(void);
 void __wrap_vt_chunk_give(struct vt_chunk *c);
+void __wrap_vt_chunk_keep(struct vt_chunk *c);
 void __wrap_vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 
 static void protect(struct vt_chunk *c, int how)
@@ -29,6 +31,12 @@ void __wrap_vt_chunk_give(struct vt_chunk *c)
     protect(c, PROT_READ | PROT_WRITE);
     __real_vt_chunk_give(c);
     protect(c, PROT_READ);
+}
+
+void __wrap_vt_chunk_keep(struct vt_chunk *c)
+{
+    protect(c, PROT_READ | PROT_WRITE);
+    __real_vt_chunk_keep(c);
 }
 
 void __wrap_vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)

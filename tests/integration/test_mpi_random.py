@@ -77,6 +77,7 @@ def text(trace: Trace, event: Event) -> str | None:
     if word is None:
         return None
     name = trace.comms[a["communicator"]].name if "communicator" in a else ""
+    name = name.removeprefix("partitioned messages of ")  # the log tells the communicator of the call
     parts = [word]
     if "request_id" in a:
         parts.append(f"#{a['request_id']}")

@@ -18,7 +18,7 @@ from vtrace.paths import LIB
 SMALL = {
     "VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no",
 }  # fmt: skip
-WRAPPED = ("vt_chunk_take", "vt_chunk_give", "vt_chunk_append")
+WRAPPED = ("vt_chunk_take", "vt_chunk_give", "vt_chunk_keep", "vt_chunk_append")
 
 
 def account(program: Path, where: Path, how: str, threads: int, calls: int = 20000) -> None:

@@ -145,15 +145,17 @@ static void wait_receive(struct agent *a, const struct comm *c, const struct mes
         return;
     }
     CALL(MPI_Mprobe, source_of(m), tag_of(m), c->handle, &message, ignore ? MPI_STATUS_IGNORE : &status);
-    if (m->receive == RECEIVE_MRECV) {
+    if (m->receive == RECEIVE_MRECV) { /* its place among the receives is that of the probe */
+        const int id = a->ids_of_requests++;
+        note(a, "irequest %d", id);
         CALL(MPI_Mrecv, memory, m->count, type, &message, ignore ? MPI_STATUS_IGNORE : &status);
-        note(a, "receive c%d %d %d %d", c->id, m->from, m->tag, bytes_of(m));
+        note(a, "received %d c%d %d %d %d", id, c->id, m->from, m->tag, bytes_of(m));
         return;
     }
     struct request *r = add_request(a, 'r', c, 0);
     expect(r, c, m);
-    CALL(MPI_Imrecv, r->memory, m->count, type, &message, &r->handle);
     note(a, "irequest %d", r->id);
+    CALL(MPI_Imrecv, r->memory, m->count, type, &message, &r->handle);
 }
 
 /* Each member to one neighbour from another, in one call. */
