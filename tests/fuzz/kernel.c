@@ -393,6 +393,7 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
         for (uint64_t i = 0; i < result->nnotes; i++) INSIST(result->notes[i].ns <= result->last_ns);
     }
     vt_kernel_notes_free(result);
+    vt_kernel_gaps_free(result);
     free(reader.stack);
     return code;
 }
