@@ -29,7 +29,7 @@ def suite() -> Path:
 
 
 def conformance(
-    suite: Path, out: Path, *options: str, timeout: float = 1200
+    suite: Path, out: Path, *options: str, timeout: float = 2700
 ) -> tuple[int, str, list[dict[str, object]]]:
     """Runs the driver; exit code, what it printed, the results."""
     env = environment({"PYTHONPATH": str(ROOT / "tests")})
