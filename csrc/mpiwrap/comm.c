@@ -397,6 +397,7 @@ static bool vt_handlers_are_mpis(void)
 /* Else only a call that has succeeded tells, and behind a handler of the program's MPICH returns success for others, too. */
 static bool vt_is_comm(MPI_Comm comm, bool used)
 {
+    (void)used;
     int inter;
     if (vt_handlers_are_mpis()) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
 #ifdef MPICH_NUMVERSION
