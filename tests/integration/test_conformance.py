@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPICH's own MPI tests do the same with vtrace as without, and their archives are consistent.
 
-VT_MPICH_SUITE names MPICH's source. Each commit runs a sample of all directories, traced in one way in turn.
+MPICH_SUITE names MPICH's source. Each commit runs a sample of all directories, traced in one way in turn.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ SAMPLE = 100
 
 @pytest.fixture(scope="module")
 def suite() -> Path:
-    given = os.environ.get("VT_MPICH_SUITE")
+    given = os.environ.get("MPICH_SUITE")
     if not given:
-        unavailable("VT_MPICH_SUITE does not name MPICH's source (apt-get source mpich)")
+        unavailable("MPICH_SUITE does not name MPICH's source (apt-get source mpich)")
     return Path(given)
 
 
