@@ -53,7 +53,7 @@ static uint64_t time_of(struct lane *l, uint64_t ticks)
 {
     int early = 0;
     uint64_t t = vt_times_ns(&l->times, ticks, &early);
-    return t < l->ns || early ? l->ns : t;
+    return t < l->ns ? l->ns : t;
 }
 
 /* The sums that a record tells, NULL if none. */

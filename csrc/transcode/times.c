@@ -47,7 +47,7 @@ uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
     __int128 ns = product / c->run + c->base - (product < 0 && product % c->run != 0);
     if (ns < 0) {
         *early = 1;
-        return 0;
+        ns = 0; /* and put forward as any other time: the repair has counted on that */
     }
     if (ns > (__int128)VT_NS_MAX) return VT_NS_MAX;
     return c->nshifts ? vt_times_shift(c, (uint64_t)ns) : (uint64_t)ns;

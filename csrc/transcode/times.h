@@ -32,7 +32,7 @@ uint64_t vt_times_shift(struct vt_times *c, uint64_t ns);
 
 /* Returns 0 when the knots are not as vt_maps has them. */
 int vt_times_begin(struct vt_times *c, const struct vt_maps *maps);
-/* Any ticks; chooses the segment for the next ones. Before the archive's zero: 0 and *early set. */
+/* Any ticks; chooses the segment for the next ones. Before the archive's zero: the time of its zero and *early set. */
 uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early);
 
 static inline uint64_t vt_times_ns(struct vt_times *c, uint64_t ticks, int *early)

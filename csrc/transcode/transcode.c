@@ -25,7 +25,7 @@ static inline uint64_t time_at(struct pass *p, uint64_t ticks)
     uint64_t t = vt_times_ns(&p->times, ticks, &early);
     if (__builtin_expect(t < p->last || early, 0)) {
         p->result->clamped++;
-        return p->last;
+        if (t < p->last) return p->last;
     }
     return p->last = t;
 }

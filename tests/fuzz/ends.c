@@ -46,7 +46,7 @@ static size_t take_record(const uint8_t *data, size_t size)
 {
     struct location *l = &locations[data[0] % STREAMS];
     const uint32_t kind = kinds[data[1] % KINDS], words = vt_record_words[kind];
-    if (size < 3 + words || l->n + words > ROOM) return 0;
+    if (size < 2 + words || l->n + words > ROOM) return 0;
     l->words[l->n++] = (uint64_t)(data[2] >> 2) * 7 << 32 | VT_WHAT(kind, words - 1, data[2] & 3);
     for (uint32_t i = 1; i < words; i++) {
         const uint8_t byte = data[2 + i];

@@ -27,6 +27,13 @@ STRANGER = (
     "AgUVBQIU9sL29vb2CAQTBxb3/gQTBQgCBRUFAhT2wvf29vYIBBMHFgUBCAcoAQA="
 )
 """For ends.c: a process that is no member of a communicator takes part in its collectives."""
+BEFORE_ZERO = (
+    "5AABAQKXCAgBFvb+CAgCChcFBQQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABQN5AD/AAAAAP///3AAYAAACFYAAF8AAD0AAP//ABUF"
+    "AgEWBQEICAICFwU=",
+    "5AABAQIICAEWBQEICAICFwUFBBQN5AD/AAAAAP///3AAYAAACFYAAF8AAAAAAP//ABUFAgEWBQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEICAICFwU=",
+)
+"""For ends.c: a message is received before the archive's zero, on a clock that is put forward from there on."""
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
 FLAGS = [
     "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined", "-Wall", "-Wextra",
@@ -120,6 +127,11 @@ def programs(directory: Path) -> Path:
     for name, data in {"messages": there + back, "collectives": b"".join(all_of + later)}.items():
         (directory / name).write_bytes(parts + data)
     (directory / "stranger").write_bytes(b64decode(STRANGER))
+    for n, data in enumerate(BEFORE_ZERO):
+        (directory / f"before zero {n}").write_bytes(b64decode(data))
+    sent, back, received = [4, number["SEND"], 252, 0, 8], [0, number["TIME"], 0, 255], [0, number["RECV"], 0, 2, 8]
+    one_chunk, later = bytes([*parts[:-1], 0]), [0, number["TIME"], 252, 0]
+    (directory / "before zero").write_bytes(one_chunk + bytes([*sent, *back, *received, *later]))
     return directory
 
 

@@ -82,3 +82,19 @@ def test_maps_of_unequal_length(tmp_path: Path, kernel: Kernel) -> None:
     stream = stream_of(lf.write_events(tmp_path / "e", [chunk().enter(1)]))
     with pytest.raises(ValueError, match="function_regions has 3 entries, function_offsets 9"):
         kernel.transcode(0, stream, maps(function_regions=np.zeros(3, np.uint32)))
+
+
+def test_a_time_before_zero_is_put_forward(tmp_path: Path, kernel: Kernel) -> None:
+    """As any other one: the repair takes it for 0 and counts on that the clock is put forward from there on."""
+    c = chunk(0, 500).record("OFF", 0).record("TIME", 0, 0, 600).record("ON", 0)
+    path = lf.write_events(tmp_path / "e", [c])
+    archive = Archive(tmp_path / "t.trace")
+    changed = maps(
+        knot_ticks=np.array([1000, 2000], np.uint64), knot_ns=np.array([0, 1000], np.uint64),
+        shift_ns=np.array([0], np.uint64), shifts=np.array([400], np.uint64),
+    )  # fmt: skip
+    with archive.event_writer(0) as writer:
+        result = kernel.transcode(writer, stream_of(path), changed)
+    archive.finish(definitions())
+    assert [e.time for e in read(tmp_path / "t.trace").events] == [400, 500]
+    assert result.clamped == 1
