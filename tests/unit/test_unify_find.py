@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from support.localfiles import write_buffer, write_defs, write_events
+from vtrace.console import ranges
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local import read_head
 from vtrace.unify.alive import alive
-from vtrace.unify.find import find_run, ranges
+from vtrace.unify.find import find_run
 from vtrace.unify.look import resolve_prefix
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16

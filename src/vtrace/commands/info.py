@@ -13,7 +13,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
-from vtrace.console import Console, json_text, plain
+from vtrace.console import Console, json_text, plain, ranges
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _data(o: Overview) -> dict[str, Any]:
         "about": o.vtrace.get("ABOUT", {}),
         "complete": o.vtrace.get("COVERAGE", {}).get("complete"),
         "shortfalls": o.vtrace.get("COVERAGE", {}).get("shortfalls", []),
+        "programs": _programs(o),
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
@@ -79,6 +80,21 @@ def _data(o: Overview) -> dict[str, Any]:
         "regions": o.regions,
         "communicators": o.communicators,
     }
+
+
+def _programs(o: Overview) -> list[dict[str, Any]]:
+    """Each command line once. ranks: 0-3,5, empty for processes without a rank."""
+    from vtrace.reports.programs import programs
+
+    return [
+        {
+            "ranks": ranges(one.ranks),
+            "processes": len(one.ranks) + one.others,
+            "executable": one.executable,
+            "command": one.command,
+        }
+        for one in programs(o.locations.programs())
+    ]
 
 
 def _ledger(o: Overview) -> Ledger:
@@ -121,12 +137,18 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
 
 def _text(o: Overview, everything: bool) -> Iterator[str]:
     from vtrace.reports import locations
+    from vtrace.reports.programs import programs
 
+    told = programs(o.locations.programs())
     yield _heading(str(o.anchor.parent))
-    yield from _aligned(_about(o))
+    yield from _aligned([pair for pair in _about(o) if pair[0] != "command" or len(told) < 2])
     if events := o.vtrace.get("EVENTS", {}):
         yield "\n" + _heading("Events")
         yield from _aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)
+    if len(told) > 1:
+        yield "\n" + _heading("Programs")
+        rows = [[one.processes, one.executable, one.command] for one in told]
+        yield from _table([["processes", "executable", "command"], *rows], left=3)
     known = _ledger(o)
     yield from (f"  note: {plain(note)}" for note in known.notes)
     if known.intervals.rows:
@@ -153,13 +175,13 @@ def _sums(o: Overview, known: Ledger) -> list[list[str]]:
     return rows
 
 
-def _table(rows: list[list[str]]) -> Iterator[str]:
-    """A head and rows; the first two columns are text."""
+def _table(rows: list[list[str]], left: int = 2) -> Iterator[str]:
+    """A head and rows; so many columns are text."""
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:
         cells = zip(row, widths, strict=True)
-        yield "  " + "  ".join(c.ljust(w) if at < 2 else c.rjust(w) for at, (c, w) in enumerate(cells)).rstrip()
+        yield "  " + "  ".join(c.ljust(w) if at < left else c.rjust(w) for at, (c, w) in enumerate(cells)).rstrip()
 
 
 def _about(o: Overview) -> Pairs:
@@ -231,7 +253,7 @@ def _coverage(sums: dict[str, Any]) -> str:
 
 def _local(prefix: Path) -> dict[str, Any]:
     """What lies there of a run that is not unified yet."""
-    from vtrace.unify.find import find_run, ranges
+    from vtrace.unify.find import find_run
     from vtrace.unify.look import resolve_prefix
 
     prefix = resolve_prefix(str(prefix))

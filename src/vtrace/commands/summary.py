@@ -92,7 +92,7 @@ def _about(numbers: Numbers) -> dict[str, Any]:
 
 
 def _head(numbers: Numbers, archive: str) -> None:
-    from vtrace.reports import overview, summary_sheets
+    from vtrace.reports import overview, programs, summary_sheets
     from vtrace.reports.gather import some
 
     trace = numbers.trace
@@ -101,7 +101,9 @@ def _head(numbers: Numbers, archive: str) -> None:
         f"{some(trace.processes.rows, 'process', 'processes')}, {some(trace.locations.rows, 'location')}, "
         f"{some(numbers.events, 'event')}, {known['time']}"
     )
-    pairs = [(name, known.get(name, "")) for name in ("command", "recorded", "hosts", "written by", "MPI")]
+    commands = programs.lines(trace) or [known.get("command", "")]
+    pairs = [("command" if place == 0 else "", text) for place, text in enumerate(commands)]
+    pairs += [(name, known.get(name, "")) for name in ("recorded", "hosts", "written by", "MPI")]
     pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", summary_sheets.missing(numbers))]
     pairs += [("time", summary_sheets.lead(numbers))]
     click.echo(click.style(plain(title(trace)), bold=True))

@@ -106,10 +106,10 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
         early = process.creator is not None and process.creator < number  # others readers take for disorder
         creator = process.creator if early else UNDEFINED
         _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)
-        if process.creator is not None and not early:
-            text = _otf2.AttributeValue(stringRef=strings[d.groups[process.creator].name])
-            name = strings["VTRACE::CREATOR"]
-            _otf2.GlobalDefWriter_WriteLocationGroupProperty(writer, number, name, _otf2.TYPE_STRING, text)
+        told = {} if process.creator is None or early else {"VTRACE::CREATOR": d.groups[process.creator].name}
+        for key, text in (told | process.properties).items():
+            value = _otf2.AttributeValue(stringRef=strings[text])
+            _otf2.GlobalDefWriter_WriteLocationGroupProperty(writer, number, strings[key], _otf2.TYPE_STRING, value)
     for number, location in enumerate(d.locations):
         kind = getattr(_otf2, f"LOCATION_TYPE_{location.type}")
         name = strings[location.name]

@@ -32,11 +32,12 @@ class SystemNode:
 
 @dataclass
 class LocationGroup:
-    """A process on a system node. creator: the process that started it."""
+    """A process on a system node. creator: the process that started it. properties: texts by name."""
 
     name: str
     node: int
     creator: int | None = None
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -44,6 +44,9 @@ class Locations:
         self._groups, self._nodes, self._strings = (
             ascending(raw[kind]) for kind in ("LocationGroup", "SystemTreeNode", "String")
         )
+        self._told, self._comm_groups, self._members = (
+            raw[kind] for kind in ("LocationGroupProperty", "Group", "Members")
+        )
         self._text, self._ids = raw["Text"]["bytes"].tobytes(), self._strings["id"].astype(np.int64)
         self._group = Ids(self._groups["id"]).rows(self._table["group"])
         self._node = Ids(self._nodes["id"]).rows(self._groups["node"])
@@ -79,6 +82,36 @@ class Locations:
         groups = dict.fromkeys(self._group.tolist())
         nodes = dict.fromkeys(int(self._node[group]) if group >= 0 else -1 for group in groups)
         return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
+
+    def programs(self) -> list[tuple[int, str, str]]:
+        """The MPI rank (-1: none), the executable and the command line of each process that vtunify names them of."""
+        import _otf2
+
+        told = self._told[self._told["type"] == _otf2.TYPE_STRING.value]
+        texts = {(group, self.text(name)): self.text(text) for group, name, _, text in told.tolist()}
+        ranks = self._ranks()
+        found = []
+        for group in self._groups["id"].tolist():
+            executable, command = (texts.get((group, PROPERTY + what), "") for what in ("EXECUTABLE", "COMMAND"))
+            if executable or command:
+                found.append((ranks.get(group, -1), executable, command))
+        return sorted(found, key=lambda one: (one[0] < 0, one[0]))
+
+    def _ranks(self) -> dict[int, int]:
+        """The MPI rank of each location group: their order in the group of all locations of MPI."""
+        import _otf2
+
+        from vtrace.io.ids import Ids
+
+        kind, paradigm = _otf2.GROUP_TYPE_COMM_LOCATIONS.value, _otf2.PARADIGM_MPI.value
+        world = self._comm_groups[(self._comm_groups["type"] == kind) & (self._comm_groups["paradigm"] == paradigm)]
+        if not len(world):
+            return {}
+        first = int(world["offset"][-1])
+        members = self._members["member"][first : first + int(world["count"][-1])]
+        rows = Ids(self._table["id"]).rows(members)
+        groups = dict.fromkeys(self._table["group"][rows[rows >= 0]].tolist())
+        return {group: rank for rank, group in enumerate(groups)}
 
     @cached_property
     def properties(self) -> dict[str, tuple[Array, Array]]:

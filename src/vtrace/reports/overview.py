@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.reports import timeline
+from vtrace.reports import programs, timeline
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.files import Io
 from vtrace.reports.gather import process_names
@@ -193,8 +193,9 @@ def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
     told = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
     when = datetime.fromtimestamp(trace.start / 1e9).astimezone().isoformat(" ", "seconds") if trace.start else ""
+    command = "; ".join(programs.lines(trace)) or shlex.join(told.get("command", []))
     pairs = [
-        ("command", shlex.join(told.get("command", []))), ("recorded", when), ("by", told.get("user", "")),
+        ("command", command), ("recorded", when), ("by", told.get("user", "")),
         ("directory", told.get("directory", "")), ("hosts", ", ".join(hosts[:8]) + (" ..." if len(hosts) > 8 else "")),
         ("archive", str(trace.path)), ("written by", told.get("recorded_by") or trace.creator),
         ("MPI", told.get("shim.mpi", "")), ("processes", f"{trace.processes.rows:,}"),

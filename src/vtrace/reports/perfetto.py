@@ -6,6 +6,7 @@ All packets are of one sequence, so that names are said once. Each process and l
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -100,7 +101,7 @@ class _Writer:
         for row in range(trace.locations.rows) if inside is None else inside:
             process = int(trace.places.process[row])
             if process not in self.process_track:
-                about = pb.field(1, process) + pb.field(6, names[process].removesuffix(f" {process}"))
+                about = pb.field(1, process) + pb.field(6, _without_number(names[process], process))
                 self.process_track[process] = self.tracks.add("", pb.field(3, about), _EXPLICIT)
             if row not in calling:
                 continue
@@ -229,6 +230,15 @@ class _Names:
 
 def _entry(number: int, name: str) -> bytes:
     return pb.field(1, int(number)) + pb.field(2, name)
+
+
+def _without_number(name: str, process: int) -> str:
+    """MPI Rank 1 (solver) on node2 -> solver on node2: MPI Rank, behind which Perfetto puts the 1."""
+    found = re.fullmatch(rf"(.*) {process}(?: \((.*?)\))?(?: on (.*))?", name)
+    if not found:
+        return name
+    where = " on ".join(filter(None, found.groups()[1:]))
+    return f"{where}: {found[1]}" if where else found[1]
 
 
 def _by(table: Table, *keys: str) -> list[tuple[tuple[int, ...], Array]]:

@@ -12,6 +12,7 @@ from vtrace.reports.collectives import op_name
 from vtrace.reports.gather import process_names, some, span
 from vtrace.reports.io_sheets import io
 from vtrace.reports.profile import mean_and_deviation
+from vtrace.reports.programs import of_processes
 from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers, class_names, heap_peaks, present_classes
@@ -63,21 +64,21 @@ def classes(numbers: Numbers) -> Sheet:
     keys = [f"{name.replace(' ', '_').replace('/', '').lower()}_ns" for name in names]
     process, labels = trace.places.process.tolist(), overview.location_names(trace)
     threads, times = trace.locations["name"].tolist(), numbers.classes.tolist()
-    of_process = [
-        *zip(*(trace.processes[name].tolist() for name in ("rank", "name", "host")), strict=True),
-        (-1, "", ""),
-    ]
+    of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
+    programs = [*of_processes(trace), (-1, "", "")]
     rows = []
     for row in numbers.window.rows(trace):
-        rank, name, host = of_process[process[row]]
+        (name, host), (rank, executable, command) = of_process[process[row]], programs[process[row]]
         rows.append({
             "location": labels[row], "rank": rank if rank >= 0 else None, "process": name, "thread": threads[row],
-            "host": host, "total_ns": sum(times[row]), **dict(zip(keys, times[row], strict=True)),
+            "host": host, "executable": executable, "command": command, "total_ns": sum(times[row]),
+            **dict(zip(keys, times[row], strict=True)),
         })  # fmt: skip
     there = present_classes(numbers)
     columns = [
         Column("location", "location", "text"), Column("rank"), Column("process", kind="text"),
-        Column("thread", kind="text"), Column("host", kind="text"), Column("total_ns", "total s", "ns"),
+        Column("thread", kind="text"), Column("host", kind="text"), Column("executable", kind="text"),
+        Column("command", kind="text"), Column("total_ns", "total s", "ns"),
         *(Column(key, f"{name} s" if kind in there else "", "ns")
           for kind, (key, name) in enumerate(zip(keys, names, strict=True))),
     ]  # fmt: skip

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from vtrace import __version__
+from vtrace.console import ranges
 from vtrace.io.archive import Definitions, Marker
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
 from vtrace.unify.absent import FILE
 from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums
-from vtrace.unify.find import Run, ranges
+from vtrace.unify.find import Run
 from vtrace.unify.process import Process
+from vtrace.unify.programs import shortened
 from vtrace.unify.ranks import Ranks
 
-_TEXT_MAX = 16_384
-"""Longest property: OTF2 reads an anchor file of 256 KiB at most."""
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 
 
@@ -65,7 +65,7 @@ def properties(
     """Archive properties: who, what with, when, the sums over all locations; clocks: how well their times agree."""
     known = first.properties
     about = {
-        "command": _short(known.get("command", [])),
+        "command": shortened(known.get("command", [])),
         "executable": known.get("executable", ""),
         "directory": known.get("directory", ""),
         "user": first.owner,
@@ -96,17 +96,6 @@ def _owner(process: Process) -> str:
         return process.all_files()[-1].owner()
     except (OSError, KeyError):
         return ""
-
-
-def _short(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    size = 0
-    for word in words:
-        size += len(word) + 4
-        if size > _TEXT_MAX:
-            return [*kept, "..."]
-        kept.append(word)
-    return kept
 
 
 def markers(rows: Sequence[Row]) -> list[Marker]:

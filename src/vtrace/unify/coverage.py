@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vtrace.console import ranges
 from vtrace.io.archive import Marker
 from vtrace.io.kernel import Transcoded
 from vtrace.io.local import FileHead
@@ -15,7 +16,6 @@ from vtrace.io.overview import PROPERTY
 from vtrace.io.records import LOST_REASONS
 from vtrace.unify.absent import DAMAGE, FILE
 from vtrace.unify.elsewhere import unseen
-from vtrace.unify.find import ranges
 from vtrace.unify.ledger import Gap, end_of, gaps_of
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks

@@ -113,17 +113,6 @@ def refuse_bare(run: Run, salvage: bool) -> None:
             raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as people write them: 0,2-5,9."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and parts[-1][1] == number - 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
-
-
 def several(paths: Iterable[Path]) -> str:
     """A few names, and how many more there are."""
     known = sorted(path.name for path in paths)

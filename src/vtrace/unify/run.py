@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vtrace import __version__
-from vtrace.console import Console
+from vtrace.console import Console, ranges
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import sidecar
 from vtrace.io.archive import Archive, Definitions
@@ -23,7 +23,7 @@ from vtrace.unify.accuracy import accuracy
 from vtrace.unify.coverage import Fate, Row, fates, location_properties
 from vtrace.unify.definitions import inherit
 from vtrace.unify.elsewhere import refuse, tell
-from vtrace.unify.find import Run, kin, ranges, several
+from vtrace.unify.find import Run, kin, several
 from vtrace.unify.offsets import Clock, align
 from vtrace.unify.output import Output, archive_path, check_free
 from vtrace.unify.process import Process

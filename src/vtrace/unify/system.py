@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtrace.io.archive import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.process import Process
+from vtrace.unify.programs import program_name, shortened
 from vtrace.unify.ranks import Ranks
 
 
@@ -26,11 +28,19 @@ class About:
     threads: tuple[str, ...]
     tells_heap: bool
     tells_threads: bool
+    executable: str
+    command: tuple[str, ...]
+    """Its words."""
 
     @property
     def mpi(self) -> bool:
         """Whether it belongs to a world."""
         return bool(self.world) and self.rank is not None
+
+    @property
+    def program(self) -> str:
+        """The name of its program; empty: it is not known."""
+        return program_name(self.executable, self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +83,12 @@ def add_system(definitions: Definitions, processes: Sequence[Process], ranks: Ra
 
 
 def _about(process: Process) -> About:
-    head = process.head
+    head, told = process.head, process.definitions.properties
     parent = (head.host, *head.parent) if head.parent else None
     return About(
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), process.tells_heap, process.tells_threads,
+        tuple(_thread_names(process)), process.tells_heap, process.tells_threads, str(told.get("executable", "")),
+        tuple(shortened(told.get("command", ()))),
     )  # fmt: skip
 
 
@@ -90,13 +101,18 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
     nodes = {host: number for number, host in enumerate(hosts, 1)}
     numbers = {process.id: number for number, process in enumerate(processes) if not process.absent}
     worlds = {world: n for n, world in enumerate(dict.fromkeys(p.world for p in processes if p.mpi), 1)}
+    several = len({p.program for p in processes if p.mpi and p.program}) > 1
     index = 0
     places = []
     for group, process in enumerate(processes):
         creator = numbers.get(process.parent) if process.parent else None
         world = worlds[process.world] if process.mpi else 1
         name = process.name if world == 1 else f"{process.name} of world {world}"
-        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator))
+        if process.mpi and several and process.program:
+            name += f" ({process.program})"
+        told = {"VTRACE::EXECUTABLE": process.executable, "VTRACE::COMMAND": shlex.join(process.command)}
+        told = {key: text for key, text in told.items() if text}
+        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
         first = len(definitions.locations)
         definitions.locations += [Location(name, group) for name in process.threads]
         heap = None
@@ -122,5 +138,6 @@ def _thread_names(process: Process) -> list[str]:
 def _process_name(process: Process) -> str:
     if process.world and process.rank is not None:
         return f"MPI Rank {process.rank}"
-    program = os.path.basename(str(process.definitions.properties.get("executable", "")))
+    told = process.definitions.properties
+    program = program_name(str(told.get("executable", "")), told.get("command", ()))
     return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")
