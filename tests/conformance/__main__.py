@@ -19,7 +19,7 @@ from pathlib import Path
 from conformance import suite, table
 from conformance.job import become_worker
 from conformance.suite import Compilers, Line
-from conformance.ways import PRELOADED, TRACED, Result, Setup, run_program
+from conformance.ways import PLAIN, PRELOADED, TRACED, Result, Setup, run_program
 from support import mpis
 from support.build import Builder
 from support.tools import environment
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     _choose_ways(setup, tests, options.rotate)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     results = _run(setup, tests, options.jobs)
-    results = _again(setup, tests, results)
+    results = _again(setup, tests, results, untraced=not options.limit)
     ran = {result.test for result in results}
     not_run = [test for test in tests if test.name not in ran]
     text = _report(options, results, left_out, not_run)
@@ -55,6 +55,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="tests at a time")
     parser.add_argument("--memory", type=float, default=4, metavar="GB", help="leave out tests that need more")
+    parser.add_argument(
+        "--limit", type=int, metavar="S", help="seconds that a test may take without vtrace, if less than its own"
+    )
     parser.add_argument("--rotate", action="store_true", help="trace each test in one way, in turn, not in both")
     parser.add_argument("--keep", action="store_true", help="keep programs, local files and archives of all tests")
     parser.add_argument("--out", default="conformance", help="directory for builds, runs and results")
@@ -75,6 +78,8 @@ def _prepare(options: argparse.Namespace, out: Path) -> tuple[Setup, list[Line]]
         tests = [test for test in tests if f"{test.directory}/{test.program}".startswith(starts)]
     if options.sample:
         tests = suite.sample([t for t in tests if t.memory <= options.memory], options.sample, options.seed)
+    if options.limit:
+        tests = [replace(test, limit=min(test.limit, options.limit)) for test in tests]
     work = Path(tempfile.mkdtemp(prefix=f"run-{options.mpi}-", dir=out))
     return Setup(trees, mpi.launch, env, work, options.keep), tests
 
@@ -116,9 +121,12 @@ def _mixed(programs: dict[tuple[str, str], list[Line]]) -> list[list[Line]]:
     return [programs[key] for key in sorted(programs, key=lambda key: order[key])]
 
 
-def _again(setup: Setup, tests: Sequence[Line], results: list[Result]) -> list[Result]:
-    """Runs alone, once more, what did not end in time: on a loaded machine that need not be vtrace's fault."""
-    late = {result.test for result in results if "no end within" in result.reason}
+def _again(setup: Setup, tests: Sequence[Line], results: list[Result], untraced: bool) -> list[Result]:
+    """Runs alone, once more, what did not end in time: on a loaded machine that need not be vtrace's fault.
+
+    untraced: also what did not end in time without vtrace.
+    """
+    late = {r.test for r in results if "no end within" in r.reason and (untraced or r.way != PLAIN)}
     if not late:
         return results
     print(f"once more, alone: {len(late)} tests that did not end in time", file=sys.stderr, flush=True)
