@@ -8,9 +8,12 @@
 #include "internal.h"
 
 /* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal; behind pid a + if the process
-   is the first of its run */
+   is the first of its run, a * if it or a process before it is a rank of an MPI_COMM_WORLD */
 static char variable[sizeof VT_FAMILY_NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
 static char **ours;
+static int has_rank;
+
+int vt_family_has_rank(void) { return has_rank; }
 
 /* The environment may be read by other threads and grown by setenv, and a shell frees the array and the strings that it
    has made: it gets a new array, and the old one stays as it is.                                                        */
@@ -32,6 +35,7 @@ void vt_family_tell(void)
 {
     const struct vt_file *h = &vt_process.head;
     static char text[sizeof variable];
+    has_rank |= h->world != 0;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, VT_FAMILY_NAME);
     for (int i = 0; i < 16; i++) {
@@ -40,7 +44,8 @@ void vt_family_tell(void)
     }
     vt_text_add(&t, ":");
     vt_text_hex(&t, h->pid);
-    vt_text_add(&t, vt_process.first ? "+:" : ":");
+    if (vt_process.first) vt_text_add(&t, "+");
+    vt_text_add(&t, has_rank ? "*:" : ":");
     vt_text_hex(&t, h->start);
     vt_text_add(&t, ":");
     vt_text_add(&t, vt_process.set.prefix);
@@ -90,7 +95,9 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     }
     f.parent_pid = (uint32_t)strtoull(text + 33, &end, 16);
     int first = *end == '+';
-    if (*(end += first) != ':') return 0;
+    end += first;
+    int ranked = *end == '*';
+    if (*(end += ranked) != ':') return 0;
     f.parent_start = strtoull(end + 1, &end, 16);
     if (*end != ':') return 0;
     const char *at = end + 1, *colon = strchr(at, ':');
@@ -103,6 +110,7 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     s.unique = s.count = 0; /* the parent has taken one */
     *set = s;
     *h = f;
+    has_rank = ranked;
     vt_process.first = first && f.parent_pid == f.pid; /* it was the same process before an exec */
     return 1;
 }

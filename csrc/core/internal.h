@@ -339,6 +339,7 @@ void vt_define_property(struct vt_location *l, const char *key, const char *valu
 /* family.c */
 void vt_family_tell(void);
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
+int vt_family_has_rank(void); /* this process, or one that has led to it, is a rank of an MPI_COMM_WORLD */
 #define VT_FAMILY_NAME "VTRACE_PARENT="
 const char *vt_family_variable(void); /* what children get, with its name; NULL: nothing is recorded yet */
 /* Has the environment of this process hold it, for what libc starts by itself. Not in the child of a vfork. */
@@ -349,11 +350,18 @@ int vt_exec_is_traced(void); /* what VT_EXECTRACE says */
 int vt_is_launcher(void);
 struct vt_process_look {
     uint64_t began; /* clock ticks since boot */
+    uint32_t parent;
     char name[32], state; /* as in proc(5) */
 };
 int vt_process_look(uint32_t pid, struct vt_process_look *look); /* 0: it is not there */
 /* Sets the run's id to that of all that the launcher starts on this host, if one has started this process. */
 void vt_launcher_run(struct vt_file *h);
+struct vt_launched {
+    const char *launcher;
+    uint32_t rank, ranks;
+};
+/* 1: a launcher has started this process as one of several ranks. */
+int vt_launcher_look(struct vt_launched *launched);
 
 /* vfork.c */
 int vt_is_vfork_child(struct vt_location *l);

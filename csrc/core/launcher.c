@@ -7,6 +7,8 @@
 #include <string.h>
 #include "internal.h"
 
+#define ANCESTORS 64 /* that are looked at */
+
 static const char *const beginnings[] = {"mpiexec", "mpirun", "ompirun", "hydra_", "orte", "prte", "flux"};
 static const char *const names[] = {"orted", "prun", "srun",  "slurmstepd", "aprun", "apinit",
                                     "jsrun", "jsmd", "palsd", "ssh",        "rsh"};
@@ -32,7 +34,7 @@ int vt_is_launcher(void)
     return is_launcher(name);
 }
 
-/* proc(5): number (name) state, and the start in clock ticks since boot as the 20th word from there. */
+/* proc(5): number (name) state parent, and the start in clock ticks since boot as the 20th word from there. */
 int vt_process_look(uint32_t pid, struct vt_process_look *look)
 {
     static char text[1024];
@@ -47,6 +49,7 @@ int vt_process_look(uint32_t pid, struct vt_process_look *look)
     look->state = at[2];
     t = vt_text_into(look->name, sizeof look->name);
     for (name++; name < at; name++) vt_text_add(&t, (char[]){*name, 0});
+    look->parent = (uint32_t)strtoul(at + 3, NULL, 10);
     for (int i = 0; i < 20 && at; i++) at = strchr(at + 1, ' ');
     if (at) look->began = strtoull(at, NULL, 10);
     return at != NULL;
@@ -74,4 +77,74 @@ void vt_launcher_run(struct vt_file *h)
     }
     const uint64_t run[2] = {vt_checksum(1, text, (size_t)(t.at - text)), vt_checksum(2, text, (size_t)(t.at - text))};
     memcpy(h->run, run, sizeof h->run);
+}
+
+/* Who starts ranks, by the name of the process that does it on each host, and where it tells them how many they are. mpiexec
+   itself does it on its own host, of Open MPI and of MPICH's gforker.                                                     */
+static const struct launcher {
+    const char *helper, *size, *rank, *name;
+} launchers[] = {
+    {"hydra_", "PMI_SIZE", "PMI_RANK", "MPICH's mpiexec (Hydra)"},
+    {"orted", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec"},
+    {"prte", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec (PRRTE)"},
+    {"orterun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec"},
+    {"mpi", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec"},
+    {"mpi", "PMI_SIZE", "PMI_RANK", "MPICH's mpiexec"},
+    {"slurmstepd", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
+    {"flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", "flux"},
+    {"jsmd", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
+};
+
+static const struct launcher *launcher_called(const char *name)
+{
+    if (!is_launcher(name)) return NULL;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (!strncmp(name, launchers[i].helper, strlen(launchers[i].helper)) && getenv(launchers[i].size))
+            return &launchers[i];
+    return NULL;
+}
+
+/* Whether a process has loaded an MPI library but not vtrace. One whose mappings cannot be read is another user's: no rank. */
+static int is_untraced_rank(uint32_t pid)
+{
+    static char text[2 * PATH_MAX];
+    char path[32];
+    int mpi = 0, traced = 0;
+    size_t kept = 0;
+    struct vt_text t = vt_text_into(path, sizeof path);
+    vt_text_add(&t, "/proc/");
+    vt_text_dec(&t, pid);
+    vt_text_add(&t, "/maps");
+    long fd = vt_open(path, O_RDONLY, 0), n;
+    while (fd >= 0 && (n = VT_SYS3(read, fd, text + kept, sizeof text - 1 - kept)) > 0) {
+        text[kept + (size_t)n] = 0;
+        mpi |= strstr(text, "/libmpi") != NULL;
+        traced |= strstr(text, "/libvtrace") != NULL;
+        const char *line = strrchr(text, '\n'); /* the next read may go on with it */
+        kept = line ? strlen(line) : 0;
+        if (kept) memmove(text, line, kept);
+    }
+    if (fd >= 0) VT_SYS1(close, fd);
+    return mpi && !traced;
+}
+
+/* Whether the launcher nearest among this process's ancestors says that it has started several ranks of which this is one. What
+   a rank starts inherits all that the launcher tells, but is no rank.                                                       */
+int vt_launcher_look(struct vt_launched *launched)
+{
+    struct vt_process_look look;
+    const struct launcher *found = NULL;
+    uint32_t pid = (uint32_t)VT_SYS0(getppid);
+    if (vt_family_has_rank()) return 0;
+    for (int i = 0; i < ANCESTORS && !found; i++, pid = look.parent) {
+        if (pid <= 1 || !vt_process_look(pid, &look)) return 0;
+        found = launcher_called(look.name);
+        if (!found && is_untraced_rank(pid)) return 0;
+    }
+    const char *rank = found ? getenv(found->rank) : NULL;
+    if (!rank || *rank < '0' || *rank > '9') return 0;
+    unsigned long of = strtoul(getenv(found->size), NULL, 10), number = strtoul(rank, NULL, 10);
+    if (of < 2 || of >= VT_NO_RANK || number >= of) return 0;
+    *launched = (struct vt_launched){found->name, (uint32_t)number, (uint32_t)of};
+    return 1;
 }

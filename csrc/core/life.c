@@ -21,6 +21,7 @@ static uint64_t *alive; /* in a wiped page: id of the process that records; 0 te
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
 static _Thread_local uint32_t refused
     __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
+static const char *mpi; /* "MPICH 5.0.2": the MPI that the shim was built for; NULL: no calls of MPI are recorded */
 static int has_thread_end;
 static uint64_t loaded; /* CLOCK_MONOTONIC_RAW when the program began */
 static int started; /* once at least, in this process or a parent */
@@ -267,7 +268,7 @@ int vt_attach(const struct vt_shim *shim)
         return 0;
     }
     vt_switch_attach(shim);
-    if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", shim->name);
+    if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", mpi = shim->name);
     return vt_settings_allow(shim->kind);
 }
 
@@ -327,13 +328,36 @@ uint32_t vt_take_count(void)
     return vt_process.set.count;
 }
 
+/* MPI found no other rank though the launcher has started some: the MPI library is not the launcher's. Says so, once, and in the
+   trace. Returns the launcher's rank, by which the files are called: all such processes are rank 0 of a world of their own. */
+static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
+{
+    static char text[128];
+    struct vt_launched launched;
+    if (w->world_size != 1 || !vt_launcher_look(&launched)) return w->rank;
+    struct vt_text t = vt_text_into(text, sizeof text);
+    vt_text_add(&t, launched.launcher);
+    vt_text_add(&t, " has started ");
+    vt_text_dec(&t, launched.ranks);
+    vt_text_add(&t, " processes");
+    vt_define_property(l, "alone", text);
+    if (!launched.rank)
+        vt_say(
+            1,
+            "%s, but in %s each of them is alone: MPI_COMM_WORLD has 1 rank; start the program with the mpiexec of its MPI",
+            text, mpi ? mpi : "its MPI");
+    return launched.rank;
+}
+
 /* The names with ranks are those of the run's first world: not of one that a process of this run started. */
 void vt_set_world(const struct vt_world *w)
 {
-    if (!vt_location_of_thread(0) || vt_process.named) return;
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l || vt_process.named) return;
+    uint32_t name_rank = rank_of_name(w, l);
     if (vt_filter_rank(w->rank)) vt_hidden_again();
     if (w->count && vt_process.first) vt_place_count(&vt_process.set, w->count);
-    set_rank(w->rank, vt_process.first ? w->rank : VT_NO_RANK, w->world_size, w->world, w->run);
+    set_rank(w->rank, vt_process.first ? name_rank : VT_NO_RANK, w->world_size, w->world, w->run);
     vt_names_disclaim(claim);
     claim = -1;
 }

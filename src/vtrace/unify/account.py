@@ -82,7 +82,7 @@ def properties(
     }
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
     settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
-    missing = shortfalls(run.missing, incomplete, rows)
+    missing = [*([run.alone] if run.alone else []), *shortfalls(run.missing, incomplete, rows)]
     coverage = {"complete": not missing, "shortfalls": missing} | sums(rows)
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     values["CLOCKS"] = clocks

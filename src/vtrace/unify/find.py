@@ -42,6 +42,8 @@ class Run:
     """Files that were left out."""
     count: int = 0
     """Processes, those of other ranks of vtunify-mpi and missing ones included."""
+    alone: str = ""
+    """What find_alone says, at rank 0."""
 
     @property
     def running(self) -> list[Process]:

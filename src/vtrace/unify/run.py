@@ -20,6 +20,7 @@ from vtrace.io.overview import ANCHOR
 from vtrace.unify import account, ledger
 from vtrace.unify.absent import tell_absent
 from vtrace.unify.accuracy import accuracy
+from vtrace.unify.alone import find_alone, refuse_alone
 from vtrace.unify.coverage import Fate, Row, fates, location_properties
 from vtrace.unify.definitions import inherit
 from vtrace.unify.elsewhere import refuse, tell
@@ -88,6 +89,8 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
     kernel = Kernel()
     with _salvageable(request):
         _first_pass(run, kernel, request, ranks, console)
+    run.alone = find_alone(run.processes, ranks)
+    ranks.first(lambda: refuse_alone(run.alone, request.incomplete, console.warn))
     incomplete = fates(run.processes, ranks)
     keep_reasons += ranks.first(lambda: _damage(run, crew, incomplete, request, console))
     definitions = Definitions(creator=f"vtrace {__version__}")

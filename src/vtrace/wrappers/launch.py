@@ -9,6 +9,7 @@ import sys
 from vtrace.errors import VtraceError
 from vtrace.wrappers import launcher, preload
 from vtrace.wrappers.launcher import Launched
+from vtrace.wrappers.mpi_library import family_of_launcher
 from vtrace.wrappers.preload import Plan, Start
 from vtrace.wrappers.program import NoProgramError, find, locate
 
@@ -124,7 +125,9 @@ def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mappi
             return made
     parallel = launcher.kind_of(words) in launcher.LAUNCHERS
     start = Start(environ, one.directory, parallel or launcher.rank(environ) is not None)
-    start.mpicc = launcher.mpicc_of(locate(words[0], environ)) if parallel else None
+    if parallel:
+        path = locate(words[0], environ)
+        start.launcher, start.mpicc, start.family = words[0], launcher.mpicc_of(path), family_of_launcher(path)
     try:
         return preload.plan(behind, own, start)
     except NoProgramError:

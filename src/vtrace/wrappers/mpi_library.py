@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which MPI library a process must load to talk to those that its launcher has started beside it."""
+"""Whose MPI a launcher is, and which library a process must load to talk to those that its launcher has started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import os
 import sys
 from collections.abc import Mapping, MutableMapping
 
+from vtrace.wrappers.program import holds
+
 _OPENMPI, _MPICH = ("libmpi.so.40",), ("libmpi.so.12", "libmpich.so.12")
 """Sonames of both families; MPICH's in Debian is the last."""
+_LAUNCHERS = {"MPICH": (b"hydra_pmi_proxy",), "Open MPI": (b"libopen-rte.so", b"libprrte.so", b"ompirun_")}
+"""In the file of its mpiexec: Hydra's helper; libraries of Open MPI's, and a name that Open MPI 5 has in it."""
 
 
 def choose(environ: MutableMapping[str, str]) -> None:
@@ -46,6 +50,11 @@ def family(library: str) -> str | None:
 def launchers_family(environ: Mapping[str, str]) -> str | None:
     """Whose launcher has started this process."""
     return "Open MPI" if "OMPI_COMM_WORLD_SIZE" in environ else "MPICH" if "PMI_RANK" in environ else None
+
+
+def family_of_launcher(path: str) -> str | None:
+    """Whose mpiexec a file is; None for other launchers, which start programs of any MPI."""
+    return next((name for name, marks in _LAUNCHERS.items() if any(holds(path, mark) for mark in marks)), None)
 
 
 def _beside_launcher() -> str:

@@ -50,13 +50,18 @@ class Plan:
 
 
 class Start:
-    """Where a program starts: environment, directory, mpicc: that of the launcher's MPI if known, launched: by one."""
+    """Where a program starts: environment, directory, launched: by a launcher; launcher: how that is called, mpicc and
+    family: those of its MPI if known.
+    """
 
     def __init__(self, environ: Mapping[str, str], directory: str = ".", launched: bool = False) -> None:
         self.environ = dict(environ)
         self.directory = directory
         self.launched = launched
         self.mpicc: str | None = None
+        self.launcher = "the launcher"
+        self.family = "Open MPI" if mpi_library.launchers_family(environ) == "Open MPI" else None
+        """MPICH's variables are those of other launchers, too."""
 
 
 def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
@@ -171,9 +176,9 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
-    if wants("mpi", chosen, start.environ, True) and not (
-        linked and programs.holds(program.executable, b"vt_set_world\0")  # only the MPI shim calls it
-    ):
+    if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only the MPI shim calls it
+        _compare_families(made, program, uses.mpi_library(loaded), start)
+    elif wants("mpi", chosen, start.environ, True):
         shim = _shim(made, program, loaded, chosen, start)
     if shim:
         ours.insert(1, shim)
@@ -288,8 +293,19 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
             )
         return None
     made.details.append(f"MPI: {by} {library}")
+    _compare_families(made, program, library, start)
     _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")
     return uses.shim_of(library)
+
+
+def _compare_families(made: Plan, program: Program, library: str | None, start: Start) -> None:
+    """Warns before the start of processes that will not find each other; csrc/core/life.c says it where they do not."""
+    own = mpi_library.family(library or "")
+    if own and start.family and own != start.family:
+        made.warnings.append(
+            f"{program.words[0]} uses {own} ({library}), but {start.launcher} is {start.family}'s: each rank will be "
+            f"alone in its MPI_COMM_WORLD; start it with the mpiexec of {own}"
+        )
 
 
 def _kind(library: str) -> str:

@@ -82,11 +82,6 @@ def _is_whole(directory: Path) -> bool:
     return (directory / ARCHIVE).exists() and (directory / LIBRARY).exists()
 
 
-def has_shim(mpi: Mpi) -> bool:
-    """Whether the cache has the shim of an MPI."""
-    return _is_whole(cache_dir() / f"{_PREFIX}{mpi.key}")
-
-
 def list_shims() -> list[Shim]:
     """What the cache holds, by label."""
     shims = []

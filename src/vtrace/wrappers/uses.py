@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -175,14 +174,10 @@ def shim_of(library: str) -> str:
         return known[0]
     from pathlib import Path
 
-    from vtrace.wrappers.launcher import rank
     from vtrace.wrappers.mpi import find_mpi_with
-    from vtrace.wrappers.shim import has_shim, shim_library
+    from vtrace.wrappers.shim import shim_library
 
-    mpi = find_mpi_with(Path(library))
-    if not has_shim(mpi) and not rank(os.environ):
-        print(f"vtrace: builds the shim for {mpi.label}, once; this takes some seconds", file=sys.stderr, flush=True)
-    found = str(shim_library(mpi))
+    found = str(shim_library(find_mpi_with(Path(library))))
     note.write(found, state)
     return found
 

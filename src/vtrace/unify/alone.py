@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of a launcher and an MPI library that do not belong together: each process is a world of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from vtrace.errors import VtraceError
+from vtrace.unify.process import Process
+from vtrace.unify.ranks import Ranks
+
+
+def find_alone(processes: Sequence[Process], ranks: Ranks) -> str:
+    """At rank 0 what such processes say of themselves, in one sentence; empty where there are none.
+
+    csrc/core/life.c notes it at MPI_Init; the definitions must be loaded.
+    """
+    found = {}
+    for process in processes:
+        known = process.definitions.properties
+        if said := known.get("alone"):
+            found[process.number] = f"{said}, but in {known.get('shim.mpi', 'their MPI')} each of them was alone"
+    return next(iter(ranks.gather(found).values()), "")
+
+
+def refuse_alone(text: str, allowed: bool, warn: Callable[[str], None]) -> None:
+    """Warns of what find_alone has found; raises VtraceError where that is not allowed."""
+    if text and not allowed:
+        hint = "run it again with the mpiexec of its MPI; --partial unifies them as worlds of one rank"
+        raise VtraceError(f"{text}: MPI_COMM_WORLD had 1 rank", hint)
+    if text:
+        warn(text)

