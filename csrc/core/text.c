@@ -43,11 +43,14 @@ static void add_number(struct vt_text *t, uint64_t v, unsigned base)
     vt_text_add(t, d);
 }
 
-/* Bytes that would do something to a terminal or end a line become question marks. */
+/* Bytes that would do something to a terminal or end a line become question marks, C1's of UTF-8 among them. */
 void vt_text_plain(char *s)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 127) *s = '?';
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) *s = s[1] = '?';
+        if (c < ' ' || c == 127) *s = '?';
+    }
 }
 
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }

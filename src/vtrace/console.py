@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 import click
 
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 
 QUIET, NORMAL, VERBOSE, DEBUG = 0, 1, 2, 3
 """Levels of talk, numbered as VT_VERBOSE: errors only; warnings and results; what is done; each file too."""
@@ -26,13 +28,6 @@ _PATIENCE = 2.0
 """Seconds after which a terminal shows a bar that nobody has asked for."""
 
 
-def plain(text: str) -> str:
-    """text as one line that does nothing to a terminal: names in damaged files may hold anything."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def ranges(numbers: Iterable[int]) -> str:
     """Numbers as people write them: 0,2-5,9."""
     parts: list[list[int]] = []
@@ -42,13 +37,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
-
-
-def json_text(value: Any, **options: Any) -> str:
-    """value as JSON without control characters, of which json.dumps leaves DEL. options: those of json.dumps."""
-    import json
-
-    return json.dumps(value, **options).replace("\x7f", "\\u007f")
 
 
 @dataclass(frozen=True)
@@ -173,6 +161,9 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
 
     speaks: whether to tell of errors, which another process does where several meet the same.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names may have letters that the locale's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = command.main(prog_name=name, standalone_mode=False)
         sys.stdout.flush()

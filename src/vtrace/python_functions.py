@@ -32,7 +32,9 @@ def builtin(name: str, address: Any, flags: int, this: Any) -> Callable[..., Any
     than by ctypes. this: what the C function gets as self."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    definition = _MethodDef(name.encode(), ctypes.cast(address, ctypes.c_void_p).value, flags, None)
+    definition = _MethodDef(
+        name.encode(errors="backslashreplace"), ctypes.cast(address, ctypes.c_void_p).value, flags, None
+    )
     _kept.append(definition)
     function: Callable[..., Any] = make(ctypes.addressof(definition), this, None)
     return function

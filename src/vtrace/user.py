@@ -160,7 +160,11 @@ def _region(name: str, group: str | None, file: str, line: int) -> Region:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    """UTF-8; a name of any characters ends no program."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 def counter(name: str, unit: str = "#", kind: type = float, group: str | None = None) -> Callable[[float], None]:

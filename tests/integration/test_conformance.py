@@ -45,7 +45,9 @@ def conformance(
 def test_sample(suite: Path, build: Builder, tmp_path: Path) -> None:
     """On Debian's MPICH, which has Fortran."""
     mpis.find("mpich", build)
-    code, text, results = conformance(suite, tmp_path, "--mpi=mpich", f"--sample={SAMPLE}", f"--limit={LIMIT}", "--rotate")
+    code, text, results = conformance(
+        suite, tmp_path, "--mpi=mpich", f"--sample={SAMPLE}", f"--limit={LIMIT}", "--rotate"
+    )
     print(text)
     assert code == 0, text
     plain = [result for result in results if result["way"] == "plain"]

@@ -1,58 +1,249 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names with control characters: what commands print of them does nothing to a terminal."""
+"""Names with control characters, markup and bytes that are no text: what commands print of them does nothing to a
+terminal, and what they write is what its readers expect."""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
+import re
+import shutil
+import sys
+import urllib.request
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from support import mpis
 from support.build import Builder
+from support.kinds import background
+from support.oddnames import ODD, TERMINAL, odd_archive
 from support.run import run, unify, vtrace
+from support.terminal import on_terminal
+from support.tools import PROGRAMS, Done, call, command, need
 
-ODD = "\x1b[31m\x07\x7f\x85\u202eb"
-COMMANDS = ["info", "summary", "summary --csv", "summary --json", "info --json", "score", "score --json", "timers"]
+READ = (
+    "info", "info --all", "info --json", "summary", "summary --csv", "summary --json", "summary --top 1", "score",
+    "score --json", "score --fit 100", "timers", "timers --all", "mpip", "mpip -v", "mpip -vv",
+)  # fmt: skip
+"""What prints to standard output."""
+REAL = ("info --all", "summary --csv", "score", "timers", "mpip", "report -o r.html", "export --to csv -o x.csv")
+NAMED = f"{TERMINAL}<script>\udcff"
+"""As part of a file's name, which runs may have as their prefix."""
 
 
 def harmless(text: str) -> bool:
     """Whether a terminal shows all of it as it is."""
-    return all(line.replace("\t", "").isprintable() for line in text.split("\n"))
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def well(done: Done) -> str:
+    """What a command printed, which ended well and is harmless."""
+    assert "Traceback" not in done.stderr, str(done)
+    assert done.returncode == 0, str(done)
+    assert harmless(done.stdout + done.stderr), repr(done.stdout + done.stderr)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two that differ, with odd names behind everything; the name of the first one is odd, too."""
+    where = tmp_path_factory.mktemp("odd")
+    odd_archive(where / "a.trace").rename(where / f"{NAMED}.trace")
+    return where / f"{NAMED}.trace", odd_archive(where / "b.trace", more=3)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of a program that gives odd names to all that it can name, as it ran."""
+    where = tmp_path_factory.mktemp("real")
+    words = ["run", "--unify", "--io", "--memory", "--python", "-o", "odd", sys.executable, PROGRAMS / "odd_names.py"]
+    well(call([*command("vtrace"), *words, NAMED], where, {"VT_PTHREAD": "locks", "PYTHONNOUSERSITE": "1"}))
+    return where / "odd.trace"
+
+
+@pytest.mark.parametrize("words", READ)
+def test_what_is_printed(archives: tuple[Path, Path], tmp_path: Path, words: str) -> None:
+    shown = well(vtrace(tmp_path, *words.split(), archives[0], check=False))
+    assert shown
+    if "--json" in words or words.startswith("timers"):
+        assert json.dumps(TERMINAL)[1:-1] in json.dumps(json.loads(shown)), "JSON gives names as they are"
+
+
+def test_what_differs(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    for words in ([], ["--relative"], ["--per-rank"], ["--json"]):
+        assert (
+            r"\u001b" in repr(well(vtrace(tmp_path, "diff", *words, *archives, check=False))) or "--json" not in words
+        )
+
+
+def test_on_a_terminal(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    """Colours are vtrace's own only."""
+    for words in (["info"], ["summary"], ["score"], ["timers"], ["diff", archives[1]]):
+        shown = on_terminal([*command("vtrace"), *words, archives[0]], tmp_path, 200)
+        assert harmless(re.sub(r"\x1b\[[\d;]*m", "", shown.replace("\r\n", "\n"))), repr(shown)
+        assert "\x1b[31m\x1b]" not in shown
+
+
+def test_exports(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    for aim in ("csv", "chrome", "parquet", "perfetto"):
+        well(vtrace(tmp_path, "export", archives[0], "--to", aim, "-o", f"x.{aim}", check=False))
+    text = (tmp_path / "x.csv").read_bytes().decode()
+    assert harmless(text.replace("\r\n", "\n"))
+    with (tmp_path / "x.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0]["region"].startswith(r"main\x1b[31m\x1b]0;owned\x07")
+    assert any(r"counter\x1b" in row["metric"] for row in rows)
+    chrome = (tmp_path / "x.chrome").read_text()
+    assert chrome.isprintable()
+    assert f"main{TERMINAL}" in "".join(event["name"] for event in json.loads(chrome)["traceEvents"])
+    import pyarrow.parquet
+
+    regions = pyarrow.parquet.read_table(tmp_path / "x.parquet")["region"].to_pylist()
+    assert any(region and region.startswith(f"main{TERMINAL}") for region in regions), "data for programs"
+    assert f"main{TERMINAL}".encode() in (tmp_path / "x.perfetto").read_bytes()
+
+
+class _Page(HTMLParser):
+    """The elements of a page, and whether its text is plain."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts, self.images, self.text = 0, 0, ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.scripts += tag == "script"
+        self.images += tag == "img"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if self.cdata_elem is None else ""
+
+
+def test_report(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    """It has the elements that it has with plain names."""
+    well(vtrace(tmp_path, "report", archives[0], "-o", "r.html", check=False))
+    page = _Page((tmp_path / "r.html").read_text())
+    assert (page.scripts, page.images) == (3, 0)
+    assert r"main\x1b[31m" in page.text
+    assert harmless(page.text)
+
+
+def test_view(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    process = background([*command("vtrace"), "view", "--no-browser", archives[0]], tmp_path)
+    try:
+        assert process.stdout
+        with urllib.request.urlopen(process.stdout.readline().strip(), timeout=60) as answer:
+            page = _Page(answer.read().decode())
+        assert page.images == 0
+        assert harmless(page.text)
+        assert r"\x1b[31m" in page.text
+        process.terminate()
+        assert harmless(process.communicate(timeout=60)[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_filter_of_a_score(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    """Each line is a pattern, and hits the function whose name it stands for."""
+    well(vtrace(tmp_path, "score", archives[0], "--fit", "100", "-o", "f.filter", check=False))
+    text = (tmp_path / "f.filter").read_text()
+    assert harmless(text)
+    assert "1 rule\n" in well(vtrace(tmp_path, "filter", "f.filter"))
+    shown = well(vtrace(tmp_path, "filter", "f.filter", "--explain", f"main{ODD}"))
+    assert "is not recorded: f.filter:" in shown
+    for option in ("--explain", "--group"):
+        well(vtrace(tmp_path, "filter", "f.filter", "--explain", "x", option, ODD, "--json"))
+
+
+def test_mpip_files(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    well(vtrace(tmp_path, "mpip", archives[0], "-f", "d", check=False))
+    (report,) = (tmp_path / "d").iterdir()
+    assert harmless(os.fsdecode(report.name))
+    assert harmless(report.read_text())
+
+
+@pytest.mark.parametrize("words", REAL)
+def test_a_real_program(real: Path, tmp_path: Path, words: str) -> None:
+    well(vtrace(tmp_path, *words.split(), real, check=False))
+    if "x.csv" in words:
+        text = (tmp_path / "x.csv").read_bytes().decode()
+        assert harmless(text.replace("\r\n", "\n"))
+        for label in ("region", "counter", "win", "comm", "file"):
+            assert rf"{label}\x1b[31m" in text, label
+
+
+def test_a_python_api(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    code = (
+        "import sys, vtrace; t = vtrace.open(sys.argv[1]); print(ascii([t._repr_html_(), t.markers()._repr_html_(),"
+        " t.regions._repr_html_()]))"
+    )
+    shown = well(call([sys.executable, "-c", code, archives[0]], tmp_path, check=False))
+    assert "<td>" in shown
+    assert "<script>" not in shown
+
+
+def test_a_poor_locale(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    """Letters that the encoding lacks are shown by their numbers."""
+    for words in ("info", "summary", "score", "mpip"):
+        done = vtrace(tmp_path, *words.split(), archives[0], env={"PYTHONIOENCODING": "ascii"}, check=False)
+        well(done)
 
 
 @pytest.fixture
 def prefix(build: Builder, tmp_path: Path) -> str:
     """Local files of a run whose name, that of the program too, has control characters."""
-    program = build("many.c").with_name(f"many{ODD}")
+    program = build("many.c").with_name(f"many{NAMED}")
     if not program.exists():
         program.write_bytes(build("many.c").read_bytes())
         program.chmod(0o755)
     run(program, tmp_path)
-    return f"many{ODD}"
+    return f"many{NAMED}"
 
 
-def test_commands(prefix: str, tmp_path: Path) -> None:
-    for words in (["dump", prefix], ["dump", "--json", prefix]):
-        done = vtrace(tmp_path, *words)
-        assert harmless(done.stdout + done.stderr), words
-    done = unify(tmp_path, prefix)
-    assert harmless(done.stdout + done.stderr)
-    for words in COMMANDS:
-        done = vtrace(tmp_path, *words.split(), prefix, check=False)
-        assert harmless(done.stdout + done.stderr), words
-        if "--json" in words:
-            json.loads(done.stdout)
+def test_local_files(prefix: str, tmp_path: Path) -> None:
+    for words in (["dump"], ["dump", "--json"], ["info"], ["info", "--json"], ["score"], ["clean", "--dry-run"]):
+        well(vtrace(tmp_path, *words, prefix, check=False))
+    well(unify(tmp_path, "-vv", prefix, check=False))
+    for word in ("info", "summary", "score"):
+        well(vtrace(tmp_path, word, prefix, check=False))
 
 
-def test_mpip(build: Builder, tmp_path: Path) -> None:
+def test_an_mpi_program(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = build("mpi_rounds.c", compiler=mpi.mpicc, mode="mpi")
-    odd = program.with_name(f"rounds{ODD}")
+    odd = program.with_name(f"rounds{NAMED}")
     odd.write_bytes(program.read_bytes())
     odd.chmod(0o755)
     run(odd, tmp_path, "10", "2")
     unify(tmp_path, odd.name)
-    done = vtrace(tmp_path, "mpip", odd.name)
-    assert "Command" in done.stdout
-    assert harmless(done.stdout + done.stderr)
+    assert "Command" in well(vtrace(tmp_path, "mpip", odd.name))
+
+
+def test_wrappers_and_run(tmp_path: Path) -> None:
+    """Names of what is not there, and of compilers, MPIs and directories that are."""
+    for words in (
+        ["vtrace", "run", f"./{NAMED}"], ["vtrace", "run", "-v", "-o", f"{NAMED}/x", need("true")],
+        ["vtrace-cc", "-vt:cc", f"./{NAMED}", "x.c"], ["vtrace-cc", f"-vt:{NAMED}"], ["vtunify", NAMED],
+        ["vtrace", "summary", NAMED], ["vtrace", NAMED], ["vtrace", "shim", "build", "--mpicc", f"./{NAMED}"],
+        ["vtrace", "filter", NAMED], ["vtrace", "dump", NAMED], ["vtrace", "mpip", "-f", NAMED, NAMED],
+    ):  # fmt: skip
+        done = call([*command(words[0]), *words[1:]], tmp_path, check=False)
+        assert "Traceback" not in done.stderr, str(done)
+        assert harmless(done.stdout + done.stderr), repr(str(done))
+        assert done.stderr.count("\n") == 1 or need("true") in words, str(done)
+
+
+def test_list_of_shims(tmp_path: Path) -> None:
+    """A cache in a directory with an odd name."""
+    shim = Path(vtrace(tmp_path, "shim", "build", "--mpicc", need("mpicc")).stdout.strip()).parent
+    shutil.copytree(shim, tmp_path / NAMED / shim.name)
+    env = {"VT_SHIM_CACHE": str(tmp_path / NAMED)}
+    (line,) = vtrace(tmp_path, "shim", "list", env=env).stdout.splitlines()
+    assert harmless(line.replace("\t", ""))
+    assert line.count("\t") == 3
+    assert harmless(vtrace(tmp_path, "shim", "clean", env=env).stdout)

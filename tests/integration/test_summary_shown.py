@@ -19,7 +19,7 @@ from support.localfiles import Chunk, write_events
 from support.run import vtrace
 from support.terminal import on_terminal
 from support.tools import command
-from vtrace.console import plain
+from vtrace.text import plain
 
 TABLES = (
     "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",

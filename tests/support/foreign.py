@@ -82,10 +82,10 @@ class Foreign:
         self.definitions = _otf2.Archive_GetGlobalDefWriter(self.archive)
 
     def text(self, text: str) -> int:
-        """The id of a string, defined when it is new."""
+        """The id of a string, defined when it is new; surrogates stand for bytes that are no UTF-8."""
         if text not in self.strings:
             self.strings[text] = len(self.strings)
-            self.define("String", self.strings[text], text.encode())
+            self.define("String", self.strings[text], text.encode(errors="surrogateescape"))
         return self.strings[text]
 
     def define(self, name: str, *values: Any) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
@@ -43,11 +42,3 @@ def test_a_name_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr()
     text = r"grid \x1b[31m\nof é"
     assert (said.err, said.out) == (f"tool: warning: {text}\ntool: {text}\n", f"{text}\n")
-
-
-def test_json_has_no_control_characters() -> None:
-    value = {"name": "a\x1b\x07\x7f\x85\u202e\n\udcff"}
-    text = console.json_text(value)
-    assert text.isprintable()
-    assert text.isascii()
-    assert json.loads(text) == value

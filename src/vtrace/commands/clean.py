@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import CLICK_SETTINGS, Console, plain
+from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.unify.leftovers import Leftover

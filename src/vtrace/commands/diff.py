@@ -10,7 +10,8 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, window_options
-from vtrace.console import Console, environment_level, json_text, plain
+from vtrace.console import Console, environment_level
+from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.diff import Run

@@ -19,8 +19,8 @@ from typing import Any
 import click
 
 from vtrace import __version__, paths
-from vtrace.console import json_text, plain
 from vtrace.errors import VtraceError
+from vtrace.text import json_text, plain
 from vtrace.wrappers.mpi import Mpi, find_mpi
 from vtrace.wrappers.toolchain import HOOKS
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
@@ -16,12 +15,12 @@ from typing import Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import json_text, plain
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import listing
 from vtrace.io.kernel import Kernel
 from vtrace.io.local import LocalFile, open_local, read_head, read_uctl
 from vtrace.io.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
+from vtrace.text import json_text, plain
 from vtrace.unify.definitions import ProcessDefinitions, inherit
 from vtrace.unify.find import Run, find_run, several
 from vtrace.unify.labels import Labels
@@ -84,8 +83,6 @@ def command(
       SUMMARY ATTRIBUTE IO_FILE IO_HANDLE RMA_WIN RMA_WIN_NAME GROUP
       REGION_AT TEAM LOST CALL_SITE CLOCK_OFFSET TEXT MARKER NOTE USER_COMM MEMBER
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     problems = []
     for item in _Dump(records, frozenset(only), location, names).of(target):
         if item["type"] == "problem":
@@ -118,7 +115,8 @@ class _Dump:
         run = find_run(resolve_prefix(target), True, problems.append)
         yield from map(_problem, problems)
         if run.others:
-            click.echo(f"vtrace: files of other runs are left alone: {several(run.others)}", err=True)
+            others = plain(several(run.others))
+            click.echo(f"vtrace: files of other runs are left alone: {others}", err=True)
         if run.uctl and self.location is None:
             yield from self._control(run.uctl)
         for process in run.processes:
@@ -192,7 +190,7 @@ class _Dump:
             self.symbols.run_start = process.head.start
             self.symbols.resolve(labels.learn(process))
             for text in self.symbols.warnings[known:]:
-                click.echo(f"vtrace: warning: {text}", err=True)
+                click.echo(f"vtrace: warning: {plain(text)}", err=True)
         return labels
 
     def _definitions(self, process: Process, run: Run) -> ProcessDefinitions:

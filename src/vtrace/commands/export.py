@@ -10,8 +10,9 @@ from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, title
-from vtrace.console import Console, environment_level, plain
+from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import plain
 
 _ENDINGS = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, json_text, plain
+from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError
 from vtrace.paths import LIB
+from vtrace.text import json_text, plain
 
 _EXAMPLES = """\b
 Examples:
@@ -87,7 +88,7 @@ def _defines(library: Path, name: str) -> bool:
 
 def _explain(runtime: ctypes.CDLL, name: str, group: str, rank: int) -> dict[str, object]:
     room = ctypes.create_string_buffer(_ROOM)
-    limit = runtime.vt_filter_explain(name.encode(), group.encode(), rank, room, _ROOM)
+    limit = runtime.vt_filter_explain(os.fsencode(name), os.fsencode(group), rank, room, _ROOM)
     pattern, *numbers = room.value.decode(errors="replace").split("\n")
     line, rules, refused = map(int, numbers)
     return {"name": name, "limit": limit, "pattern": pattern, "line": line, "rules": rules, "refused": refused}

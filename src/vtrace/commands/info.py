@@ -13,8 +13,9 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
-from vtrace.console import Console, json_text, plain, ranges
+from vtrace.console import Console, ranges
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
+from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.ledger import Ledger

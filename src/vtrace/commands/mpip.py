@@ -14,9 +14,10 @@ import click
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, title
-from vtrace.console import Console, environment_level, plain
+from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.reports.mpip import Frame, Profile, Resolve
@@ -140,7 +141,7 @@ def _facts(trace: Trace, profile: Profile, options: str, directory: str) -> Iter
 
 def _paths(directory: Path, trace: Trace, ranks: int) -> Iterator[Path]:
     """Names as mpiP's that are not taken."""
-    program = Path(str(trace.vtrace.get("ABOUT", {}).get("executable") or title(trace))).name
+    program = plain(Path(str(trace.vtrace.get("ABOUT", {}).get("executable") or title(trace))).name)
     number = 0
     while number := number + 1:
         path = directory / f"{program}.{ranks}.{os.getpid()}.{number}.mpiP"

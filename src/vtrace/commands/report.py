@@ -9,8 +9,9 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, size, title, window_options
-from vtrace.console import Console, environment_level, plain
+from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 
 
 @click.command()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, json_text, plain
+from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
+from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.score import Score

@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, json_text, plain
+from vtrace.console import CLICK_SETTINGS
+from vtrace.text import json_text, plain
 
 _EXAMPLES = """\b
 Examples:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 from vtrace.wrappers.mpi import Mpi, find_mpi
 from vtrace.wrappers.shim import clean_shims, list_shims, shim_library
 
@@ -32,7 +33,8 @@ def build(mpicc: str | None) -> None:
 def list_() -> None:
     """List the shims in the cache: MPI, number of wrapped functions, library, directory."""
     for found in list_shims():
-        click.echo(f"{found.label}\t{found.functions} functions\t{found.library}\t{found.directory}")
+        cells = (found.label, f"{found.functions} functions", str(found.library), str(found.directory))
+        click.echo("\t".join(map(plain, cells)))
 
 
 @shim.command()
@@ -40,7 +42,7 @@ def list_() -> None:
 def clean(mpicc: str | None) -> None:
     """Remove the shims of one MPI, or all of them."""
     for removed in clean_shims(_mpi(mpicc).library if mpicc else None):
-        click.echo(f"removed {removed.directory} ({removed.label})")
+        click.echo(plain(f"removed {removed.directory} ({removed.label})"))
 
 
 def _mpi(mpicc: str | None) -> Mpi:

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from vtrace.console import plain
 from vtrace.errors import VtraceError
 from vtrace.io.heads import FileHead, read_head
+from vtrace.text import plain
 
 _LOOKED_AT = 32
 """Heads that are read, of the files that were changed last: a large run leaves many thousands."""

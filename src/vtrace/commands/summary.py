@@ -10,8 +10,9 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, title
-from vtrace.console import Console, environment_level, json_text, plain
+from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
+from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.sheet import Sheet

@@ -7,7 +7,8 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, window_options
-from vtrace.console import Console, environment_level, json_text
+from vtrace.console import Console, environment_level
+from vtrace.text import json_text
 
 
 @click.command()

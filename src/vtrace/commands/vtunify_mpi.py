@@ -19,6 +19,7 @@ from vtrace import console as talk
 from vtrace.commands import vtunify
 from vtrace.console import CLICK_SETTINGS, QUIET, Console
 from vtrace.errors import NoFilesError, VtraceError
+from vtrace.text import plain
 from vtrace.wrappers import launcher, mpi_library
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _ranks() -> MpiRanks:
 
     mpi_library.choose(os.environ)
     if launcher.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
-        click.echo(f"{_NAME}: warning: {talk.plain(why)}", err=True)  # MPI may end the process without a word of this
+        click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without a word of this
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # each rank would say what is said below
@@ -114,7 +115,7 @@ def _abort(ranks: MpiRanks, error: BaseException) -> None:
             time.sleep(_PATIENCE)  # mostly all are interrupted, and rank 0 ends them
         click.echo(f"{_NAME}: interrupted", err=True)
     elif isinstance(error, VtraceError | OSError):
-        click.echo(f"{_NAME}: error: {talk.plain(str(error))}", err=True)
+        click.echo(f"{_NAME}: error: {plain(str(error))}", err=True)
     else:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     sys.stderr.flush()

@@ -58,6 +58,13 @@ def _umask() -> int:
     return mask
 
 
+class _Path(str):
+    """A path as the otf2 package takes it: that one would encode it as UTF-8, which a file's name need not be."""
+
+    def encode(self, *_: object) -> bytes:
+        return os.fsencode(str(self))
+
+
 class Archive:
     """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
 
@@ -93,7 +100,7 @@ class Archive:
         with self._errors("create the archive"):
             # The size of definition chunks is set in finish(): it depends on the largest group.
             archive = _otf2.Archive_Open(
-                str(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+                _Path(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
                 _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
             )  # fmt: skip
             code = kernel.prepare_archive(ctypes.cast(archive, ctypes.c_void_p).value or 0)

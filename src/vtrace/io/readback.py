@@ -54,7 +54,7 @@ class Reader:
     def _opened(self) -> int:
         """The OTF2_Reader. In an anchor file with a damaged count libotf2 reads for ever: only so long."""
         found: list[tuple[int | None, tuple[int, str]]] = []
-        name = str(self.anchor).encode("utf-8", "surrogateescape")
+        name = os.fsencode(self.anchor)
 
         def work() -> None:
             kernel.complaint()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from vtrace.reports.ledger import Ledger, caveats, read_ledger
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
 from vtrace.reports.table import Array, Table, texts
+from vtrace.text import html_text
 
 _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
@@ -182,5 +182,5 @@ class TraceBase:
             "time": f"{self.duration / 1e9:.6g} s", "processes": f"{self.processes.rows:,}",
             "locations": f"{self.locations.rows:,}", "regions": f"{self._region_count:,}", "events": f"{events:,}",
         }  # fmt: skip
-        body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
+        body = "".join(f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows.items())
         return f"<table>{body}</table>"

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from vtrace.reports.metrics import _DOUBLE, Members
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, texts
 from vtrace.reports.window import Window
+from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -69,10 +69,20 @@ class _Write(Question):
 
     kinds = frozenset(event_kinds())
 
-    def __init__(self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None]) -> None:
+    def __init__(
+        self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str]
+    ) -> None:
         super().__init__()
         self.trace, self.more, self.write, self.count = trace, more, write, 0
-        self._kinds, self._processes = texts(list(event_kinds())), texts([*process_names(trace), ""])
+        self._kinds, self._processes = texts(list(event_kinds())), self._shown([*process_names(trace), ""], show)
+        self._threads = self._shown(trace.locations["name"].tolist(), show)
+        self._metrics = self._shown([*trace.metrics["name"].tolist(), None], show)
+        tables = trace.definitions.tables
+        self._names = {
+            name: self._shown([*tables[_REFERENCES[name]]["name"].tolist(), None], show)
+            for name, is_text in more.items()
+            if is_text
+        }
         self._members = Members(trace)
 
     def part(self, trace: TraceBase, location: int) -> Part:
@@ -82,20 +92,21 @@ class _Write(Question):
         trace, rows = self.trace, len(found["time"])
         columns: Columns = {
             "time": found["time"], "process": self._processes[trace.places.process[found["location"]]],
-            "thread": trace.locations["name"][found["location"]], "event": self._kinds[found["kind"]],
+            "thread": self._threads[found["location"]], "event": self._kinds[found["kind"]],
         }  # fmt: skip
         for name, is_text in self.more.items():
             columns[name] = column = np.full(rows, None, object)
             if name in found:
                 known = np.flatnonzero(found[name] != NO_VALUE)
                 values = found[name][known]
-                column[known] = self.names(name, values) if is_text else values
+                column[known] = self._names[name][values] if is_text else values
         if "member" in found and "value" in found:
             self.metrics(found, columns)
         return columns
 
-    def names(self, column: str, rows: Array) -> Array:
-        return texts([*self.trace.definitions.tables[_REFERENCES[column]]["name"].tolist(), None])[rows]
+    @staticmethod
+    def _shown(names: Sequence[str | None], show: Callable[[str], str]) -> Array:
+        return texts([name if name is None else show(name) for name in names])
 
     def metrics(self, found: dict[str, Array], columns: Columns) -> None:
         """Values are bits, of a float too; what they are of is known by class and member."""
@@ -103,12 +114,15 @@ class _Write(Question):
         kinds, bits = found["type"][rows], found["value"][rows]
         columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
         metric = self._members.of_class(found["metric"][rows], found["member"][rows])
-        columns["metric"][rows] = texts([*self.trace.metrics["name"].tolist(), None])[metric]
+        columns["metric"][rows] = self._metrics[metric]
 
 
-def events(trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]]) -> int:
+def events(
+    trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
+    show: Callable[[str], str] = str,
+) -> int:  # fmt: skip
     """All events of the window, location by location. begin gets the columns with their types, and gives the function
-    that gets the events. Returns how many there were.
+    that gets the events, with names as show gives them. Returns how many there were.
 
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and the values that
     any of the events has, None where one has it not.
@@ -126,13 +140,13 @@ def events(trace: Trace, window: Window, begin: Callable[[dict[str, type]], Call
     types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
     if "Metric" in seen.names():
         types["value"] = float
-    writer = _Write(trace, more, begin(types))
+    writer = _Write(trace, more, begin(types), show)
     trace.scan([writer], window.locations, window.start, window.stop, jobs=1)
     return writer.count
 
 
 def write_csv(trace: Trace, window: Window, path: Path) -> int:
-    """Comma-separated values with a line of names. Returns how many events there are."""
+    """Comma-separated values with a line of names, harmless on a terminal. Returns how many events there are."""
     with complete(path) as file:
         writer = csv.writer(file)
 
@@ -140,7 +154,7 @@ def write_csv(trace: Trace, window: Window, path: Path) -> int:
             writer.writerow(types)
             return lambda columns: writer.writerows(zip(*(columns[name].tolist() for name in types), strict=True))
 
-        return events(trace, window, begin)
+        return events(trace, window, begin, plain)
 
 
 def parquet() -> Any:
@@ -190,9 +204,9 @@ def write_chrome(shown: Shown, path: Path) -> None:
             pid = int(process[row])
             for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):
                 about = {"ph": "M", "name": kind, "pid": pid, "tid": row, "args": {"name": name}}
-                file.write(("," if place or kind == "thread_name" else "") + json.dumps(about))
+                file.write(("," if place or kind == "thread_name" else "") + json_text(about))
         heads = [
-            f',{{"ph":"X","name":{json.dumps(str(name))},"cat":{json.dumps(classes[kind])},'
+            f',{{"ph":"X","name":{json_text(str(name))},"cat":{json_text(classes[kind])},'
             for name, kind in zip(regions["name"], regions["class"], strict=True)
         ]
         for first in range(0, len(calls), _AT_ONCE):
@@ -211,5 +225,5 @@ def write_chrome(shown: Shown, path: Path) -> None:
         for place, m in enumerate(shown.messages.records()):
             for kind, end, time in (("s", m["sender"], m["send"]), ("f", m["receiver"], m["receive"])):
                 arrow = {"ph": kind, "bp": "e", "name": "message", "cat": "MPI", "id": place, "ts": time / 1000}
-                file.write("," + json.dumps(arrow | {"pid": int(process[end]), "tid": end}))
+                file.write("," + json_text(arrow | {"pid": int(process[end]), "tid": end}))
         file.write("]}")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from vtrace.console import plain
 from vtrace.io.overview import LocationLine, Locations
+from vtrace.text import plain
 
 MOST = 40
 """More are not shown to people who do not ask for all."""

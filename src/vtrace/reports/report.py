@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from vtrace.reports.files import reduce_io
 from vtrace.reports.gather import span
 from vtrace.reports.overview import Numbers
 from vtrace.reports.table import add_up, group
+from vtrace.text import html_text
 
 PAGE = Path(__file__).with_name("page")
 _MOST_REGIONS, _MOST_FILES, _MOST_LOCATIONS = 1000, 500, 200
@@ -54,9 +54,10 @@ def write(numbers: Numbers, title: str, path: Path) -> None:
 def page(numbers: Numbers, title: str) -> str:
     """The whole file."""
     holes = {
-        "TITLE": escape(title), "STYLE": (PAGE / "report.css").read_text(), "SCRIPT": (PAGE / "report.js").read_text(),
-        "PLOTLY": plotly(), "DATA": json_in_html(numbers.charts), "VERSION": __version__,
-        "NOTES": "".join(f"<p class=note>{escape(note)}</p>" for note in numbers.notes),
+        "TITLE": html_text(title), "STYLE": (PAGE / "report.css").read_text(),
+        "SCRIPT": (PAGE / "report.js").read_text(), "PLOTLY": plotly(),
+        "DATA": json_in_html(numbers.charts), "VERSION": __version__,
+        "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(overview.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
@@ -72,7 +73,7 @@ def json_in_html(data: Any) -> str:
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(text)}" for name, text in pairs)
+    rows = "".join(f"<tr><th scope=row>{html_text(name)}<td>{html_text(text)}" for name, text in pairs)
     return f"<table class=pairs>{rows}</table>"
 
 
@@ -82,7 +83,7 @@ def table(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]], total: 
     for row in rows:
         body.append("<tr>" + "".join(map(_cell, row)))
         count += 1
-    heads = "".join(f"<th scope=col><button type=button>{escape(word)}</button>" for word in head)
+    heads = "".join(f"<th scope=col><button type=button>{html_text(word)}</button>" for word in head)
     more = f"<p>The first {count:,} of {total:,}.</p>" if total > count else ""
     return (
         f"<div class=wide><table class=sortable id={name}><thead><tr>{heads}</thead>"
@@ -92,7 +93,7 @@ def table(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]], total: 
 
 def _cell(value: Any) -> str:
     if isinstance(value, str):
-        return f"<td>{escape(value)}"
+        return f"<td>{html_text(value)}"
     shown = _shown(value)
     return f"<td class=n data-v={float(value):.9g}>{shown}" if shown else "<td>"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.console import plain
 from vtrace.reports.gcc_list import exclude_list
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 BYTES = {"function": 16, "OMP": 32, "MPI": 48, "I/O": 64, "memory": 64, "other": 16}
 """Bytes of a call in the buffer: enter and leave are 8 each, and the records that come with a call of a library."""
 
-_PATTERN = str.maketrans("#;*", "???")
-"""In a filter # begins a comment, ; ends a name, and * matches any text: ? is the pattern nearest to each."""
+_MEANT = "#;*"
+"""In a filter # begins a comment, ; ends a name, and * matches any text."""
 
 
 @dataclass
@@ -95,17 +95,25 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
     return chosen
 
 
+def _pattern(name: str) -> str:
+    """The pattern nearest to a name that a line of a filter can hold. ? stands for one byte, so * for a character of
+    several, among them what stands for bytes that are no UTF-8."""
+    return "".join(
+        ("?" if c.isascii() else "*") if c in _MEANT or c == "\ufffd" or not c.isprintable() else c for c in name
+    )
+
+
 def filter_text(chosen: Sequence[Score], title: str, functions: Collection[str]) -> tuple[str, dict[str, str]]:
     """A filter for VT_FILTER_SPEC, with gcc's flag for it in a comment, and the reasons why functions are not in that
     flag. functions: all compiled functions that are known of the program.
     """
     listed, reasons = exclude_list([score.name for score in chosen], functions)
-    lines = [f"# {title}"]
+    lines = [f"# {plain(title)}"]
     if listed:
         lines.append("# The same when compiling, without any cost at run time (gcc and g++):")
         lines.append(f"#   -finstrument-functions-exclude-function-list={','.join(listed)}")
     if reasons:
         lines.append("# Only this filter leaves these out, since gcc's flag compares with parts of names:")
         lines += [f"#   {plain(name)}: {plain(why)}" for name, why in reasons.items()]
-    lines += [f"{score.name.translate(_PATTERN)} -- 0" for score in chosen]
+    lines += [f"{_pattern(score.name)} -- 0" for score in chosen]
     return "\n".join(lines) + "\n", reasons

@@ -14,13 +14,13 @@ import shutil
 import threading
 import time
 from functools import partial
-from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from vtrace.errors import VtraceError
+from vtrace.text import html_text, plain
 
 _INSTEAD = (
     (b"sliceCount desc,", b""), (b'if(_&&T)return a+" "+o;', b"if(_&&T)return a;"),
@@ -86,7 +86,7 @@ class Server(ThreadingHTTPServer):
 
     def write_door(self, path: Path) -> None:
         """Writes a page that leads to the front page, for this user only; it goes when the front page is asked for."""
-        address = escape(self.address)
+        address = html_text(self.address)
         text = (
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
             f'<meta http-equiv="refresh" content="0; url={address}"><title>vtrace</title>'
@@ -98,9 +98,9 @@ class Server(ThreadingHTTPServer):
 
     def front(self) -> str:
         """The page around the user interface: what is shown and what is not."""
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        notes = "".join(f"<li>{html_text(note)}</li>" for note in self.notes)
         text = (PAGE / "view.html").read_text()
-        for hole, value in (("TITLE", escape(self.title)), ("NOTES", notes), ("NAME", quote(self.title))):
+        for hole, value in (("TITLE", html_text(self.title)), ("NOTES", notes), ("NAME", quote(plain(self.title)))):
             text = text.replace(f"@{hole}@", value)
         return text
 

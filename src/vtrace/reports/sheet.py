@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.console import plain
 from vtrace.reports.gather import span
+from vtrace.text import plain
 
 Row = dict[str, Any]
 _FOLDED, _BETWEEN = 24, 3

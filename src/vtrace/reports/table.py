@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
+
+from vtrace.text import html_text
 
 Array = np.ndarray[Any, Any]
 _SHOWN = 20
@@ -68,9 +69,9 @@ class Table(Mapping[str, Array]):
 
     def _repr_html_(self) -> str:
         """For notebooks: the first rows. Names are escaped."""
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in self._columns)
+        head = "".join(f"<th>{html_text(str(name))}</th>" for name in self._columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
+            "<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row.values()) + "</tr>"
             for row in self.take(slice(_SHOWN)).records()
         )
         more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""

@@ -19,11 +19,11 @@ from vtrace.unify.begun import is_left
 from vtrace.unify.look import resolve_prefix
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
-_BUFFER = re.compile(rf"(?P<prefix>.+)\.x{_PROCESS}\.buffer")
-_UNBORN = re.compile(rf"(?P<prefix>.+?)\.(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-f]+)?)\.(?:def|events)(?:\.z)?\.tmp")
-_UCTL = re.compile(r"(?P<prefix>.+)\.uctl\.tmp(?P<pid>\d+)")
-_ARCHIVE = re.compile(r"\.(?:u_)?(?P<prefix>.+)\.trace\.tmp-(?P<host>.+)-(?P<pid>\d+)")
-_HEAD = re.compile(r"(?P<prefix>.+?)\.(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+)\.def(?:\.z)?")
+_BUFFER = re.compile(rf"(?s)(?P<prefix>.+)\.x{_PROCESS}\.buffer")
+_UNBORN = re.compile(rf"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-f]+)?)\.(?:def|events)(?:\.z)?\.tmp")
+_UCTL = re.compile(r"(?s)(?P<prefix>.+)\.uctl\.tmp(?P<pid>\d+)")
+_ARCHIVE = re.compile(r"(?s)\.(?:u_)?(?P<prefix>.+)\.trace\.tmp-(?P<host>.+)-(?P<pid>\d+)")
+_HEAD = re.compile(r"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+)\.def(?:\.z)?")
 _FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
 
 

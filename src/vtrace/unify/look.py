@@ -20,7 +20,7 @@ _UNBORN = ".tmp"
 BEFORE_HEAD = (_UNBORN, ".buffer")
 """How names end of files that may have no head yet."""
 _KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
-LOCAL = re.compile(rf"(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
+LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 
 Key = tuple[object, ...]
@@ -73,7 +73,7 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
     pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
     counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
     seen.counted = {found.head.run for found in _files(counted, None, True, views, Seen()).values()}
-    if match := re.fullmatch(r"(.+)_\d+", prefix.name):
+    if match := re.fullmatch(r"(?s)(.+)_\d+", prefix.name):
         paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
         seen.before = _files(paths, match[1], True, views, Seen())
     if not part.start:
@@ -128,7 +128,7 @@ def names(directory: Path) -> list[str]:
 
 def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
     """Those of the names of its directory that may belong to the prefix; their heads tell whether they do."""
-    pattern = re.compile(rf"{re.escape(prefix.name)}\.{_ID}\.{_KIND}")
+    pattern = re.compile(rf"(?s){re.escape(prefix.name)}\.{_ID}\.{_KIND}")
     return (prefix.parent / name for name in listed if pattern.fullmatch(name))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from vtrace import __version__
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 from vtrace.wrappers import options as opt
 from vtrace.wrappers import toolchain
 from vtrace.wrappers.line import Line, mpi_position
@@ -38,7 +39,7 @@ def _main(language: Language) -> int:
     try:
         return _do(sys.argv[1:], language)
     except VtraceError as error:
-        print(f"{language.wrapper}: {error}", file=sys.stderr)
+        _say(language, " ".join(str(error).split()))
         return error.exit_code
 
 
@@ -205,4 +206,4 @@ def _showme(compiler: list[str], options: Options, language: Language) -> list[s
 
 
 def _say(language: Language, message: str) -> None:
-    print(f"{language.wrapper}: {message}", file=sys.stderr)
+    print(f"{language.wrapper}: {plain(message)}", file=sys.stderr)

@@ -7,6 +7,7 @@ import os
 import sys
 
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 from vtrace.wrappers import launcher, preload
 from vtrace.wrappers.launcher import Launched
 from vtrace.wrappers.mpi_library import family_of_launcher
@@ -69,8 +70,7 @@ def _tell(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
 
 def say(text: str) -> None:
     """One line on standard error."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    os.write(2, f"vtrace: {plain}\n".encode(errors="backslashreplace"))
+    os.write(2, f"vtrace: {plain(text)}\n".encode())
 
 
 def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from vtrace import __version__, paths
 from vtrace.console import Console
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 from vtrace.wrappers.cache import cache_directory, check_trusted, is_trusted, make_cache_directory
 from vtrace.wrappers.mpi import Mpi
 from vtrace.wrappers.toolchain import library_directory, link_flags
@@ -182,7 +183,9 @@ def _compile(mpi: Mpi, source: Path) -> Path | None:
     except VtraceError as error:
         if source.name == "shim.c":
             raise
-        print(f"vtrace: MPI calls in Fortran ({source.stem}) will not be recorded: {error}", file=sys.stderr)
+        print(
+            f"vtrace: MPI calls in Fortran ({source.stem}) will not be recorded: {plain(str(error))}", file=sys.stderr
+        )
         return None
     return made
 
