@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from support import mpis
+from support.build import Builder
+from support.check import check
 from support.mpis import Mpi
 from support.readback import Trace
+from support.run import unify
+from support.tools import call, command
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +109,30 @@ def test_duplicates_of_self(mpi: Mpi, tmp_path: Path) -> None:
     for rank, comms in enumerate(used):
         assert {trace.comms[comm].members for comm in comms} == {(rank,)}
     assert len(set().union(*used)) == 6
+
+
+@pytest.mark.parametrize("preloaded", [False, True], ids=["linked", "preloaded"])
+def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path) -> None:
+    """MPIX_Threadcomm has more ranks than processes: its calls are recorded, not its messages, which a line says."""
+    mpi = mpis.find("mpich-wheel", build)
+    flags = ["-O1", "-pthread"]
+    plain = mpi.build("mpi_threadcomm.c", flags, plain=True)
+    untraced = mpi.run(plain, tmp_path, ranks=2).stdout
+    assert untraced == "sum 6 of 4\n" * 4
+    if preloaded:
+        done = call([*command("vtrace"), "run", *mpi.launch, "-n", "2", plain], tmp_path)
+    else:
+        done = mpi.run(mpi.build("mpi_threadcomm.c", flags), tmp_path, ranks=2)
+    assert done.stdout == untraced
+    assert done.stderr.count("a communicator whose ranks are threads") == 2, "once in each process"
+    unify(tmp_path, "mpi_threadcomm")
+    trace = check(tmp_path / "mpi_threadcomm.trace")
+    kinds, calls = Counter(event.kind for event in trace.events), Counter[str]()
+    for location in trace.locations:
+        calls += Counter(trace.calls(location))
+    assert {n: calls[f"MPI_{n}"] for n in ("Irecv", "Isend", "Waitall", "Allreduce")} == dict.fromkeys(
+        ("Irecv", "Isend", "Waitall", "Allreduce"), 4
+    )
+    assert calls["MPI_Barrier"] == 6
+    assert not [kind for kind in kinds if "Send" in kind or "Recv" in kind or "send" in kind or "recv" in kind]
+    assert kinds["MpiCollectiveEnd"] == 2, "that of MPI_COMM_WORLD"
