@@ -38,7 +38,7 @@ CASES = [
     (("vtrace", "dump", "heat", "--only", "coll_"), {"coll_begin", "coll_end", "coll_request", "coll_complete"}),
     (("vtrace", "dump", "h"), {"heat"}),
     (("vtrace", "info", "--j"), {"--json"}),
-    (("vtrace", "run", "--m"), {"--mpi", "--memory", "--mpicc"}),
+    (("vtrace", "run", "--m"), {"--mpi", "--memory", "--mpicc", "--max-size"}),
     (("vtrace", "summary", "heat", "--only", "c"), {"classes", "collectives", "coverage"}),
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),

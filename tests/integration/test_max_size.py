@@ -17,7 +17,7 @@ from support.build import Builder
 from support.check import check
 from support.ledger import ledger
 from support.run import run, unify
-from support.tools import environment
+from support.tools import call, command, environment, need
 from vtrace.io import records as r
 
 SIZE = {"VT_MAX_SIZE": "1M", "VT_COMPRESSION": "no"}
@@ -121,3 +121,22 @@ def test_default_is_told_in_the_trace(build: Builder, tmp_path: Path) -> None:
         free = os.statvfs(tmp_path)
         share = min(2**30, min(10 * 2**30, free.f_bavail * free.f_frsize // 10) // processes)
         assert 0.8 * share < size < 1.2 * share, (value, share)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_option_of_run(flood: Path, ranks: int, tmp_path: Path) -> None:
+    """--max-size goes before the variable, and reaches the ranks of a launcher."""
+    words = [*command("vtrace"), "run", "--max-size", "1M", need("mpiexec"), "-n", str(ranks), flood, "400", "300"]
+    done = call(words, tmp_path, {"VT_MAX_SIZE": "1G", "VT_COMPRESSION": "no"})
+    assert "vtrace: recording stopped at VT_MAX_SIZE=1M: " in done.stderr
+    for rank in range(1, ranks + 1):
+        assert limits(tmp_path / f"mpi_flood.{rank}.events") == [(SIZE_REASON, r.CLASS_FIRST)]
+
+
+@pytest.mark.parametrize("size", ["0", "many", "1T", "-1", "M"])
+def test_no_size(size: str, tmp_path: Path) -> None:
+    done = call([*command("vtrace"), "run", f"--max-size={size}", "true"], tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"vtrace: error: --max-size {size}: is no size (give bytes, or a number that ends in K, M or G: 4G)\n"
+    )

@@ -15,6 +15,11 @@ SWITCHES = {
 VALUES = {
     "mpicc": ("--mpicc", "CMD", "The program's MPI: its compiler command or its library [default: found by itself]."),
     "prefix": ("-o", "PREFIX", "Prefix of the local files, with their directory: sets VT_FILE_PREFIX, VT_PFORM_GDIR."),
+    "max_size": (
+        "--max-size",
+        "SIZE",
+        "Local files of a process at which recording stops, as 512M or 4G: sets VT_MAX_SIZE.",
+    ),
 }
 """Key -> option, what it takes, help."""
 
@@ -34,6 +39,7 @@ class Choices:
         self.switches: dict[str, bool | None] = dict.fromkeys(SWITCHES)
         self.mpicc: str | None = None
         self.prefix: str | None = None
+        self.max_size: str | None = None
         self.unify = False
         self.view = False
         self.force = False

@@ -70,7 +70,7 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     """
     program = programs.find(words, start.environ, start.directory)
     made = Plan(program.words)
-    _set_switches(made, chosen)
+    _set_settings(made, chosen)
     _set_names(made, program, chosen, start.environ)
     elf = programs.read_elf(program.executable)
     if elf is None and not os.access(program.executable, os.R_OK):
@@ -94,10 +94,15 @@ def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool)
     return asked if asked is not None else said in _YES or (default and said not in _NO)
 
 
-def _set_switches(made: Plan, chosen: Choices) -> None:
+def _set_settings(made: Plan, chosen: Choices) -> None:
     for kind, asked in chosen.switches.items():
         if asked is not None:
             made.changes[SETTINGS[kind]] = "yes" if asked else "no"
+    if size := chosen.max_size:
+        number = size[:-1] if size[-1] in "KMGkmg" else size
+        if not (number.isascii() and number.isdigit() and int(number)):
+            raise UsageError(f"--max-size {size}: is no size", "give bytes, or a number that ends in K, M or G: 4G")
+        made.changes["VT_MAX_SIZE"] = size
 
 
 def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[str, str]) -> None:
