@@ -46,3 +46,35 @@ int MPI_File_write_at(MPI_File f, MPI_Offset at, const void *b, int n, MPI_Datat
     sink = now();
     return result;
 }
+
+int MPI_Irecv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *request)
+{
+    sink = now();
+    int result = PMPI_Irecv(b, n, t, from, tag, c, request);
+    sink = now();
+    return result;
+}
+
+int MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *request)
+{
+    sink = now();
+    int result = PMPI_Isend(b, n, t, to, tag, c, request);
+    sink = now();
+    return result;
+}
+
+int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
+{
+    sink = now();
+    int result = PMPI_Waitall(n, requests, statuses);
+    sink = now();
+    return result;
+}
+
+int MPI_Win_flush(int rank, MPI_Win w)
+{
+    sink = now();
+    int result = PMPI_Win_flush(rank, w);
+    sink = now();
+    return result;
+}

@@ -1,19 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi CALLS PASSES: on one rank, calls of MPI that wait for nobody; prints for each pass the ns per call of MPI_Allreduce
    on MPI_COMM_SELF, of MPI_Sendrecv to itself, of MPI_Comm_rank, of MPI_Put to itself, per put of the MPI_Win_unlock that
-   completes them, and of MPI_File_write_at of no bytes, which needs no system call.                                      */
+   completes them, of MPI_File_write_at of no bytes, which needs no system call, of a message to itself in a window of
+   MPI_Irecv and MPI_Isend with one MPI_Waitall, and of an MPI_Put with the MPI_Win_flush that completes it.              */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define PLAIN __attribute__((no_instrument_function))
+#define WINDOW 64
 
 static PLAIN double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* CALLS messages to itself, WINDOW of them under way at once. */
+static PLAIN void windows(long calls)
+{
+    MPI_Request requests[2 * WINDOW];
+    double sent[WINDOW] = {0}, received[WINDOW];
+    for (long i = 0; i < calls; i += WINDOW) {
+        for (int k = 0; k < WINDOW; k++) MPI_Irecv(&received[k], 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &requests[k]);
+        for (int k = 0; k < WINDOW; k++) MPI_Isend(&sent[k], 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &requests[WINDOW + k]);
+        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+static PLAIN void flushed_puts(long calls, MPI_Win win)
+{
+    double x = 1;
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    for (long i = 0; i < calls; i++) {
+        MPI_Put(&x, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win);
+        MPI_Win_flush(0, win);
+    }
+    MPI_Win_unlock(0, win);
 }
 
 PLAIN int main(int argc, char **argv)
@@ -44,8 +69,12 @@ PLAIN int main(int argc, char **argv)
         double t6 = now();
         for (long i = 0; i < calls; i++) MPI_File_write_at(file, 0, &x, 0, MPI_DOUBLE, MPI_STATUS_IGNORE);
         double t7 = now();
-        const double times[] = {t1 - t0, t2 - t1, t3 - t2, t5 - t4, t6 - t5, t7 - t6};
-        for (int i = 0; i < 6; i++) printf("%.3f%c", times[i] / (double)calls, i < 5 ? ' ' : '\n');
+        windows(calls);
+        double t8 = now();
+        flushed_puts(calls, win);
+        double t9 = now();
+        const double times[] = {t1 - t0, t2 - t1, t3 - t2, t5 - t4, t6 - t5, t7 - t6, t8 - t7, t9 - t8};
+        for (int i = 0; i < 8; i++) printf("%.3f%c", times[i] / (double)calls, i < 7 ? ' ' : '\n');
     }
     MPI_File_close(&file);
     MPI_Win_free(&win);

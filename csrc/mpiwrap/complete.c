@@ -37,7 +37,7 @@ void vt_mpi_arena_drop(void)
    for already. Sends are asked only where a Wait began after that and has statuses for them.                       */
 static _Atomic(bool) vt_cancels;
 
-static struct vt_mpi_request *vt_take_active(MPI_Request request)
+static inline struct vt_mpi_request *vt_take_active(MPI_Request request)
 {
     if (request == MPI_REQUEST_NULL) return NULL;
     struct vt_mpi_request *r = vt_mpi_take(&vt_mpi_requests, VT_HANDLE(request));
@@ -47,21 +47,24 @@ static struct vt_mpi_request *vt_take_active(MPI_Request request)
 }
 
 /* A request that is over: gone, or waiting for its next start. */
-static void vt_end(struct vt_mpi_request *r)
+static inline void vt_end(struct vt_mpi_request *r)
 {
+    if (VT_LIKELY(!r->persistent)) {
+        vt_mpi_drop(r);
+        return;
+    }
     r->active = false;
-    if (r->persistent) vt_mpi_put_back(r);
-    else vt_mpi_drop(r);
+    vt_mpi_put_back(r);
 }
 
 /* Whether what completion records is in the status. */
-static bool vt_needs_status(const struct vt_mpi_request *r)
+static inline bool vt_needs_status(const struct vt_mpi_request *r)
 {
     return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PAIR || r->kind == VT_REQUEST_IO;
 }
 
 /* Whether the start of the operation is recorded: else recording was off, and its end must not speak of it. */
-static bool vt_is_known(const struct vt_mpi_request *r) { return r->id || r->kind == VT_REQUEST_RMA; }
+static inline bool vt_is_known(const struct vt_mpi_request *r) { return r->id || r->kind == VT_REQUEST_RMA; }
 
 /* A record that says of an operation only which one it is. */
 static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
@@ -75,7 +78,8 @@ static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *
     w[1] = r->id;
 }
 
-static void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, uint64_t pair, uint64_t bytes)
+static inline void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, uint64_t pair,
+                               uint64_t bytes)
 {
     uint64_t *w = vt_mpi_add(batch, r->id ? 4 : 3);
     w[0] = r->id ? VT_HEAD(VT_K_IRECV, 3, r->object) : VT_HEAD(VT_K_RECV, 2, r->object);
@@ -110,7 +114,8 @@ static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_req
     else vt_warn("this MPI does not tell what an MPI_Isendrecv from any source or with any tag received: not recorded");
 }
 
-static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, const MPI_Status *status)
+static __attribute__((noinline)) void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                                                    const MPI_Status *status)
 {
     if (r->end) r->end(r, batch);
     if (r->kind == VT_REQUEST_SEND) {
@@ -125,13 +130,26 @@ static void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r, 
     else if (r->kind == VT_REQUEST_PAIR) vt_received_pair(batch, r, status);
 }
 
-static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
-                         const MPI_Status *status)
+static __attribute__((noinline)) bool vt_is_cancelled(const struct vt_mpi_wait *wait, const struct vt_mpi_request *r,
+                                                      const MPI_Status *status)
 {
     int cancelled = 0;
-    if (vt_needs_status(r) ? atomic_load(&vt_cancels) : wait->cancels)
-        PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
-    if (cancelled) vt_mention(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
+    if (wait->cancels || vt_needs_status(r)) PMPI_Test_cancelled((MPI_Status *)status, &cancelled);
+    return cancelled;
+}
+
+/* Sends and receives inline, since programs wait for many at once. */
+static inline void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                                const MPI_Status *status)
+{
+    const bool cancels = atomic_load_explicit(&vt_cancels, memory_order_acquire);
+    if (!VT_LIKELY(!cancels) && vt_is_cancelled(wait, r, status))
+        vt_mention(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
+    else if (r->kind == VT_REQUEST_SEND && !r->end && r->id) {
+        uint64_t *w = vt_mpi_add(batch, 2);
+        w[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
+        w[1] = r->id;
+    } else if (r->kind == VT_REQUEST_RECV && !r->end && !r->n) vt_mpi_add_received(batch, r, status);
     else vt_record_end(batch, r, status);
     vt_end(r);
 }
@@ -242,16 +260,22 @@ static bool vt_own_tell(const struct vt_mpi_wait *wait)
 /* Wait, Waitall, and with a flag Test, Testall. */
 void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const bool own = wait->statuses != wait->given;
     const bool in_status = vt_in_status(result) || (own && wait->n > 1 && vt_own_tell(wait));
     if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
+    if (VT_LIKELY(result == MPI_SUCCESS && !in_status && (!flag || *flag))) {
+        for (int i = 0; i < wait->n; i++)
+            if (wait->requests[i]) vt_completed(wait, &batch, wait->requests[i], &wait->statuses[i]);
+        vt_wait_leave(wait, &batch, region);
+        return;
+    }
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
         if (in_status && (own || wait->given != wait->ignore)) vt_by_status(wait, &batch, r, &wait->statuses[i]);
         else if (result != MPI_SUCCESS && (wait->n > 1 || !vt_took_message(r, result))) vt_unsure(r, requests[i]);
-        else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
+        else if (result == MPI_SUCCESS) vt_tested(&batch, r);
         else vt_completed(wait, &batch, r, &wait->statuses[i]);
     }
     vt_wait_leave(wait, &batch, region);
@@ -261,7 +285,7 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
 void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
                     const int *flag, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result); /* one, with a message that was too long */
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
@@ -278,7 +302,7 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
 void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
                      const int *indices, bool test, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const bool in_status = vt_in_status(result), told = wait->statuses != wait->ignore;
     const int n = (result == MPI_SUCCESS || in_status) && *done != MPI_UNDEFINED ? *done : 0;
     for (int j = 0; j < n; j++) {

@@ -62,7 +62,7 @@ static bool vt_parent_late(struct vt_mpi_creation *creation, int result)
 
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_comm *c = NULL;
     const enum vt_comm_kind kind = creation.kind;
     if (vt_parent_late(&creation, result)) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COLL_BEGIN, 0, 0);
@@ -88,7 +88,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
 /* Of a call that no communicator takes part in: all records stand at its end, for they need the new one. */
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_comm *c = result == MPI_SUCCESS && *made != MPI_COMM_NULL ? vt_made(*made, origin) : NULL;
     if (c) {
         c->made = !atomic_load(&vt_mpi_off);
@@ -146,7 +146,7 @@ static bool vt_expect(const struct vt_mpi_request *request, const struct vt_mpi_
 void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, const MPI_Comm *made,
                      const MPI_Request *request)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_request *r = NULL;
     vt_parent_late(&creation, result);
     if (creation.parent && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
@@ -194,7 +194,7 @@ struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm)
 /* comm: the handle before the call. */
 void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (c) {
         if (result == MPI_SUCCESS && c->made) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COMM_DESTROY, 0, c->id);
         vt_add_end(&batch, c->id, VT_OP_DESTROY_HANDLE);

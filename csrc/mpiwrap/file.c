@@ -179,7 +179,7 @@ static struct vt_mpi_file *vt_file(MPI_File fh)
 
 void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_mpi_comm_used(comm) : NULL;
     if (c) {
         char path[VT_PATH_MAX];
@@ -220,7 +220,7 @@ struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh)
 
 void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_File *fh, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (f) {
         if (result == MPI_SUCCESS) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, f->id);
         if (atomic_load(&vt_mpi_off)) f->comm = 0; /* it stays open in the trace */
@@ -234,7 +234,7 @@ void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_Fil
 
 void vt_mpi_file_deleted(uint32_t region, const char *name, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (result == MPI_SUCCESS) {
         char path[VT_PATH_MAX];
         vt_absolute(name, path);
@@ -254,7 +254,7 @@ void vt_mpi_file_deleted(uint32_t region, const char *name, int result)
    a lock that all processes share.                                                                                 */
 void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_file *f = result == MPI_SUCCESS ? vt_file(fh) : NULL;
     if (f) {
         MPI_Offset reached = offset;
@@ -344,7 +344,7 @@ void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status
 /* A flush has no bytes. */
 void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (io->file) vt_put_complete(vt_mpi_add(&batch, 3), io->file->id, VT_IO_UNKNOWN, io->id);
     vt_mpi_leave(&batch, region);
 }
@@ -359,7 +359,7 @@ static void vt_add_issued(struct vt_mpi_batch *batch, const struct vt_mpi_io *io
 /* Completion is seen by the Wait for the request. */
 void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Request *request, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (io->file) {
         uint64_t words[3];
         vt_put_complete(words, io->file->id, 0, io->id);
@@ -374,7 +374,7 @@ void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Re
 /* A file has at most one split collective operation at a time. */
 void vt_mpi_io_split(const struct vt_mpi_io *io, uint32_t region, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (io->file && result == MPI_SUCCESS) {
         atomic_store(&io->file->split, io->id);
         vt_add_issued(&batch, io);
@@ -384,7 +384,7 @@ void vt_mpi_io_split(const struct vt_mpi_io *io, uint32_t region, int result)
 
 void vt_mpi_io_split_end(uint32_t region, MPI_File fh, const MPI_Status *status, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_file *f = vt_file(fh);
     const uint64_t id = f ? atomic_exchange(&f->split, 0) : 0;
     if (id) vt_put_complete(vt_mpi_add(&batch, 3), f->id, result == MPI_SUCCESS ? vt_mpi_received(status) : 0, id);

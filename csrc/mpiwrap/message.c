@@ -204,7 +204,7 @@ static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *
 /* A send or a collective operation begins before the call, as it may meet its partners before that returns. */
 void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_ENTER, 0, region);
     vt_start_take(start, n, requests);
     for (int i = 0; i < start->n; i++) {
@@ -227,7 +227,7 @@ void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, cons
 
 void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Request *requests, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     for (int i = 0; i < start->n; i++) {
         struct vt_mpi_request *r = start->requests[i];
         if (r && requests[i] != MPI_REQUEST_NULL) r = vt_mpi_rename(r, VT_HANDLE(requests[i]));
@@ -256,7 +256,7 @@ void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Req
 
 void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (found && *message != MPI_MESSAGE_NULL && *message != MPI_MESSAGE_NO_PROC) {
         const struct vt_mpi_comm *c = vt_mpi_comm_used(comm);
         struct vt_mpi_request *r = c ? vt_mpi_put(&vt_mpi_messages, VT_HANDLE(*message), false) : NULL;
@@ -290,7 +290,7 @@ static void vt_add_cancelled(struct vt_mpi_batch *batch, uint64_t id)
 
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (message && vt_mpi_consumed(result)) vt_mpi_add_received(&batch, message, status);
     else if (message) vt_add_cancelled(&batch, message->id);
     if (message) vt_mpi_drop(message);
@@ -299,7 +299,7 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
 
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_request *r = NULL;
     if (message && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_RECV, false, message->object, request);
     if (r) {

@@ -96,6 +96,11 @@ struct vt_mpi_batch {
     uint64_t words[64];
 };
 
+/* An empty one; an initializer would clear all of its words, which costs as much as a clock read. */
+#define VT_MPI_BATCH(batch)                                                                                            \
+    struct vt_mpi_batch batch;                                                                                         \
+    batch.n = 0
+
 static inline uint64_t *vt_mpi_add(struct vt_mpi_batch *batch, unsigned words)
 {
     if (batch->n + words > 64) {
@@ -334,68 +339,7 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
 
 /* ---- request.c: requests and matched messages that are under way ---- */
 
-enum vt_mpi_request_kind {
-    VT_REQUEST_SEND = 1,
-    VT_REQUEST_RECV, /* completes with the source, tag and bytes of its status */
-    VT_REQUEST_MESSAGE, /* of a matched probe */
-    VT_REQUEST_PSEND, /* partitioned ones, until they are persistent requests: of MPI_Psend_init ... */
-    VT_REQUEST_PRECV, /* ... and a receive */
-    VT_REQUEST_PAIR, /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
-    VT_REQUEST_COLL,
-    VT_REQUEST_RMA,
-    VT_REQUEST_IO, /* words[1] becomes the bytes of its status */
-};
-
-struct vt_mpi_request {
-    _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
-    struct vt_mpi_row *row;
-    uint64_t id; /* of the operation under way: the request's number, or the matching id in window or I/O handle */
-    uint32_t object; /* id of the communicator, the window or the I/O handle */
-    uint8_t kind, n;
-    bool persistent, active;
-    void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch); /* at completion, before words; or NULL */
-    struct vt_mpi_list *list; /* NULL: it has a place in the table */
-    struct vt_mpi_request *next; /* in that list */
-    uint64_t own_key;
-    uint64_t words[5]; /* n words of whole records that completion writes; of a persistent send those that begin it */
-};
-
-#define VT_TABLE_LEVELS 5
-#define VT_TABLE_ROWS 128
-
-/* Entries beyond those in the table's places, and spare ones. Each thread has one of a row's lists as its own. */
-#define VT_TABLE_LISTS 8
-struct vt_mpi_list {
-    _Alignas(64) atomic_flag lock;
-    _Atomic(struct vt_mpi_request *) listed;
-    struct vt_mpi_request *spare;
-};
-
-/* What is common to the handles of one hash. */
-struct vt_mpi_row {
-    _Alignas(64) _Atomic(uint64_t) published; /* so many times an entry with a shared handle could be found anew */
-    struct vt_mpi_list lists[VT_TABLE_LISTS];
-};
-
-struct vt_mpi_table {
-    struct vt_mpi_level *_Atomic levels[VT_TABLE_LEVELS];
-    struct vt_mpi_row rows[VT_TABLE_ROWS];
-};
-
-extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
-
-struct vt_mpi_request *vt_mpi_find(struct vt_mpi_table *table, uint64_t handle);
-struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle);
-struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t handle);
-struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared);
-struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle);
-void vt_mpi_put_back(struct vt_mpi_request *request);
-void vt_mpi_drop(struct vt_mpi_request *request);
-
-struct vt_mpi_request *vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object,
-                                   const MPI_Request *request);
-void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
-                   const MPI_Request *request);
+#include "request.h"
 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));

@@ -211,7 +211,7 @@ static void vt_rma_add(struct vt_mpi_batch *batch, enum vt_kind kind, uint32_t w
 /* The local completion, which of data that came here is the remote one too, is seen by the Wait for the request. */
 void vt_mpi_rma_request_end(const struct vt_mpi_rma *op, uint32_t region, const MPI_Request *request, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (op->issued) {
         atomic_store_explicit(op->issued, op->count + 1, memory_order_release);
         vt_rma_add(&batch, VT_K_RMA_COMPLETE_NON_BLOCKING, op->win, op->id);

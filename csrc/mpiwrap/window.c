@@ -79,7 +79,7 @@ void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t regi
 void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made, bool allocates,
                            int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (!creation->comm && result == MPI_SUCCESS && (creation->comm = vt_mpi_comm_used(creation->from))) {
         vt_win_count(creation);
         if (creation->win) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_RMA_COLL_BEGIN, 0, 0);
@@ -119,7 +119,7 @@ struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win)
 
 void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *win, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (w) {
         const uint32_t id = w->id;
         if (result == MPI_SUCCESS) {
@@ -138,7 +138,7 @@ void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *w
 /* Recording goes on: windows that were made meanwhile begin to be. */
 void vt_mpi_announce_windows(void)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     vt_mpi_objects_lock(&vt_mpi_wins);
     for (unsigned i = 0; i < VT_OBJECT_BUCKETS; i++)
         for (struct vt_mpi_object *o = atomic_load(&vt_mpi_wins.buckets[i]); o; o = atomic_load(&o->next)) {
@@ -166,7 +166,7 @@ void vt_mpi_win_name(MPI_Win win, const char *name)
 
 void vt_mpi_flush_end(uint32_t region, MPI_Win win, int64_t target, bool remote, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_win *w = result == MPI_SUCCESS ? vt_mpi_win(win) : NULL;
     if (w) vt_mpi_rma_sync(&batch, w, target, false, remote);
     vt_mpi_leave(&batch, region);
@@ -182,7 +182,7 @@ struct vt_mpi_win *vt_mpi_fence_begin(uint32_t region, MPI_Win win)
 
 void vt_mpi_fence_end(uint32_t region, const struct vt_mpi_win *w, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     if (w && result == MPI_SUCCESS) vt_mpi_rma_sync(&batch, w, VT_ALL_TARGETS, true, true);
     if (w) vt_rma_coll_end(&batch, w->id, VT_OP_BARRIER, VT_SYNC_PROCESS | VT_SYNC_MEMORY);
     vt_mpi_leave(&batch, region);
@@ -211,7 +211,7 @@ void vt_mpi_lock_begin(uint32_t region, MPI_Win win, int64_t target, int lock_ty
 
 void vt_mpi_unlock_end(uint32_t region, MPI_Win win, int64_t target, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_win *w = result == MPI_SUCCESS ? vt_mpi_win(win) : NULL;
     if (w && vt_is_target(w, target)) {
         vt_mpi_rma_sync(&batch, w, target, true, true);
@@ -225,7 +225,7 @@ void vt_mpi_unlock_end(uint32_t region, MPI_Win win, int64_t target, int result)
 
 void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_win *w = result == MPI_SUCCESS ? vt_mpi_win(win) : NULL;
     if (w) {
         uint64_t *words = vt_mpi_add(&batch, 2);
@@ -322,7 +322,7 @@ static void vt_group_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w
 /* MPI_Win_start and MPI_Win_post. */
 void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     struct vt_mpi_win *w = result == MPI_SUCCESS ? vt_mpi_win(win) : NULL;
     if (w) {
         const uint32_t id = vt_group(w, win, group);
@@ -336,7 +336,7 @@ void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool acc
 /* MPI_Win_complete, MPI_Win_wait and, with a flag, MPI_Win_test. */
 void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result)
 {
-    struct vt_mpi_batch batch = {.n = 0};
+    VT_MPI_BATCH(batch);
     const struct vt_mpi_win *w = result == MPI_SUCCESS ? vt_mpi_win(win) : NULL;
     if (w) {
         if (access) vt_mpi_rma_sync(&batch, w, VT_ALL_TARGETS, true, true);

@@ -10,6 +10,7 @@
 
 /* How this process got its run and its world. */
 static enum { VT_NO_WORLD, VT_OF_SESSION, VT_OF_WORLD } vt_named;
+static bool vt_had_session;
 
 static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const uint8_t run[16])
 {
@@ -47,6 +48,8 @@ void vt_mpi_begun(void)
     vt_mpi_sync_begin(atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
     vt_mpi_clocks_begin(rank, atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
+    int level = MPI_THREAD_MULTIPLE;
+    vt_mpi_alone = PMPI_Query_thread(&level) == MPI_SUCCESS && level < MPI_THREAD_MULTIPLE && !vt_had_session;
     vt_mpi_learn_types();
     vt_mpi_define_world();
     vt_mpi_spawned();
@@ -116,6 +119,8 @@ static void vt_name_by_session(MPI_Session session)
 void vt_mpi_session_begun(const MPI_Session *session, int result)
 {
     if (result != MPI_SUCCESS) return;
+    vt_had_session = true;
+    vt_mpi_alone = false;
     vt_mpi_comm_lock();
     if (vt_open_sessions < VT_SESSIONS) vt_sessions[vt_open_sessions++] = *session;
     vt_mpi_comm_unlock();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shim's table of requests without an MPI that would slow the threads down: all sends have the same handle, as in
    MPI libraries those that need no waiting, and receives whose handles fall into the same places come and go.
-   Prints how many sends began and how many completed.                                                             */
+   Then windows of many requests, with atomic operations and without. Prints how many sends began and completed, and how many
+   entries are left in the table.                                                            */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -93,6 +94,32 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Many under way at once, by one thread: their handles fill places, rows and levels. */
+static void window(int n)
+{
+    MPI_Request *receive = malloc((size_t)n * sizeof *receive), send = HANDLE(1);
+    for (int i = 0; i < n; i++) {
+        receive[i] = HANDLE((intptr_t)(i + 2) << 6 * (i % 4));
+        vt_mpi_irecv_end(1, MPI_COMM_WORLD, 1, &receive[i], MPI_SUCCESS);
+        vt_mpi_isend_end(1, vt_mpi_isend_begin(1, MPI_COMM_WORLD, 1, 0, 4), &send, MPI_SUCCESS);
+    }
+    for (int i = 0; i < n; i++) wait_for(&receive[n - 1 - i]);
+    for (int i = 0; i < n; i++) wait_for(&send);
+    free(receive);
+}
+
+/* What is left in the table. */
+static int left(void)
+{
+    int n = 0;
+    for (unsigned i = 0; i < VT_FIRST_PLACES; i++) n += atomic_load(&vt_mpi_requests.keys[i]) != 0;
+    for (unsigned i = 0; i < VT_TABLE_ROWS; i++) {
+        n += atomic_load(&vt_mpi_requests.rows[i].displaced) != 0;
+        for (unsigned k = 0; k < VT_TABLE_LISTS; k++) n += atomic_load(&vt_mpi_requests.lists[i][k].listed) != NULL;
+    }
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
@@ -101,11 +128,15 @@ int main(int argc, char **argv)
     atomic_store(&vt_mpi_comms[vt_mpi_bucket(VT_HANDLE(MPI_COMM_WORLD))], &world);
     rounds = argc > 1 ? atoi(argv[1]) : 1000;
     for (int i = 0; i < THREADS; i++, handle++) {
-        while (vt_place(vt_key((uint64_t)handle), 0) != vt_place(vt_key(1), 0)) handle++;
+        while (vt_mpi_place(vt_mpi_key((uint64_t)handle)) != vt_mpi_place(vt_mpi_key(1))) handle++;
         receives[i] = handle;
     }
     for (intptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, (void *)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    printf("begun %llu completed %llu\n", (unsigned long long)begun, (unsigned long long)completed);
+    for (int n = 1; n <= 4000; n = 2 * n + 1) {
+        vt_mpi_alone = !vt_mpi_alone;
+        window(n);
+    }
+    printf("begun %llu completed %llu left %d\n", (unsigned long long)begun, (unsigned long long)completed, left());
     return begun != completed;
 }

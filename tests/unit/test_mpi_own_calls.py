@@ -66,7 +66,8 @@ REASONS = {
     },
     "world.c": {
         **dict.fromkeys(("Comm_rank", "Comm_size", "Allreduce", "Bcast"), AT_INIT),
-        "Initialized": ALWAYS, "Finalized": ALWAYS, "Comm_group": "asks about MPI_COMM_WORLD between Init and Finalize",
+        **dict.fromkeys(("Initialized", "Finalized", "Query_thread"), ALWAYS),
+        "Comm_group": "asks about MPI_COMM_WORLD between Init and Finalize",
         "Group_from_session_pset": "names a set that each MPI has, of a session that has just begun or is still open",
         "Group_rank": OWN_GROUP, "Group_size": OWN_GROUP, "Group_free": OWN_GROUP,
     },
