@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/*.md taken at their word: each block is typed as it stands, in a directory that has what its page speaks of."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import docs
+from support.docs import Block
+from support.tools import BIN, PROGRAMS, call, need, unavailable
+
+BLOCKS = {block.key: block for block in docs.blocks()}
+SOLVE_PY = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1))\n"
+OMP_C = "int main(void)\n{\n#pragma omp parallel for\n    for (int i = 0; i < 9; i++) continue;\n    return 0;\n}\n"
+KILLED_C = (
+    "#include <signal.h>\nstatic int step(int i) { return i; }\n"
+    "int main(void) { int n = 0; for (int i = 0; i < 100; i++) n += step(i); return raise(SIGKILL) + n; }\n"
+)
+RELAX_C = "double relax(double *f, int n) { return f[0] / n; }\n"
+RELAX_F = "      double precision function relax(f, n)\n      real*8 f(n)\n      relax = f(1) / n\n      end\n"
+CALL_C = "void solve(double *, int);\nint main(void)\n{\n    double f[4] = {1};\n    solve(f, 4);\n    return 0;\n}\n"
+CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call solve(f, 4)\n      end\n"
+TYPES_F = "      double precision relax, field(n)\n"
+CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
+REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
+SQL = "import sqlite3\nwith sqlite3.connect('my.db') as c: c.execute('create table t (x)')\n"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """before: shell that lays out what the block wants; $DOCS has the programs. expect: texts in what it prints or in
+    what the command after prints. edits: (old, new), with which a block is no longer typed as it stands: the comment
+    beside each says why. kind: shell, python, or the name of the file that the block is to become."""
+
+    before: str = ""
+    expect: tuple[str, ...] = ()
+    edits: tuple[tuple[str, str], ...] = ()
+    kind: str = "shell"
+    after: str = ""
+    code: int = 0
+
+
+HEAT = "cp $DOCS/heat ."
+RAN = f"{HEAT}; mpiexec -n 4 ./heat"
+UNIFIED = "cp -r $DOCS/heat2d.trace $DOCS/heat2d ."
+MAIN_PY = "def relax(field): return 1.0\n"
+
+TYPED = {
+    ("filter.md", "# at most so many calls in the process; 0: never, -1: always"): Typed(
+        kind="f.filter", after="vtrace filter f.filter --explain iterate", expect=("is recorded 1000 times",)
+    ),
+    ("filter.md", "SCOREP_REGION_NAMES_BEGIN"): Typed(
+        kind="f.filter", after="vtrace filter f.filter --explain write_step --explain other",
+        expect=("write_step is recorded", "other is not recorded"),
+    ),
+    ("filter.md", "vtrace score heat                             # bytes of buffer and time of each region"): Typed(
+        RAN, ("bytes of buffer for the fullest process", "heat.filter: 0 functions")
+    ),
+    ("io.md", "VT_IOTRACE=yes ./solve"): Typed(
+        "cp $DOCS/heat solve", ("/field",), after="vtrace summary solve --only files --csv"
+    ),
+    ("memory.md", "VT_MEMTRACE=yes ./solve"): Typed(
+        "cp $DOCS/heat solve", ("malloc",), after="vtrace summary solve --only regions --csv"
+    ),
+    ("mpi.md", "vtrace run -o both mpiexec -n 1 ./first x : -n 2 ./second y"): Typed(
+        "cp $DOCS/heat first; cp $DOCS/heat second", ("both.trace: 3 ranks",), after="vtunify both"
+    ),
+    ("mpip.md", "VT_MPI_CALLSITES=1 mpiexec -n 4 ./heat2d"): Typed(
+        "cp $DOCS/heat heat2d; mkdir reports", ("@--- MPI Time (seconds) ---", "reports/heat2d.4.", "docs_heat.c")
+    ),
+    ("openmp.md", "vtrace-cc -fopenmp heat.c -o heat        # or vtrace-cxx, vtrace-fc; without a rebuild: vtrace run"
+     " ./heat"): Typed("cp $DOCS/omp.c heat.c", ("!$omp parallel @heat.c:3",), after="vtrace timers --all heat"),
+    ("python-api.md", "import vtrace"): Typed(
+        RAN + "; vtunify heat", ("2\n",), kind="python", after="python3 -c 'print(2)'",
+        edits=(("trace.frame()", "# "),),  # wants pandas, which is optional
+    ),
+    ("python-api.md", 'names = trace.regions["name"]'): Typed(
+        RAN + "; vtunify heat", ("iterate 110 ",), kind="python", edits=(("names =", "import vtrace\nnames ="),
+        ("trace.regions", 'vtrace.open("heat").regions'), ("in trace", 'in vtrace.open("heat")')),  # begun further up
+    ),
+    ("python-api.md", 'trace.prepare("profile", "message_matrix", "collective_totals", "io")'): Typed(
+        UNIFIED, kind="python",
+        edits=(("trace.prepare", 'import vtrace\ntrace = vtrace.open("heat2d")\ntrace.prepare'),),  # begun further up
+    ),
+    ("recording-less.md", "VT_MODE=RING VT_BUFFER_SIZE=8M VT_RING_SIGNAL=USR1 ./server &"): Typed(
+        "cp $DOCS/server .", ("server.trace: 1 process, 2 locations",),
+        edits=(("\n", "\nsleep 0.5\n"),),  # a user does not type that fast
+    ),
+    ("recording-less.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
+        HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
+    ),
+    ("run.md", "vtrace run --unify mpiexec -n 4 ./heat       # heat.trace/traces.otf2"): Typed(
+        "cp $DOCS/plain heat", ("Collective operations: 440 calls",)
+    ),
+    ("run.md", "vtrace run --io --memory --unify sqlite3 my.db 'select count(*) from t'"): Typed(
+        "cp $DOCS/solve.py $DOCS/my.db .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
+    ),
+    ("summary.md", "vtrace summary heat2d"): Typed(UNIFIED, ("Time by class", "iterate", "inclusive"),
+                                                    after="cat regions.csv"),
+    ("summary.md", "vtrace timers heat2d | jq '.timers[] | select(.label == \"solve\") | .mean_ns'"): Typed(
+        "cp -r $DOCS/region.trace heat2d.trace", ("slept",),
+        after="test $(vtrace timers heat2d | jq '.timers[0].mean_ns | floor') -ge 2000000; echo slept",
+    ),
+    ("summary.md", "vtrace diff before after"): Typed(
+        "for n in before after four eight; do cp -r $DOCS/heat2d.trace $n.trace; done", ("nothing differs",)
+    ),
+    ("survival.md", "$ ./heat                            # Killed"): Typed("cp $DOCS/killed heat", code=-1),
+    ("survival.md", "vtrace clean --dry-run heat      # what a run of heat left that no process uses any more"): Typed(
+        "cp $DOCS/killed heat; ./heat; mkdir scratch; cp heat.* scratch", ("would remove 2 files", "removed 2 files"),
+        edits=(("/scratch", "scratch"), ("clean heat ", "clean --yes heat ")),  # the machine's; no terminal to ask on
+    ),
+    ("threads.md", "vtrace-cc -O2 -pthread server.c -o server && ./server"): Typed(
+        "cp $DOCS/server.c .", ("server.trace: 1 process, 2 locations",)
+    ),
+    ("threads.md", "VT_PTHREAD=locks ./server"): Typed(
+        "cp $DOCS/server.c .; vtrace-cc -pthread server.c -o server", ("pthread_mutex_lock",),
+        after="vtunify server; vtrace timers --all server",
+    ),
+    ("unify.md", "mpiexec -n 4 ./heat                  # leaves heat.1.def.z heat.1.events.z heat.2.def.z ..."
+     " heat.uctl"): Typed(HEAT, ("heat.trace: 4 ranks", "heat.trace: already unified")),
+    ("user-api.md", "void solve(double *field, int n)"): Typed(
+        "cp $DOCS/relax.c $DOCS/call.c .", ('"solve"', "residual"), kind="solve.c",
+        edits=(('#include "vt_user.h"', '#include "vt_user.h"\ndouble relax(double *, int);'),),  # in a header
+        after="vtrace-cc -DVTRACE solve.c relax.c call.c -o solve; ./solve; vtunify solve; vtrace timers solve;"
+        " vtrace export solve --to csv -o x.csv; cat x.csv",
+    ),
+    ("user-api.md", "double relax(double *field, int n)"): Typed(
+        "cp $DOCS/calls.cc .", ('"relax"',), kind="relax.cc", edits=(("...", "return field[0] / n;"),),
+        after="vtrace-cxx -DVTRACE relax.cc calls.cc -o p; ./p; vtunify p; vtrace timers p",
+    ),
+    ("user-api.md", "      subroutine solve(field, n)"): Typed(
+        "cp $DOCS/relax.F $DOCS/call.F .", ('"solve"', "residual"), kind="solve.F",
+        edits=(("integer :: counter\n", f"integer :: counter\n{TYPES_F}"),),  # where a program declares its field
+        after="vtrace-fc -vt:seq -DVTRACE solve.F relax.F call.F -o solve; ./solve; vtunify solve; vtrace timers solve;"
+        " vtrace export solve --to csv -o x.csv; cat x.csv",
+    ),
+    ("user-api.md", "from vtrace.user import counter, marker, region"): Typed(
+        "", ('"solve"', '"relax"', "residual", "solved"), kind="part.py",
+        after=f"(cat part.py; echo '{MAIN_PY}solve(1)') > solve.py; vtrace run --unify python3 solve.py;"
+        " vtrace timers solve; vtrace export solve --to csv -o x.csv; cat x.csv; vtrace report solve; cat solve.html",
+    ),
+    ("view.md", "vtrace view heat2d"): Typed(
+        UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # nobody looks
+    ),
+    ("view.md", "vtrace report heat2d                # heat2d.html"): Typed(
+        "cp $DOCS/heat heat2d; mpiexec -n 4 ./heat2d; vtunify -k -o heat2d heat2d", ("heat2d.html\n",),
+        edits=(("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),),  # two ways to the same
+        after="ls heat2d.html",
+    ),
+    ("view.md", "vtrace export heat2d --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3"): Typed(
+        UNIFIED, ("MPI_Barrier",), after="cat part.csv"
+    ),
+}  # fmt: skip
+
+NOT_TYPED = {
+    ("architecture.md", "call -> shim or hook -> this thread's location -> its chunk of the mapped buffer          "
+     "csrc/core, funwrap, mpiwrap"): "a drawing",
+    ("clocks.md", "mpiexec -n 64 ./heat                 # on 4 nodes: their clocks are compared at MPI_Init and"
+     " MPI_Finalize"): "wants four nodes",
+    ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
+     " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
+    ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",
+    ("run.md", "#!/bin/bash"): "wants Slurm",
+    ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
+     " --ranks-per-host 50 --offset 2 --drift 100 --error 500 --wave 20000 --period 0.05"): "takes an hour",
+    ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
+        "wants two nodes",
+    ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "wants nodes",
+    ("view.md", "vtrace: from your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
+        "what a command prints; tests/integration/test_view.py",
+}  # fmt: skip
+"""Why a block is not typed; the layouts of docs/file-format.md are drawings, too."""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What $DOCS is: programs, sources and the archives of what they recorded."""
+    if not (BIN / "vtrace-cc").exists():
+        unavailable("vtrace is not installed beside this Python")
+    where = tmp_path_factory.mktemp("docs")
+    for name, text in (
+        ("solve.py", SOLVE_PY), ("omp.c", OMP_C), ("killed.c", KILLED_C), ("relax.F", RELAX_F), ("call.F", CALL_F),
+        ("relax.c", RELAX_C), ("call.c", CALL_C), ("calls.cc", CALLS_CC), ("region.py", REGION_PY),
+    ):  # fmt: skip
+        (where / name).write_text(text)
+    shutil.copy(PROGRAMS / "docs_server.c", where / "server.c")
+    call([sys.executable, "-c", SQL], where)
+    lines = (
+        f"vtrace-cc -vt:cc {need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o heat",
+        f"{need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o plain",
+        "vtrace-cc -O1 -DSECONDS=60 -pthread server.c -o server; vtrace-cc -O1 killed.c -o killed",
+        "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run --unify python3 region.py",
+    )
+    _shell("\n".join(lines), where, where)
+    return where
+
+
+def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
+    """Standard output and error of lines of a shell with job control."""
+    done = call(["bash", "-c", f"set -m\n{text}"], where, {"DOCS": str(programs), "BROWSER": "true"}, check=False)
+    assert code == -1 or done.returncode == code, str(done)
+    assert "Traceback" not in done.stderr, str(done)
+    return done.stdout + done.stderr
+
+
+def _text(block: Block, typed: Typed) -> str:
+    text = block.typed if typed.kind == "shell" else block.text
+    for old, new in typed.edits:
+        assert old in text, f"{block.page}: {old!r} is no longer there"
+        text = text.replace(old, new)
+    return text + "\n"
+
+
+@pytest.mark.parametrize("key", TYPED, ids=lambda key: f"{key[0]}: {key[1][:40].strip()}")
+def test_block(key: tuple[str, str], programs: Path, tmp_path: Path) -> None:
+    block, typed = BLOCKS[key], TYPED[key]
+    text = _text(block, typed)
+    for tool in ("jq", "sqlite3"):
+        if f" {tool} " in text:
+            need(tool)
+    if typed.before:
+        _shell(typed.before, tmp_path, programs, code=-1)
+    printed = ""
+    if typed.kind == "shell":
+        printed = _shell(f"set -e\n{text}" if typed.code == 0 else text, tmp_path, programs, typed.code)
+    elif typed.kind == "python":
+        printed = call([sys.executable, "-c", text], tmp_path).stdout
+    else:
+        (tmp_path / typed.kind).write_text(text)
+    if typed.after:
+        printed += _shell(f"set -e\n{typed.after}", tmp_path, programs)
+    for expected in typed.expect:
+        assert expected in printed, printed
+    assert not docs.missing(block.shown, printed), printed
+
+
+def test_every_block_is_typed_or_has_a_reason() -> None:
+    drawings = {key for key in BLOCKS if key[0] == "file-format.md"}
+    assert set(BLOCKS) == drawings | set(TYPED) | set(NOT_TYPED)
+    assert not set(TYPED) & set(NOT_TYPED)
