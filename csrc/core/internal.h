@@ -378,6 +378,7 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
 /* owned.c: files in directories where other users may create files, too; results below 0 are -errno */
 struct stat;
 int vt_is_foreign(const char *path); /* 1: it exists and belongs to another user */
+int vt_is_strangers_directory(const char *path); /* 1: another user has made it where all users may */
 long vt_create(const char *path, int mode, struct vt_identity *made);
 long vt_create_temporary(const char *path, struct vt_identity *made);
 long vt_reopen(const char *path, int flags, const struct vt_identity *made);

@@ -119,3 +119,33 @@ long vt_put_file(const char *path, char *temporary, const char *text)
     if (r < 0) VT_SYS3(unlinkat, AT_FDCWD, temporary, 0);
     return r;
 }
+
+/* Where a name may lead that is made for a run: to this user, to root, or to whom the directory around it belongs. */
+static int is_trusted(const struct stat *s, const char *around)
+{
+    struct stat a;
+    if (s->st_uid == (uint32_t)VT_SYS0(geteuid) || !s->st_uid) return 1;
+    return VT_SYS4(newfstatat, AT_FDCWD, around, &a, 0) >= 0 && a.st_uid == s->st_uid;
+}
+
+/* Whether another user has put a directory, or a link to one, where this process would have made its own: there the other one
+   decides what stands under each name. Directories of a group this process writes by, and sticky ones, are shared on purpose. */
+int vt_is_strangers_directory(const char *path)
+{
+    static char around[VT_PATH];
+    struct stat s;
+    struct vt_text t = vt_text_into(around, sizeof around);
+    vt_text_add(&t, path);
+    char *slash = strrchr(around, '/');
+    if (slash) slash[slash == around] = 0;
+    if (look(path, &s) < 0) return 0;
+    if (S_ISLNK(s.st_mode)) {
+        if (!is_trusted(&s, around) || VT_SYS4(newfstatat, AT_FDCWD, path, &s, 0) < 0) return 1;
+    }
+    t = vt_text_into(around, sizeof around);
+    vt_text_add(&t, path);
+    vt_text_add(&t, "/..");
+    if (is_trusted(&s, around) || s.st_mode & S_ISVTX) return 0;
+    int by_group = (s.st_mode & (S_IWGRP | S_IWOTH)) == S_IWGRP;
+    return !by_group || (!VT_SYS0(geteuid) && s.st_gid != (uint32_t)VT_SYS0(getegid));
+}

@@ -206,21 +206,24 @@ static int read_path(const char *text, char *into, size_t bytes, const char **mi
 
 static int is_writable(const char *path) { return !VT_SYS4(faccessat, AT_FDCWD, path, W_OK | X_OK, 0); }
 
-/* 1: the setting names a directory that can be used; -1: one that cannot. One whose name has %h, %p, %r or %j in it cannot
-   well be there before the run: it is made.                                                                              */
+/* 1: the setting names a directory that can be used; -1: one that cannot be written to; -2: one that another user has made
+   where this run would make its own. One whose name has %h, %p, %r or %j in it cannot well be there before the run: it is made. */
 static int read_directory(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name), *missing = NULL;
+    int refused = -1;
     struct vt_text t;
     if (text && *text) {
         int fits = read_path(text, into, bytes, &missing);
         if (fits && strchr(text, '%')) VT_SYS3(mkdirat, AT_FDCWD, into, 0777);
-        if (fits && is_writable(into)) return 1;
+        int made_by_other = fits && strchr(text, '%') && vt_is_strangers_directory(into);
+        if (fits && is_writable(into) && !made_by_other) return 1;
+        if (made_by_other) refused = -2;
         if (missing) vt_say(1, "%s=%.200s: %s is not set: %s is used", name, text, missing, *here ? here : "no other");
     }
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
-    return text && *text && !missing ? -1 : 0;
+    return text && *text && !missing ? refused : 0;
 }
 
 /* The directory of VT_FILE_PREFIX, which is made, takes the place of VT_PFORM_GDIR. */
@@ -238,15 +241,18 @@ static void take_directory(const char *asked, struct vt_settings *set)
         *at = '/';
     }
     if (t.at < t.end) VT_SYS3(mkdirat, AT_FDCWD, path, 0777);
-    if (t.at < t.end && is_writable(path)) strcpy(set->gdir, path);
+    int made_by_other = t.at < t.end && vt_is_strangers_directory(path);
+    if (t.at < t.end && is_writable(path) && !made_by_other) strcpy(set->gdir, path);
     else
-        vt_say(1, "VT_FILE_PREFIX=%.200s is not in a directory that can be written to: %s is used",
-               getenv("VT_FILE_PREFIX"), set->gdir);
+        vt_say(1, "VT_FILE_PREFIX=%.200s is %s: %s is used", getenv("VT_FILE_PREFIX"),
+               made_by_other ? "in a directory that another user has made"
+                             : "not in a directory that can be written to",
+               set->gdir);
 }
 
 static int is_told; /* that there is no place for files */
 
-/* One line for both directories: 1 usable, 0 not set, -1 unusable. */
+/* One line for both directories, by what read_directory returned. */
 static void say_unusable(int global, int local)
 {
     const char *instead = *here ? here : "no other";
@@ -257,8 +263,11 @@ static void say_unusable(int global, int local)
         vt_say(1, "VT_PFORM_GDIR=%.200s and VT_PFORM_LDIR=%.200s are not directories that can be written to: %s %s",
                getenv("VT_PFORM_GDIR"), getenv("VT_PFORM_LDIR"), instead, then);
     else
-        vt_say(1, "VT_PFORM_%s=%.200s is not a directory that can be written to: %s %s", gdir ? "GDIR" : "LDIR",
-               getenv(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"), instead, then);
+        vt_say(1, "VT_PFORM_%s=%.200s is %s: %s %s", gdir ? "GDIR" : "LDIR",
+               getenv(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"),
+               (gdir ? global : local) == -2 ? "a directory that another user has made"
+                                             : "not a directory that can be written to",
+               instead, then);
 }
 
 /* Why a directory gets no files of ours: -errno, or 0. */

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from support.build import Builder
 from support.check import check
-from support.run import run, unify
+from support.run import names, run, unify
 from support.seconduser import KINDS, OTHER, as_other, plant, shared_directory, state, unharmed, victim
 from support.tools import call, environment
 
@@ -112,3 +113,54 @@ def test_files_of_another_user_stay(build: Builder, shared: Path) -> None:
     assert "another user has files called many in this directory: those of this run are called many_1" in done.stderr
     assert {name: (shared / name).read_bytes() for name in theirs} == theirs
     assert recorded(shared) == CALLS
+
+
+@pytest.mark.parametrize("kind", ["directory", "link", "group", "sticky"])
+@pytest.mark.parametrize("setting", ["VT_FILE_PREFIX", "VT_PFORM_GDIR"])
+def test_directory_of_the_run(build: Builder, shared: Path, tmp_path: Path, setting: str, kind: str) -> None:
+    """The second user makes the directory first in which the run's files are to lie."""
+    made, own, target = shared / "run.7", tmp_path / "own", tmp_path / "elsewhere"
+    own.mkdir()
+    target.mkdir()
+    if kind == "link":
+        as_other(lambda: made.symlink_to(target))
+    else:
+        as_other(made.mkdir)
+        os.chown(made, OTHER, 0 if kind == "group" else OTHER)
+        made.chmod({"directory": 0o777, "group": 0o2775, "sticky": 0o1777}[kind])
+    env = {setting: f"{shared}/run.%j" + ("/many" if setting == "VT_FILE_PREFIX" else ""), "PBS_JOBID": "7"}
+    done = run(build("many.c"), own, env=env)
+    assert done.stdout == "done 10\n"
+    refused = kind in ("directory", "link")
+    assert done.stderr.count("a directory that another user has made: ") == refused, str(done)
+    assert recorded(own if refused else made) == CALLS
+    assert not list(target.iterdir())
+    assert not refused or not list(made.iterdir())
+
+
+def test_directory_of_whom_it_all_belongs_to(build: Builder, tmp_path: Path, shared: Path) -> None:
+    """A link and a directory of the user whose directory they stand in: a colleague's, or of a network file system."""
+    os.chown(shared, OTHER, OTHER)
+    as_other((shared / "runs").mkdir)
+    as_other(lambda: (shared / "run.7").symlink_to("runs"))
+    run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": f"{shared}/run.%j/many", "PBS_JOBID": "7"})
+    assert recorded(shared / "runs") == CALLS
+
+
+def test_root_unifies_files_of_another_user(build: Builder, shared: Path) -> None:
+    """They are not removed, and a line says whose they are."""
+    call(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", build("many.c"), "3"], shared)
+    theirs = names(shared)
+    done = unify(shared, "many")
+    assert "many.1.def.z, many.1.events.z, many.uctl belong to another user (nobody): not removed" in done.stderr
+    assert names(shared) == {*theirs, "many.trace"}
+    assert check(shared / "many.trace").calls() == {"main": 1, "work": 3}
+
+
+def test_a_file_of_another_user_in_the_run(build: Builder, shared: Path) -> None:
+    """Whoever reads the head of a run's file can add a rank to the run, or replace one."""
+    run(build("many.c"), shared)
+    os.chown(shared / "many.1.events.z", OTHER, OTHER)
+    done = unify(shared, "many")
+    assert "warning: many.1.events.z belongs to another user (nobody)" in done.stderr
+    assert names(shared) == {"many.1.events.z", "many.trace"}

@@ -27,6 +27,7 @@ from vtrace.unify.elsewhere import refuse, tell
 from vtrace.unify.find import Run, kin, several
 from vtrace.unify.offsets import Clock, align
 from vtrace.unify.output import Output, archive_path, check_free
+from vtrace.unify.owners import mixed, of_others, told, users_of
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import ALONE, Ranks, work_on
 from vtrace.unify.repair import clock_lines, repair
@@ -116,7 +117,7 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
         out.publish()
     for text in account.warnings(rows, incomplete):
         console.warn(text)
-    _clean_up(run, request.keep, keep_reasons, ranks, console)
+    _clean_up(run, ranks.first(lambda: users_of(out.path)), request.keep, keep_reasons, ranks, console)
     return _written(output, run, system, definitions, rows)
 
 
@@ -136,6 +137,8 @@ def _check_run(run: Run, crew: Crew, output: Path, request: Request, console: Co
     for text in run.problems:
         console.warn(text)
     check_free(output, request.force)
+    if foreign := mixed(run.local_files()):
+        console.warn(told(foreign))
     if run.others:
         console.note(f"files of other runs are left alone: {several(run.others)}")
     reasons = []
@@ -250,20 +253,28 @@ def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row
     sidecar.write(archive.directory, *sidecar.COVERAGE, of, ledger.table(definitions, rows))
 
 
-def _clean_up(run: Run, keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:
-    """The archive is complete: the local files of the run go, unless they are asked for or hold more than it."""
+def _clean_up(run: Run, users: set[int], keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:
+    """The archive is complete: the local files of the run go, unless they are asked for, hold more than it, or belong
+    to none of these users."""
     if keep:
         return
     if reasons:
         console.note(f"the local files stay: {'; '.join(reasons[:4])}")
         return
-    left = []
-    for path in run.local_files():
+    left: list[Path] = []
+    files = run.local_files()
+    others = of_others(files, users)
+    for path in files:
+        if path in others:
+            continue
         try:
             path.unlink(missing_ok=True)
             console.detail(f"removed {path}", level=3)
         except OSError:
             left.append(path)
+    others = ranks.reduce(others, dict.__or__)
+    if others:
+        console.note(f"{told(others)}: not removed")
     left = ranks.reduce(left, list.__add__)
     if left:
         console.warn(f"no permission to remove {several(left)}")
