@@ -12,7 +12,7 @@ from support.mpis import Mpi
 from support.readback import Trace
 from support.run import unify
 
-TRUNCATED = (1, 2, 3, 4, 5, 6)
+TRUNCATED = (*range(1, 7), *range(9, 16))
 """Tags of messages of which the second one is too long for its receive."""
 
 
@@ -45,7 +45,8 @@ def test_each_receive_takes_its_place(mpi: Mpi, tmp_path: Path) -> None:
     for tag in TRUNCATED:
         (first, second, third) = pairs.pop((world, tag))
         assert (first, second[0], third) == ((4, 4), 8, (12, 12)), tag
-        assert second[1] <= 8, tag
+        # The status of a failed receive says how much: of Debian's MPICH, here also untraced, 16 of these 8 bytes.
+        assert second[1] <= (16 if mpi.name == "mpich" and tag > 8 else 8), tag
     equal = [(4, 4), (8, 8), (12, 12)]
     assert pairs.pop((world, 7)) == equal
     partitioned = [number for number, comm in trace.comms.items() if comm.name.startswith("partitioned messages")]

@@ -5,7 +5,9 @@
    Tags 1 to 6: of three messages of 4, 8 and 12 bytes the receive of the second one has too little room: by MPI_Recv,
    MPI_Sendrecv, MPI_Irecv with MPI_Wait, MPI_Waitany and MPI_Waitall, and MPI_Start.
    Tag 7: three matched probes, whose messages of 4, 8 and 12 bytes are received last first: one by MPI_Imrecv.
-   Tag 8: messages in partitions, of 16 bytes, between ordinary ones of 4, 8 and 12.                                    */
+   Tag 8: messages in partitions, of 16 bytes, between ordinary ones of 4, 8 and 12.
+   Tags 9 to 15: as 1 to 6, by MPI_Irecv with MPI_Test, Testany, Testall, Waitsome and Testsome, by MPI_Mrecv and by
+   MPI_Imrecv.                                                                                                           */
 #include <mpi.h>
 
 #define W MPI_COMM_WORLD
@@ -46,6 +48,43 @@ static void receive(int tag)
     if (tag == 5) MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
     for (int i = 0; tag == 5 && i < 3; i++) /* some MPIs give up at the first error */
         if (r[i] != MPI_REQUEST_NULL) MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+}
+
+static int left(const MPI_Request *r)
+{
+    return r[0] != MPI_REQUEST_NULL || r[1] != MPI_REQUEST_NULL || r[2] != MPI_REQUEST_NULL;
+}
+
+/* Until all are done: some MPIs give up at the first error. */
+static void complete(int tag, MPI_Request *r)
+{
+    int done, index, some[3];
+    MPI_Status statuses[3];
+    while (left(r)) {
+        if (tag == 9)
+            for (int i = 0; i < 3; i++) MPI_Test(&r[i], &done, statuses);
+        if (tag == 10) MPI_Testany(3, r, &index, &done, MPI_STATUS_IGNORE);
+        if (tag == 11) MPI_Testall(3, r, &done, statuses);
+        if (tag == 12) MPI_Waitsome(3, r, &done, some, statuses);
+        if (tag == 13) MPI_Testsome(3, r, &done, some, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void receive_later(int tag)
+{
+    int in[3][3];
+    MPI_Request r[3];
+    MPI_Message m;
+    for (int i = 0; i < 3; i++) {
+        if (tag < 14) MPI_Irecv(in[i], room(i), MPI_INT, 0, tag, W, &r[i]);
+        else MPI_Mprobe(0, tag, W, &m, MPI_STATUS_IGNORE);
+        if (tag == 14) MPI_Mrecv(in[i], room(i), MPI_INT, &m, MPI_STATUS_IGNORE);
+        if (tag == 15) {
+            MPI_Imrecv(in[i], room(i), MPI_INT, &m, &r[i]);
+            MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+        }
+    }
+    if (tag < 14) complete(tag, r);
 }
 
 static void probed(void)
@@ -95,6 +134,11 @@ int main(int argc, char **argv)
 #ifdef PARTITIONED
     partitioned();
 #endif
+    for (int tag = 9; tag <= 15; tag++) {
+        if (rank) receive_later(tag);
+        else send(tag);
+        MPI_Barrier(W);
+    }
     MPI_Finalize();
     return 0;
 }
