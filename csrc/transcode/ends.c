@@ -24,8 +24,8 @@ struct finder {
     struct vt_table issued; /* local windows with operations of this location since its last fence */
     uint64_t messages; /* of the user API, so far */
     struct vt_end *buffer;
-    uint64_t base, ticks,
-        alone; /* base: where buffer goes in the file; alone: place of the blocking collective under way */
+    uint64_t base, ticks, last; /* base: where buffer goes in the file; last: time of the location's latest end */
+    uint64_t alone; /* place of the blocking collective under way */
     uint32_t n, size, location;
 };
 
@@ -64,15 +64,24 @@ static int end_piece(struct finder *f)
     return write_at(f, f->buffer, f->n, f->base);
 }
 
+/* The time of an end: as that of an event, never before the one before it. In damaged files ticks may descend. */
+static uint64_t now(struct finder *f)
+{
+    int early = 0;
+    const uint64_t ns = vt_times_ns(&f->times, f->ticks, &early);
+    if (ns > f->last) f->last = ns;
+    return f->last;
+}
+
 /* place: where it stands in the file, if that is wanted. */
 static int put(struct finder *f, struct vt_end end, uint64_t *place)
 {
-    int early = 0, code = VT_OK;
+    int code = VT_OK;
     if (f->n == f->size) {
         if ((code = end_piece(f))) return code;
         begin_piece(f);
     }
-    end.ns = vt_times_ns(&f->times, f->ticks, &early);
+    end.ns = now(f);
     if (place) *place = f->base + f->n * sizeof end;
     f->buffer[f->n++] = end;
     return VT_OK;
@@ -189,13 +198,13 @@ static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
 static int both_ends(struct finder *f, struct vt_end end)
 {
     const int aside = (end.tag & VT_END_ASIDE) != 0;
-    int code = VT_OK, early = 0;
+    int code = VT_OK;
     end.what = VT_END_BEGIN;
     if (aside) code = close_request(f, end);
     else if (!f->alone) return VT_OK; /* its begin is lost */
     else {
         const uint64_t place = f->alone - 1;
-        if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = vt_times_ns(&f->times, f->ticks, &early);
+        if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = now(f);
         f->alone = 0;
         code = fill(f, place, end);
         if (end.request) return code;
@@ -357,7 +366,7 @@ VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, co
         if (!s->count) continue;
         f.location = s->rows[0].location;
         f.size = room(s);
-        f.alone = 0;
+        f.alone = f.last = 0;
         vt_table_free(&f.issued);
         begin_piece(&f);
         code = read_rows(&f, d, s->rows, s->count);

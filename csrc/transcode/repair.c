@@ -41,7 +41,7 @@ struct vt_item {
     uint32_t bytes, members, begun, ended; /* of a collective: how many */
     uint32_t waiter; /* first clock that waits */
     uint8_t given, root_given, released, doubtful, op;
-    struct vt_item *next;
+    struct vt_item *next, *made; /* made: the one that was made before this one */
     struct begin *begins; /* of a prefix: of each rank; the first known ones hold the latest of theirs and all before */
     uint32_t known, held; /* held: clocks that wait in begins */
 };
@@ -64,7 +64,7 @@ struct repair {
     struct next *heaps;
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
     uint32_t first; /* all clocks before have ended */
-    struct vt_item *spare;
+    struct vt_item *spare, *made; /* made: all items, the latest first, for their end */
     struct vt_table channels, collectives, open, counts, broken;
     uint64_t many; /* channels: so many are too many if some are empty */
     int failed; /* ends could not be read: why */
@@ -108,9 +108,12 @@ static struct vt_item *new_item(struct repair *r)
 {
     struct vt_item *i = r->spare;
     if (i) r->spare = i->next;
-    else if (!(i = malloc(sizeof *i))) return NULL;
-    memset(i, 0, sizeof *i);
-    i->waiter = NONE;
+    else {
+        if (!(i = malloc(sizeof *i))) return NULL;
+        i->made = r->made;
+        r->made = i;
+    }
+    *i = (struct vt_item){.waiter = NONE, .made = i->made};
     return i;
 }
 
@@ -327,6 +330,7 @@ static int begun_in_order(struct vt_item *i, const struct vt_end *e, uint64_t no
 static void drop_collective(struct repair *r, struct vt_item *i)
 {
     free(i->begins);
+    i->begins = NULL;
     drop_item(r, i);
 }
 
@@ -553,19 +557,11 @@ static void give_back(struct repair *r)
 {
     for (uint32_t k = 0; k < r->ncursors; k++) free(r->cursors[k].ends);
     for (uint64_t k = 0; r->clocks && k < r->parts->nclocks; k++) free(r->clocks[k].knots);
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        struct queue *q = (struct queue *)(uintptr_t)r->channels.entries[k].value;
-        for (struct vt_item *i = q ? q->first : NULL, *next; i; i = next) {
-            next = i->next;
-            drop_item(r, i);
-        }
-        free(q);
-    }
-    for (uint64_t k = 0; k < r->collectives.size; k++)
-        if (r->collectives.entries[k].value)
-            drop_collective(r, (struct vt_item *)(uintptr_t)r->collectives.entries[k].value);
-    for (struct vt_item *i = r->spare, *next; i; i = next) {
-        next = i->next;
+    for (uint64_t k = 0; k < r->channels.size; k++) free((struct queue *)(uintptr_t)r->channels.entries[k].value);
+    /* Items may stand in queues, or with requests that never ended only. */
+    for (struct vt_item *i = r->made, *next; i; i = next) {
+        next = i->made;
+        free(i->begins);
         free(i);
     }
     vt_table_free(&r->channels);

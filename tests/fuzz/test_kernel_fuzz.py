@@ -132,6 +132,12 @@ def programs(directory: Path) -> Path:
     sent, back, received = [4, number["SEND"], 252, 0, 8], [0, number["TIME"], 0, 255], [0, number["RECV"], 0, 2, 8]
     one_chunk, later = bytes([*parts[:-1], 0]), [0, number["TIME"], 252, 0]
     (directory / "before zero").write_bytes(one_chunk + bytes([*sent, *back, *received, *later]))
+    # A receive that is sent and posted, and never ends.
+    posted = [4, number["IRECV"], 4, 0, 8, 1, 4, number["IRECV_REQUEST"], 4, 1]
+    (directory / "no end").write_bytes(one_chunk + bytes([0, number["SEND"], 4, 2, 8, *posted]))
+    # Ticks that descend, as they may in damaged files: what is received first is received later.
+    twice = [0, number["RECV"], 8, 2, 8, *back, *received]
+    (directory / "descending").write_bytes(one_chunk + bytes([*sent, *sent, *twice, *later]))
     return directory
 
 
