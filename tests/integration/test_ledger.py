@@ -134,12 +134,18 @@ def test_ring(build: Builder, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "at"), [("VT_STOP_AFTER", -1), ("VT_START_AFTER", 0)])
-def test_window(build: Builder, tmp_path: Path, name: str, at: int) -> None:
+@pytest.mark.parametrize("name", ["VT_STOP_AFTER", "VT_START_AFTER"])
+def test_window(build: Builder, tmp_path: Path, name: str) -> None:
     gaps = recorded(build, tmp_path, "naps", 300, RAW | {name: "0.1"})
-    (gap,) = of(gaps, name)
-    switches = times(check(tmp_path / "stops.trace"), "MeasurementOnOff")
-    assert switches[at] in (gap["from"], gap["to"])
+    (gap,) = gaps
+    trace = check(tmp_path / "stops.trace")
+    switches = [(str(e.attrs["measurement_mode"]), e.time) for e in trace.of(0) if e.kind == "MeasurementOnOff"]
+    if name == "VT_START_AFTER":
+        assert switches == [("OFF", gap["from"]), ("ON", gap["to"])]
+    else:
+        assert switches == [("OFF", gap["from"])]
+        assert gap["to"] >= trace.of(0)[-1].time
+    assert (gap["reason"], gap["class"], gap["count"], gap["ns"]) == (name, "all", None, gap["to"] - gap["from"])
     assert gap["to"] - gap["from"] > 10_000_000
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ import pytest
 from support import viewed
 from support.browser import Browser, browser
 from support.run import vtrace
-from support.tools import command, environment
+from support.viewed import served
 
 SCRIPT = viewed.NAMES[viewed.SCRIPT]
 
@@ -29,21 +27,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
-
-
-@contextmanager
-def served(where: Path, *words: str | Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """vtrace view and the address that it prints."""
-    process = subprocess.Popen(
-        [*command("vtrace"), "view", "--no-browser", *words], cwd=where, env=environment({"TMPDIR": str(where)}),
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout
-    try:
-        yield process.stdout.readline().strip(), process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture(scope="module")

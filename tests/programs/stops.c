@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stops HOW CALLS: main 1 -> work CALLS. HOW: end; nofile (no file can be opened from the begin on); killed (by itself
    after the calls); exec (as killed, after an exec that fails in the middle); off (recording is off for a third of the
-   calls, with -DVTRACE); naps (a millisecond after each call). Prints "done CALLS" before its end. */
+   calls, with -DVTRACE); flickers (recording is off for a while after each call, with -DVTRACE); naps (a millisecond after
+   each call). Prints "done CALLS" before its end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +45,17 @@ int main(int argc, char **argv)
         VT_ON();
         n -= 2 * (n / 3);
     }
+    for (long i = 0; i < n && !strcmp(how, "flickers"); i++) {
+        work(i);
+        VT_OFF();
+        work(i);
+        VT_ON();
+    }
     for (long i = 0; i < n && !strcmp(how, "naps"); i++) {
         work(i);
         usleep(1000);
     }
-    if (strcmp(how, "naps")) calls(n);
+    if (strcmp(how, "naps") && strcmp(how, "flickers")) calls(n);
     printf("done %s\n", argv[2]);
     fflush(stdout);
     if (killed || exec) kill(getpid(), SIGKILL);

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An archive with two ranks and names that mean something to browsers, small enough to know all of it."""
+"""A small archive of two ranks with names that mean something to browsers, and vtrace view."""
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import _otf2
 
 from support.foreign import UNDEFINED, Foreign
+from support.tools import command, environment
 
 MAIN, SEND, RECV, SCRIPT, ALL, CLOSE = range(6)
 NAMES = {
@@ -17,6 +21,21 @@ NAMES = {
 US = 1000
 LENGTH = 1000 * US
 WORLD = "world <i>&amp;</i>"
+
+
+@contextmanager
+def served(where: Path, *words: str | Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """vtrace view and the address that it prints."""
+    process = subprocess.Popen(
+        [*command("vtrace"), "view", "--no-browser", *words], cwd=where, env=environment({"TMPDIR": str(where)}),
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    try:
+        yield process.stdout.readline().strip(), process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def write(where: Path) -> Path:

@@ -43,11 +43,13 @@ def events(path: Path) -> list[Record]:
     with open_local(path) as file:
         assert file.cut is None
         for head, data in blocks(file):
-            found += _records(np.frombuffer(data, "<u8").tolist(), int(head["ticks"]))
+            found += read(data, int(head["ticks"]))
     return found
 
 
-def _records(words: list[int], now: int) -> Iterator[Record]:
+def read(data: bytes, now: int) -> Iterator[Record]:
+    """The records of a block that begins at ticks now."""
+    words = np.frombuffer(data, "<u8").tolist()
     at = 0
     while at < len(words):
         what, now = words[at] & 0xFFFFFFFF, now + (words[at] >> 32)

@@ -20,7 +20,7 @@ from vtrace.reports.serve import Server
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "a.pftrace").write_bytes(b"trace")
     (tmp_path / "other").write_text("secret")
-    server = Server(tmp_path / "a.pftrace", "<b>odd</b>", ["one <i>note</i>"])
+    server = Server(tmp_path / "a.pftrace", "<b>odd</b>", ["a <i>caveat</i>"], ["one <i>note</i>"])
     worker = threading.Thread(target=server.serve_forever, args=(0.05,))
     worker.start()
     yield server
@@ -101,7 +101,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     clock = SimpleNamespace(now=0, monotonic=lambda: clock.now, sleep=lambda _: time.sleep(0.01))
     monkeypatch.setattr(serve, "time", clock)
     (tmp_path / "a.pftrace").write_bytes(b"trace")
-    server = Server(tmp_path / "a.pftrace", "a", [])
+    server = Server(tmp_path / "a.pftrace", "a", [], [])
     ended = threading.Event()
 
     def work() -> None:

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, title
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, tell_caveats, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import plain
@@ -68,6 +68,7 @@ def command(
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     part = window.window(trace, begin, end, ranks)
+    tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
         write = exports.write_csv if kind == "csv" else exports.write_parquet
         what = f"{write(trace, part, path):,} events"

@@ -106,11 +106,8 @@ def _ledger(o: Overview) -> Ledger:
 
 def _not_recorded(o: Overview) -> dict[str, Any]:
     """Intervals in the ticks of the archive's events; of a count that nobody knows null."""
-    from vtrace.reports.ledger import UNKNOWN
-
     known = _ledger(o)
-    rows = [{**row, "count": None if row["count"] == UNKNOWN else row["count"]} for row in known.intervals.records()]
-    return {"not_recorded": rows if known.told else None, "notes": known.notes}
+    return {"not_recorded": known.rows(), "notes": known.notes}
 
 
 def _json(o: Overview) -> Iterator[str]:

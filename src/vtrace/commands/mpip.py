@@ -13,7 +13,7 @@ import click
 
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, title
+from vtrace.commands.window import opened, operand, tell_caveats, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
@@ -71,6 +71,7 @@ def command(
     from vtrace.reports import mpip
     from vtrace.reports.mpip_text import Style, header, verbose
     from vtrace.reports.mpip_text import concise as written_concise
+    from vtrace.reports.window import Window
 
     if output and directory:
         raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
@@ -83,6 +84,7 @@ def command(
         raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
     for problem in profile.problems:
         console.warn(problem)
+    caveats = tell_caveats(console, trace, Window()) if output or directory or silent else trace.caveats()
     _remark(console, profile, depth)
     if silent:
         console.note(f"-z: no report of {len(profile.sites)} call sites is written")
@@ -90,7 +92,7 @@ def command(
     style = Style(not brief, floating, pt2pt, collective, threshold)
     kinds = [verbose, written_concise] if both else [written_concise] if concise else [verbose]
     place = str(directory or (output.parent if output else "."))
-    about = header(_facts(trace, profile, _options(context), place), _command(trace))
+    about = header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
     texts = ["\n".join(map(plain, [*about, *kind(profile, style)])) + "\n" for kind in kinds]
     if directory:
         for text, path in zip(texts, _paths(directory, trace, len(profile.tasks)), strict=False):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, size, title, window_options
+from vtrace.commands.window import opened, operand, size, tell_caveats, title, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
 from vtrace.text import plain
@@ -45,7 +45,9 @@ def write(
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     report.plotly()
-    numbers = overview.read(trace, window.window(trace, begin, end, ranks))
+    part = window.window(trace, begin, end, ranks)
+    tell_caveats(console, trace, part)
+    numbers = overview.read(trace, part)
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
     for note in numbers.notes:
         console.warn(note)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, title
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, tell_caveats, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
 from vtrace.text import json_text, plain
@@ -56,22 +56,27 @@ def command(
         raise UsageError("--json and --csv", "one of them at a time")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    numbers = summary.read(trace, window.window(trace, begin, end, ranks))
+    part = window.window(trace, begin, end, ranks)
+    numbers = summary.read(trace, part)
     made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:
         console.warn(note)
     if as_json:
-        about = {**_about(numbers), "caveats": numbers.caveats}
+        not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
+        about = {"caveats": numbers.caveats, "not_recorded": not_recorded, **_about(numbers)}
         click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
+        tell_caveats(console, trace, part)
         click.echo(sheet.csv_text(made), nl=False)
     else:
         if not tables:
-            _head(numbers, archive)
+            click.echo(click.style(plain(title(trace)), bold=True))
         for line in numbers.caveats:
             click.echo(f"  {plain(line)}")
         if numbers.caveats:
             click.echo()
+        if not tables:
+            _head(numbers)
         sheet.show([each for each in made if _is_shown(each)])
         word = operand(Path(archive))
         console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts in one file")
@@ -92,7 +97,7 @@ def _about(numbers: Numbers) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _head(numbers: Numbers, archive: str) -> None:
+def _head(numbers: Numbers) -> None:
     from vtrace.reports import overview, programs, summary_sheets
     from vtrace.reports.gather import some
 
@@ -105,9 +110,8 @@ def _head(numbers: Numbers, archive: str) -> None:
     commands = programs.lines(trace) or [known.get("command", "")]
     pairs = [("command" if place == 0 else "", text) for place, text in enumerate(commands)]
     pairs += [(name, known.get(name, "")) for name in ("recorded", "hosts", "written by", "MPI")]
-    pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", summary_sheets.missing(numbers))]
+    pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", overview.missing(trace, numbers.window))]
     pairs += [("time", summary_sheets.lead(numbers))]
-    click.echo(click.style(plain(title(trace)), bold=True))
     for name, text in pairs:
         if text:
             click.echo(f"  {name.ljust(10)}  {plain(text)}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, title, window_options
+from vtrace.commands.window import opened, tell_caveats, title, window_options
 from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
@@ -67,12 +67,14 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        shown = gather.gather(trace, window.window(trace, begin, end, ranks), most)
+        part = window.window(trace, begin, end, ranks)
+        caveats = tell_caveats(console, trace, part)
+        shown = gather.gather(trace, part, most)
         perfetto.write(shown, file)
         for note in shown.notes:
             console.warn(note)
         heading = f"{title(trace)} {shown.window.text}".strip()
-        server = Server(file, heading, shown.notes, port)
+        server = Server(file, heading, caveats, shown.notes, port)
         try:
             console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
             click.echo(server.address, err=err)

@@ -16,6 +16,7 @@ from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
     from vtrace.reports.trace import Trace
+    from vtrace.reports.window import Window
 
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
 TIME = "T: 1.5 or 1.5s, 200ms, 40us, 7ns, or 25% of the trace."
@@ -43,6 +44,14 @@ def opened(archive: str) -> Trace:
     for line in trace.problems:
         Console("vtrace", environment_level("vtrace")).warn(line)
     return trace
+
+
+def tell_caveats(console: Console, trace: Trace, part: Window) -> list[str]:
+    """Says on standard error what numbers of this part cannot know, before any of them; returns the lines."""
+    lines = trace.caveats(part.locations, part.start, part.stop)
+    for line in lines:
+        console.warn(line)
+    return lines
 
 
 def title(trace: Trace) -> str:

@@ -19,7 +19,7 @@ from vtrace.reports.activity import marks
 from vtrace.reports.ledger import Ledger, caveats, read_ledger
 from vtrace.reports.places import Places
 from vtrace.reports.scan import Pass, Question, scan
-from vtrace.reports.table import Array, Table, texts
+from vtrace.reports.table import Array, Table, caveats_html, texts
 from vtrace.text import html_text
 
 _COVERAGE = {
@@ -43,6 +43,7 @@ class TraceBase:
         self.path = anchor
         """The anchor file."""
         self._folder = str(anchor.with_suffix(""))
+        self._caveats: dict[Any, list[str]] = {}
         with Reader(anchor) as reader:
             told = read_properties(reader.handle, anchor)
             events = told.vtrace.get("EVENTS")  # other tools do not say what they have
@@ -156,14 +157,23 @@ class TraceBase:
         """What was not recorded when and why; see vtrace.reports.ledger. Empty for other tools' archives."""
         return read_ledger(self.path, self.properties, self.vtrace.get("COVERAGE", {}))
 
+    def not_recorded(
+        self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
+    ) -> Ledger:
+        """The part of the ledger in a window. locations: rows; start, stop: ns since the trace's start."""
+        ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
+        ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
+        return self.ledger.select(ids, *ends)
+
     def caveats(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
     ) -> list[str]:
         """What numbers of this archive cannot know, one line each: nothing where they are whole. locations: rows;
         start, stop: ns since the trace's start."""
-        ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
-        ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
-        return caveats(self.ledger.select(ids, *ends), self._offset, self.resolution)
+        window = None if locations is None else tuple(map(int, locations)), start, stop
+        if window not in self._caveats:
+            self._caveats[window] = caveats(self.not_recorded(*window), self._offset, self.resolution)
+        return list(self._caveats[window])
 
     def __repr__(self) -> str:
         where = self.path.parent if self.path.name == "traces.otf2" else self.path
@@ -183,4 +193,4 @@ class TraceBase:
             "locations": f"{self.locations.rows:,}", "regions": f"{self._region_count:,}", "events": f"{events:,}",
         }  # fmt: skip
         body = "".join(f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows.items())
-        return f"<table>{body}</table>"
+        return f"{caveats_html(self.caveats())}<table>{body}</table>"

@@ -100,6 +100,8 @@ class SitesPart(Part):
         """ns of the end of MPI_Init and the begin of MPI_Finalize (ALWAYS, NEVER: there is none), of its events."""
         self.switched: list[tuple[int, bool]] = []
         """When recording went off and on."""
+        self.flushes: list[tuple[int, int]] = []
+        """From when to when the buffer was written."""
         self._bytes: dict[tuple[str, int], Bytes] = {}
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
@@ -115,6 +117,9 @@ class SitesPart(Part):
             self._add(RMA, found, found["sent" if kind == "RmaAtomic" else "bytes"], owner.origins)
         for _, found in present(batch, "MeasurementOnOff"):
             self.switched += zip(found["time"].tolist(), (found["mode"] == 1).tolist(), strict=True)
+        for _, found in present(batch, "BufferFlush"):
+            stop = owner.trace.ns(found["stop"].astype(np.uint64))
+            self.flushes += zip(found["time"].tolist(), stop.tolist(), strict=True)
 
     def _sent(self, found: dict[str, Array]) -> None:
         self._add(SENT, found, found["bytes"], self.owner.sends)
@@ -177,7 +182,7 @@ class CallSites(Question):
 
     kinds = frozenset(
         """MpiSend MpiIsend MpiCollectiveBegin MpiCollectiveEnd IoOperationBegin RmaPut RmaGet RmaAtomic
-        MeasurementOnOff""".split()
+        MeasurementOnOff BufferFlush""".split()
     )
     replay = paths = True
 

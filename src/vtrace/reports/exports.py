@@ -17,6 +17,7 @@ from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.details import number
 from vtrace.reports.events import _REFERENCES, NO_VALUE, _Columns
 from vtrace.reports.gather import Shown, process_names
+from vtrace.reports.ledger import UNKNOWN
 from vtrace.reports.metrics import _DOUBLE, Members
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, texts
@@ -175,7 +176,8 @@ def write_parquet(trace: Trace, window: Window, path: Path) -> int:
     with complete(path, "wb") as file:
 
         def begin(types: dict[str, type]) -> Callable[[Columns], None]:
-            schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()])
+            about = {"vtrace.caveats": json_text(trace.caveats(**window.arguments()))}
+            schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()], metadata=about)
             writers.append(pa.parquet.ParquetWriter(file, schema))
 
             def write(columns: Columns) -> None:
@@ -199,7 +201,8 @@ def write_chrome(shown: Shown, path: Path) -> None:
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes
     with complete(path) as file:
-        file.write('{"displayTimeUnit":"ns","traceEvents":[')
+        told = json_text({"caveats": trace.caveats(**shown.window.arguments())})
+        file.write(f'{{"displayTimeUnit":"ns","otherData":{told},"traceEvents":[')
         for place, row in enumerate(shown.window.rows(trace)):
             pid = int(process[row])
             for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):
@@ -226,4 +229,12 @@ def write_chrome(shown: Shown, path: Path) -> None:
             for kind, end, time in (("s", m["sender"], m["send"]), ("f", m["receiver"], m["receive"])):
                 arrow = {"ph": kind, "bp": "e", "name": "message", "cat": "MPI", "id": place, "ts": time / 1000}
                 file.write("," + json_text(arrow | {"pid": int(process[end]), "tid": end}))
+        for place, gap in enumerate(shown.missing.records()):
+            about = {
+                "cat": "not recorded", "name": f"not recorded: {gap['reason']}", "id": f"gap {place}",
+                "pid": int(process[gap["location"]]), "tid": gap["location"],
+            }  # fmt: skip
+            said = {"class": gap["class"], "events": None if gap["count"] == UNKNOWN else gap["count"]}
+            file.write("," + json_text({"ph": "b", "ts": gap["begin"] / 1000, **about, "args": said}))
+            file.write("," + json_text({"ph": "e", "ts": gap["end"] / 1000, **about}))
         file.write("]}")

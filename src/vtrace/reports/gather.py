@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.reports.calls import Calls, CallSteps
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.counters import Moved
+from vtrace.reports.ledger import FLUSH, WHOLE_RUN
 from vtrace.reports.messages import Messages
 from vtrace.reports.metrics import Metrics
 from vtrace.reports.table import Table
@@ -23,6 +24,8 @@ MOST = 2_000_000
 """Calls that are shown."""
 _VALUES = 20_000
 """Values of a location's counters."""
+_GAPS = 100_000
+"""Intervals without events that are drawn."""
 
 
 @dataclass
@@ -36,6 +39,9 @@ class Shown:
     moved: Table
     counters: Table
     collectives: Table
+    missing: Table
+    """Intervals that were not recorded: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted);
+    without flushes, which are calls, and without what holds for the whole run."""
     notes: list[str] = field(default_factory=list)
     """What is left out, one line each."""
 
@@ -45,7 +51,8 @@ def gather(trace: Trace, window: Window, most: int = MOST) -> Shown:
     calls, messages = CallSteps(most), Messages(max(most // 4, 1), window.start)
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
     met = trace.scan([calls, messages, moved, metrics, totals], window.locations, window.start, window.stop)
-    shown = Shown(trace, window, calls.calls(), messages.table(), moved.table(), metrics.table(), Table({}))
+    shown = Shown(trace, window, calls.calls(), messages.table(), moved.table(), metrics.table(), Table({}), Table({}))
+    shown.missing = _missing(trace, window, shown.notes)
     part = int(totals.table()["calls"].sum())
     if 0 < part <= most:
         shown.collectives = trace.collectives(**window.arguments())[0]
@@ -63,6 +70,21 @@ def gather(trace: Trace, window: Window, most: int = MOST) -> Shown:
     for line in met.problems:
         note(line)
     return shown
+
+
+def _missing(trace: Trace, window: Window, notes: list[str]) -> Table:
+    found = trace.not_recorded(**window.arguments()).intervals
+    row = trace.definitions.ids["locations"].rows(found["location"])
+    drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, *WHOLE_RUN])
+    begin, end = (np.maximum(trace.ns(found[name]), window.start or 0) for name in ("from", "to"))
+    if window.stop is not None:
+        end = np.minimum(end, window.stop)
+    rest = {name: found[name] for name in ("reason", "class", "count")}
+    table = Table({"location": row, "begin": begin, "end": end, **rest}).take(drawn)
+    if table.rows > _GAPS:
+        notes.append(f"of {table.rows:,} intervals that were not recorded the {_GAPS:,} longest are drawn")
+        table = table.take(np.argsort(table["begin"] - table["end"], kind="stable")[:_GAPS])
+    return table.take(np.lexsort((table["begin"], table["location"])))
 
 
 def span(ns: float) -> str:

@@ -23,6 +23,9 @@ CHOSEN = frozenset(
     "VT_MPITRACE,VT_OMPTRACE,VT_PTHREAD,VT_EXECTRACE".split(",")
 )
 """Reasons that the user has asked for: nothing was lost."""
+WHOLE_RUN = frozenset("VT_FILTER_SPEC VT_MPITRACE VT_OMPTRACE VT_PTHREAD VT_EXECTRACE".split())
+"""Those of CHOSEN that hold for the whole run: they say what is recorded, not when."""
+_LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
 
@@ -61,6 +64,13 @@ class Ledger:
             "ns": add_up(member, table["ns"].astype(np.int64), n), "count": count,
         })  # fmt: skip
 
+    def rows(self) -> list[dict[str, Any]] | None:
+        """The intervals for JSON: a count that nobody knows is None. None: the archive has none, only totals."""
+        if not self.told:
+            return None
+        known = self.intervals.records()
+        return [{**row, "count": None if row["count"] == UNKNOWN else row["count"]} for row in known]
+
     def select(self, locations: Collection[int] | None, start: int | None, stop: int | None) -> Ledger:
         """Those of some locations (OTF2's ids) that lie between two moments, in part at least."""
         table = self.intervals
@@ -98,6 +108,8 @@ def _intervals(found: sidecar.Table | None) -> Table:
         empty = {name: np.empty(0, kind) for name, kind in _EMPTY.items()}
         return Table({**empty, "class": none, "reason": none})
     columns = {name: found.columns[name].astype(kind) for name, kind in _EMPTY.items()}
+    if np.any(columns["from"] > columns["to"]) or np.any(columns["to"] > _LATEST) or np.any(columns["ns"] > _LATEST):
+        raise IndexError("a time")
     for name in ("class", "reason"):
         named, numbers = found.names[name], found.columns[name]
         if len(numbers) and int(numbers.max()) >= len(named):

@@ -55,7 +55,7 @@ class Site:
 @dataclass
 class Task:
     """An MPI process. Times in ns: app from the end of MPI_Init to the begin of MPI_Finalize, less what was not
-    recorded."""
+    recorded and what writing the buffer took."""
 
     rank: int
     host: str
@@ -136,7 +136,8 @@ def _app_time(part: SitesPart) -> int:
         elif on and since is not None:
             off += max(0, min(time, end) - max(since, begin))
             since = None
-    return max(0, end - begin - off)
+    flushed = sum(max(0, min(stop, end) - max(start, begin)) for start, stop in part.flushes)
+    return max(0, end - begin - off - flushed)
 
 
 class _Sites:

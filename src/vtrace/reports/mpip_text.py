@@ -33,9 +33,10 @@ class Style:
         return f"{value:{width}.{digits}{'f' if self.floating else 'g'}}"
 
 
-def header(lines: Iterable[tuple[str, str]], command: str) -> list[str]:
-    """The lines that begin with @: name and value."""
-    return ["@ mpiP", f"@ Command : {command} ", *(f"@ {name:<25}: {value}" for name, value in lines)]
+def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str] = ()) -> list[str]:
+    """The lines that begin with @: name and value. caveats: what the numbers cannot know."""
+    told = [f"@ {'Caveat':<25}: {line}" for line in caveats]
+    return ["@ mpiP", f"@ Command : {command} ", *told, *(f"@ {name:<25}: {value}" for name, value in lines)]
 
 
 def verbose(profile: Profile, style: Style) -> Iterator[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from vtrace.reports import programs, timeline
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.files import Io
-from vtrace.reports.gather import process_names
+from vtrace.reports.gather import process_names, some
 from vtrace.reports.messages import MessageMatrix
 from vtrace.reports.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import CallTree, Profile
@@ -204,6 +204,24 @@ def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
         ("shown", _shown(trace, window)),
     ]  # fmt: skip
     return [(name, text) for name, text in pairs if text]
+
+
+def missing(trace: Trace, window: Window) -> str:
+    """What was not recorded, in a few words; empty: it is not known."""
+    found = trace.coverage().take(window.rows(trace))
+    if (found["lost"] < 0).all():
+        return ""
+    lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
+    limit, died, unknown = (int((found[key] > 0).sum()) for key in ("limit", "died", "unknown"))
+    parts = [f"{lost:,} events lost"] if lost else []
+    parts += [f"an unknown number of events lost on {some(unknown, 'location')}"] if unknown else []
+    parts = parts or ["no event lost" if died or dropped else "all events recorded"]
+    parts += [f"{some(died, 'location')} of processes that died"] if died else []
+    parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] if dropped else []
+    parts += [f"{some(limit, 'location')} stopped early (VT_MAX_SIZE, VT_MAX_FLUSHES)"] if limit else []
+    off, flushing = (sum(found[key][np.isfinite(found[key])].tolist()) for key in ("off", "flushing"))
+    parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)
+    return ", ".join(parts)
 
 
 def regions(trace: Trace, profile: Table) -> Table:

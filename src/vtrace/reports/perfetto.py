@@ -18,6 +18,7 @@ from vtrace.reports.calls import Calls, lanes
 from vtrace.reports.collectives import op_name
 from vtrace.reports.counters import READ
 from vtrace.reports.gather import Shown, process_names, used_regions
+from vtrace.reports.ledger import UNKNOWN
 from vtrace.reports.metrics import heap_metrics
 from vtrace.reports.perfetto_calls import CallWriter, Numbers, counter_packets
 from vtrace.reports.table import Array, Table, group
@@ -69,6 +70,7 @@ class _Writer:
     def write(self) -> None:
         shown = self.shown
         self.places()
+        missing = self.missing()
         bulk = [*self.counters(), *self.heap(), *self.moved()]
         ops, wide = self.collectives()
         names = _Names(self.trace, shown.calls, ops)
@@ -86,6 +88,7 @@ class _Writer:
                 self.file.write(part)
         for track, times, values in bulk:
             self.file.write(counter_packets(numbers, track, times, values))
+        self.file.writelines(missing)
         self.file.writelines(markers)
 
     def places(self) -> None:
@@ -112,6 +115,26 @@ class _Writer:
 
     def parent(self, location: int) -> int:
         return self.process_track[int(self.trace.places.process[location])]
+
+    def missing(self) -> list[bytes]:
+        """What was not recorded, below the thread: a lane for each interval that overlaps another one."""
+        found = []
+        for (row,), rows in _by(self.shown.missing, "location"):
+            here = self.shown.missing.take(rows)
+            lane = lanes(here["begin"], here["end"])
+            parent = int(self.location_track[row])
+            tracks = [self.tracks.add("not recorded", parent=parent) for _ in range(int(lane.max()) + 1)]
+            for number, gap in zip(lane.tolist(), here.records(), strict=True):
+                count = "unknown" if gap["count"] == UNKNOWN else f"{gap['count']:,}"
+                said = b"".join(pb.field(4, pb.field(10, name) + pb.field(6, text)) for name, text in (
+                    ("class", gap["class"]), ("events", count),
+                ))  # fmt: skip
+                begin = pb.field(9, 1) + pb.field(11, tracks[number]) + pb.field(22, "not recorded")
+                begin += pb.field(23, gap["reason"]) + said
+                found.append(_packet(pb.field(8, gap["begin"]), pb.field(11, begin)))
+                end = pb.field(9, 2) + pb.field(11, tracks[number])
+                found.append(_packet(pb.field(8, gap["end"]), pb.field(11, end)))
+        return found
 
     def counters(self) -> list[tuple[int, Array, Array]]:
         """A track for each counter of each location."""

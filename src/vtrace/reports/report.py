@@ -18,6 +18,7 @@ from vtrace.reports import overview
 from vtrace.reports.collectives import op_name
 from vtrace.reports.files import reduce_io
 from vtrace.reports.gather import span
+from vtrace.reports.ledger import UNKNOWN
 from vtrace.reports.overview import Numbers
 from vtrace.reports.table import add_up, group
 from vtrace.text import html_text
@@ -56,7 +57,7 @@ def page(numbers: Numbers, title: str) -> str:
     holes = {
         "TITLE": html_text(title), "STYLE": (PAGE / "report.css").read_text(),
         "SCRIPT": (PAGE / "report.js").read_text(), "PLOTLY": plotly(),
-        "DATA": json_in_html(numbers.charts), "VERSION": __version__,
+        "DATA": json_in_html(numbers.charts), "VERSION": __version__, "CAVEATS": _caveats(numbers),
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(overview.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
@@ -123,17 +124,37 @@ def _coverage(numbers: Numbers) -> str:
     found = trace.coverage().take(numbers.window.rows(trace))
     if not np.any(np.isfinite(found["seconds"])):
         return "<p>The archive does not tell what was recorded and what was not.</p>"
-    lost = int(found["lost"].clip(0).sum())
-    text = f"{lost:,} events were lost." if lost else "No event was lost."
+    text = f"{overview.missing(trace, numbers.window)}."
     names = overview.location_names(trace)
     head = ("location", "recorded s", "off s", "flushing s", "lost", "times clamped")
     rows = (
         (names[r["location"]], r["seconds"], r["off"], r["flushing"], max(0, r["lost"]), max(0, r["clamped"]))
         for r in found.take(slice(_MOST_LOCATIONS)).records()
     )
-    return (
-        f"<p>{text}</p><details><summary>Each location</summary>{table('coverage', head, rows, found.rows)}</details>"
-    )
+    each = table("coverage", head, rows, found.rows)
+    return f"<p>{text}</p>{_not_recorded(numbers)}<details><summary>Each location</summary>{each}</details>"
+
+
+def _caveats(numbers: Numbers) -> str:
+    """What the numbers below cannot know: above all of them."""
+    lines = numbers.trace.caveats(**numbers.window.arguments())
+    items = "".join(f"<li>{html_text(line)}" for line in lines)
+    return f'<ul class=caveats role=note aria-label="What was not recorded">{items}</ul>' if lines else ""
+
+
+def _not_recorded(numbers: Numbers) -> str:
+    """The ledger by class and reason."""
+    trace, window = numbers.trace, numbers.window
+    sums = trace.not_recorded(**window.arguments()).sums
+    if not sums.rows:
+        return ""
+    head = ("class", "reason", "locations", "from s", "time s", "events")
+    rows = (
+        (r["class"], r["reason"], r["locations"], Time(at), Time(r["ns"] * 10**9 // trace.resolution),
+         "unknown" if r["count"] == UNKNOWN else r["count"])
+        for r, at in zip(sums.records(), trace.ns(sums["first"]).tolist(), strict=True)
+    )  # fmt: skip
+    return table("not-recorded", head, rows)
 
 
 def _profile(numbers: Numbers) -> str:

@@ -57,8 +57,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, trace: Path, title: str, notes: list[str], port: int = 0) -> None:
-        self.trace, self.title, self.notes = trace, title, notes
+    def __init__(self, trace: Path, title: str, caveats: list[str], notes: list[str], port: int = 0) -> None:
+        self.trace, self.title, self.caveats, self.notes = trace, title, caveats, notes
         self.door: Path | None = None
         self.token = secrets.token_urlsafe(16)
         folder = interface()
@@ -98,9 +98,16 @@ class Server(ThreadingHTTPServer):
 
     def front(self) -> str:
         """The page around the user interface: what is shown and what is not."""
-        notes = "".join(f"<li>{html_text(note)}</li>" for note in self.notes)
+        caveats, notes = (
+            "".join(f"<li>{html_text(line)}</li>" for line in some) for some in (self.caveats, self.notes)
+        )
         text = (PAGE / "view.html").read_text()
-        for hole, value in (("TITLE", html_text(self.title)), ("NOTES", notes), ("NAME", quote(plain(self.title)))):
+        for hole, value in (
+            ("TITLE", html_text(self.title)),
+            ("CAVEATS", caveats),
+            ("NOTES", notes),
+            ("NAME", quote(plain(self.title))),
+        ):
             text = text.replace(f"@{hole}@", value)
         return text
 

@@ -231,24 +231,3 @@ def coverage(numbers: Numbers, top: int) -> Sheet:
     if len(short) > top:
         sheet.notes.append(f"the first {top:,} of {len(short):,}: {ALL}")
     return sheet
-
-
-def missing(numbers: Numbers) -> str:
-    """What was not recorded, in a few words; empty: it is not known."""
-    found = numbers.trace.coverage().take(numbers.window.rows(numbers.trace))
-    if (found["lost"] < 0).all():
-        return ""
-    lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
-    limit, died = (int((found[key] > 0).sum()) for key in ("limit", "died"))
-    unknown = int((found["unknown"] > 0).sum())
-    parts = [f"{lost:,} events lost"] if lost else []
-    parts += [f"an unknown number of events lost on {unknown:,} locations"] if unknown else []
-    parts = parts or ["no event lost" if died or dropped else "all events recorded"]
-    parts += [f"{died:,} locations of processes that died"] * (died > 0)
-    parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] * (dropped > 0)
-    parts += [f"{limit:,} locations stopped early: VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE records more"] * (
-        limit > 0
-    )
-    off, flushing = (sum(found[key][np.isfinite(found[key])].tolist()) for key in ("off", "flushing"))
-    parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)
-    return ", ".join(parts)

@@ -68,17 +68,23 @@ class Table(Mapping[str, Array]):
         return pandas().DataFrame(self._columns)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first rows. Names are escaped."""
+        """For notebooks: what the numbers cannot know, and the first rows. Names are escaped."""
         head = "".join(f"<th>{html_text(str(name))}</th>" for name in self._columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row.values()) + "</tr>"
             for row in self.take(slice(_SHOWN)).records()
         )
         more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        told = caveats_html(self.notes.get("caveats", []))
+        return f"{told}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def __repr__(self) -> str:
         return f"Table({self.rows} rows: {', '.join(self._columns)})"
+
+
+def caveats_html(lines: Collection[str]) -> str:
+    """Lines to be read before any number; nothing for none."""
+    return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
 def pandas() -> Any:

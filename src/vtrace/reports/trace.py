@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -24,12 +25,29 @@ from vtrace.reports.table import Array, Table
 from vtrace.reports.timeline import Timeline
 
 Window = tuple[int | None, int | None, tuple[int, ...] | None]
+_Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
 _PREPARED: dict[str, Callable[[], Question]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
     "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations,
 }  # fmt: skip
 """What prepare() can answer with others in one pass."""
+
+
+def _told(method: _Asked) -> _Asked:
+    """Gives the tables of a question what their numbers cannot know: table.caveats, lines of text."""
+
+    @wraps(method)
+    def ask(
+        self: Trace, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        *more: Any, **named: Any,
+    ) -> Any:  # fmt: skip
+        found = method(self, start, stop, locations, *more, **named)
+        for table in found if isinstance(found, tuple) else (found,):
+            table.notes["caveats"] = self.caveats(locations, start, stop)
+        return found
+
+    return cast(_Asked, ask)
 
 
 def open_trace(path: str | Path) -> Trace:
@@ -47,6 +65,9 @@ def open_trace(path: str | Path) -> Trace:
 class Trace(TraceBase):
     """An archive. Every question takes the same window: start, stop in ns since the trace's start (what lies outside
     does not count; a call that is cut counts with its part inside) and locations (rows of trace.locations).
+
+    Every table of an answer has caveats: lines of text that say what its numbers cannot know, none where they are
+    whole; notebooks show them above the table.
 
     Answers are kept: asking again for the same window costs nothing. Each new question is a pass over the events;
     prepare() answers several in one.
@@ -83,6 +104,7 @@ class Trace(TraceBase):
             self._pass({key: (make or _PREPARED[name])()}, window)
         return self._answers[key]
 
+    @_told
     def events(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         kinds: Collection[str] | None = None, attributes: bool = False,
@@ -106,6 +128,7 @@ class Trace(TraceBase):
         """
         return frame(self, self.events(**window))
 
+    @_told
     def profile(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -118,6 +141,7 @@ class Trace(TraceBase):
         table: Table = self._ask("profile", start, stop, locations).table()
         return table
 
+    @_told
     def call_tree(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> tuple[Table, Table]:
@@ -128,6 +152,7 @@ class Trace(TraceBase):
         tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations).tables()
         return tables
 
+    @_told
     def slices(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 2_000_000,
@@ -148,6 +173,7 @@ class Trace(TraceBase):
         matrix: Matrix = self._ask("message_matrix", start, stop, locations).matrix(self)
         return matrix
 
+    @_told
     def messages(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 2_000_000,
@@ -163,6 +189,7 @@ class Trace(TraceBase):
         question: Messages = self._ask("messages", start, stop, locations, lambda: Messages(most, start), most)
         return question.table()
 
+    @_told
     def collective_totals(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -172,6 +199,7 @@ class Trace(TraceBase):
         table: Table = self._ask("collective_totals", start, stop, locations).table()
         return table
 
+    @_told
     def collectives(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> tuple[Table, Table]:
@@ -182,6 +210,7 @@ class Trace(TraceBase):
         tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations).tables(self, start)
         return tables
 
+    @_told
     def rma(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """One-sided operations by those who called them: rows (location, window, target, operation): calls, sent (bytes
         to the target), received (bytes from it), unknown (calls of which the trace does not tell the bytes, which count
@@ -190,6 +219,7 @@ class Trace(TraceBase):
         table: Table = self._ask("rma", start, stop, locations).table()
         return table
 
+    @_told
     def rma_synchronization(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -198,6 +228,7 @@ class Trace(TraceBase):
         """
         return synchronization(self, self.profile(start, stop, locations))
 
+    @_told
     def io(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """Rows (location, handle, file): opens, closes, seeks, reads, writes, flushes (complete operations),
         bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled,
@@ -209,6 +240,7 @@ class Trace(TraceBase):
         table: Table = self._ask("io", start, stop, locations).table(self)
         return table
 
+    @_told
     def memory(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 200_000,
@@ -221,6 +253,7 @@ class Trace(TraceBase):
         question: Metrics = self._ask("memory", start, stop, locations, lambda: Metrics(wanted, most), most)
         return heap_curve(question.table(), self)
 
+    @_told
     def allocations(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -231,6 +264,7 @@ class Trace(TraceBase):
         table: Table = self._ask("allocations", start, stop, locations).table()
         return table
 
+    @_told
     def metric_values(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         metrics: Sequence[int] | None = None, most: int = 2_000_000,
