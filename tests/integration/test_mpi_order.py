@@ -67,3 +67,15 @@ def test_buffered_send_that_gets_another_request(mpi: Mpi, tmp_path: Path) -> No
     assert (kinds["MpiIsend"], kinds["MpiIsendComplete"]) == (8, 8)
     assert trace.calls(0)["MPI_Start"] == 8
     assert trace.kinds(1)["MpiRecv"] == 9
+
+
+def test_buffered_sends_of_threads(mpi: Mpi, tmp_path: Path) -> None:
+    """Threads that start persistent buffered sends at once: each send and each receive is recorded."""
+    rounds, threads, parts = 8, 4, 2
+    trace = mpi.record(mpi.build("mpi_bsend_threads.c", ["-O1", "-pthread"]), tmp_path, ranks=2)
+    kinds = trace.kinds()
+    for kind in ("MpiIsend", "MpiIsendComplete", "MpiIrecvRequest", "MpiIrecv"):
+        assert kinds[kind] == rounds * threads * parts, kind
+    assert trace.calls()["MPI_Start"] == 2 * rounds * threads * parts
+    lengths = {event.attrs["msg_length"] for event in trace.events if event.kind in ("MpiIsend", "MpiIrecv")}
+    assert lengths == {4 * 4096}
