@@ -211,9 +211,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static double line[(CLASSES + 1) * BINS];
     in.at = data, in.end = data + size;
-    uint8_t how = byte();
+    static const uint8_t marks[REGIONS] = {0, 1, 2, 4, 7};
+    uint8_t how = byte(), more = byte();
     read_definitions();
     struct vt_replay *r = make_replay(how, line);
+    if (more & 1) r->flush_region = REGIONS - 2;
+    if (more & 2) r->mark_of = marks;
     struct vt_batch *b = vt_readback_batch(CAPACITY);
     INSIST(b);
     b->from = r->from, b->to = how & 32 ? r->to : INT64_MAX;

@@ -7,6 +7,7 @@ import faulthandler
 import json
 import os
 import tarfile
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -14,12 +15,19 @@ from time import monotonic
 
 import pytest
 
+import vtrace
+from support.build import Builder
 from support.damage import damage
 from support.hostile import limited
 from support.isolate import isolated
-from support.mutants import TOLD, Mutant, mutant, rich, told
+from support.mutants import TOLD, Mutant, copy, mutant, rich, spoil_table, told
+from support.run import run, unify
 from support.tools import ROOT, call, command
 from support.whole_run import make_run
+from vtrace.io.readback import LATEST
+from vtrace.reports.gather import gather
+from vtrace.reports.window import Window
+from vtrace.text import plain
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 GOOD = "GOOD"
@@ -82,6 +90,45 @@ def test_some_damaged_archives(part: int, whole: list[Path], tmp_path: Path) -> 
     for seed in (part, part + 100):
         if archive := make(tmp_path / f"{seed}.trace", seed, whole):
             try_command(COMMANDS[part % len(COMMANDS)], archive, whole)
+
+
+TABLE_COMMANDS = [
+    ["info", "--json"], ["summary"], ["summary", "--json"], ["report", "-o", "r.html"],
+    ["export", "--to", "chrome", "-o", "j"], ["export", "--to", "perfetto", "-o", "p"],
+]  # fmt: skip
+"""What reads the intervals of the table of coverage."""
+
+
+@pytest.fixture(scope="module")
+def gaps(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive with intervals of several reasons."""
+    where = tmp_path_factory.mktemp("gaps")
+    env = {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": "1"}
+    run(build("stops.c", flags=("-O1", "-DVTRACE")), where, "off", "36000", env=env)
+    unify(where, "stops")
+    return where / "stops.trace"
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_some_damaged_tables(part: int, gaps: Path, tmp_path: Path) -> None:
+    """Each command on some; and whatever they hold, Python's question is answered or refused in one line."""
+    for seed in range(part, 60, 6):
+        archive = tmp_path / f"{seed}.trace"
+        copy(gaps, archive)
+        spoil_table(archive, seed)
+        if seed < 12:
+            try_command(TABLE_COMMANDS[part], archive, [gaps])
+        isolated(partial(ask_ledger, archive))
+
+
+def ask_ledger(archive: Path) -> None:
+    trace = vtrace.open(archive)
+    lines = trace.caveats()
+    assert lines, "the totals tell of it where the table cannot"
+    assert all(line.isprintable() for line in map(plain, lines))
+    for row in gather(trace, Window()).missing.records():
+        assert 0 <= row["begin"] <= row["end"] <= LATEST
+    assert "<table>" in trace._repr_html_()
 
 
 @pytest.mark.full

@@ -93,7 +93,7 @@ def seeds(directory: Path) -> Path:
     directory.mkdir(exist_ok=True)
     random = Random(1)
     for how in range(256):
-        (directory / str(how)).write_bytes(bytes([how]) + random.randbytes(random.randint(0, 900)))
+        (directory / str(how)).write_bytes(bytes([how, how & 3]) + random.randbytes(random.randint(0, 900)))
     return directory
 
 

@@ -87,6 +87,24 @@ def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Pat
     assert check(tmp_path / "result.trace").calls()["work"] == CALLS
 
 
+@pytest.mark.parametrize(("buffer", "least"), [("1M", 5), ("16M", 15)])
+def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path], buffer: str, least: int) -> None:
+    """A tenth of what is free at the first flush, but as much as the buffer holds while the disk has room for it."""
+    small, calls = disk("64m"), 2_000_000
+    done = run(build("many.c"), small, str(calls), env={**RAW, "VT_BUFFER_SIZE": buffer})
+    (line,) = [line for line in done.stderr.splitlines() if "VT_MAX_SIZE" in line]
+    said = re.match(r"vtrace: recording stopped at VT_MAX_SIZE=(\d+)([KM]?): ", line)
+    assert said, line
+    most = int(said[1]) << {"": 0, "K": 10, "M": 20}[said[2]]
+    assert least * 2**20 <= most <= (6.4 if least == 5 else 16) * 2**20
+    (file,) = small.glob("many.*.events")
+    assert 0.9 * most < file.stat().st_size < most + int(buffer[:-1]) * 2**20, (
+        "one write of the buffer beyond it at most"
+    )
+    found = ledger(small, "many")
+    assert found.functions + found.lost == 2 * (calls + 1)
+
+
 @pytest.mark.parametrize("size", ["4k", "200k"])
 @pytest.mark.parametrize("when", ["flush", "end"])
 def test_rest_stays_in_the_buffer(

@@ -13,18 +13,11 @@ from support.check import check
 from support.readback import Trace
 from support.run import names, record, run, unify, vtrace
 from support.tools import PROGRAMS, call, command, need
-from support.userapi import INCLUDE, MANUAL, defined, pair, story, words
+from support.userapi import ALL, COUNTS, END, INCLUDE, LOOP, MANUAL, MARKERS, MESSAGES, defined, pair, story, words
 
 COMPILERS = [
     ("user.c", "gcc", "-O0"), ("user.c", "clang", "-O2"), ("user.cc", "g++", "-O2"), ("user.cc", "clang++", "-O0"),
 ]  # fmt: skip
-LOOP = ["+loop", "+given", "+plain", "-plain", "-given", "-loop"] * 2
-COUNTS = words("0=-3, 1=18446744073709551615, 2=0.5, 3=-1e+300, 0=-2, 3=7.0")
-MESSAGES = words("""
-MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRecv User messages 0 6 90
-""")
-END = ["BufferFlush", "OFF", "ON"]
-ALL = [*LOOP, *pair("made up"), *pair("second"), "OFF", "ON", *COUNTS, *MESSAGES, *END]
 METRICS = [
     ("level", "m", "INT64", "ABSOLUTE_NEXT"), ("rain", "drops", "UINT64", "ABSOLUTE_NEXT"),
     ("wind", "m/s", "DOUBLE", "ABSOLUTE_NEXT"), ("heat", "#", "DOUBLE", "ABSOLUTE_NEXT"),
@@ -32,9 +25,6 @@ METRICS = [
 GROUPS = {
     "phases": ("REGIONS", ["given"]), "weather": ("METRIC", ["level", "rain"]), "User": ("METRIC", ["wind", "heat"]),
 }  # fmt: skip
-MARKERS = [
-    ("bends", "it bent"), ("breaks", "it broke"), ("comment", "half way"), *[("steps", "it went")] * 3,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "compiler", "level"), COMPILERS)

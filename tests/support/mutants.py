@@ -11,9 +11,12 @@ from random import Random
 from typing import Any
 
 import _otf2
+import numpy as np
 
 from support.foreign import UNDEFINED, Foreign
 from support.headers import EVENTS
+from vtrace.io import sidecar
+from vtrace.io.kernel_abi import checksum
 
 NUMBERS = [0, 1, 2, 3, 7, 255, 2**16, 2**22 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**48, 2**63 - 1, 2**63,
            2**64 - 2, 2**64 - 1]  # fmt: skip
@@ -159,7 +162,7 @@ def mutant(where: Path, seed: int, whole: Sequence[Path] = ()) -> Path:
     how = random.choice(["values", "values", "properties", *["bytes"] * (3 if whole else 0)])
     if how == "bytes":
         source = random.choice(sorted(whole))
-        _copy(source, where)
+        copy(source, where)
         files = sorted(path for path in where.rglob("*") if path.is_file())
         for _ in range(random.randint(1, 2)):
             file = random.choice(files)
@@ -171,7 +174,38 @@ def mutant(where: Path, seed: int, whole: Sequence[Path] = ()) -> Path:
     return rich(archive)
 
 
-def _copy(source: Path, where: Path) -> None:
+def spoil_table(archive: Path, seed: int) -> None:
+    """Damages the table of coverage of an archive: its bytes, or with a right checksum its head, names or numbers."""
+    random = Random(seed)
+    path = archive / sidecar.FOLDER / sidecar.COVERAGE[0]
+    data = path.read_bytes()
+    what = random.choice(["bytes", "head", "names", "numbers", "numbers"])
+    if what == "bytes":
+        path.write_bytes(damaged(data, random))
+        return
+    size = int.from_bytes(data[8:16], "little")
+    head, body = json.loads(data[24 : 24 + size]), data[24 + size :]
+    identity = head["identity"]
+    if what == "names":
+        head["names"] = _changed(head["names"], random)
+    elif what == "head":
+        head = _changed(head, random)
+    else:
+        table = sidecar.read(archive, *sidecar.COVERAGE, identity)
+        assert table
+        column = random.choice(sorted(table.columns))
+        values = table.columns[column].copy()
+        values[random.randrange(len(values))] = random.choice(NUMBERS) & int(np.iinfo(values.dtype).max)
+        table.columns[column] = values[: random.choice([len(values), len(values), len(values) - 1])]
+        sidecar.write(archive, *sidecar.COVERAGE, identity, table)
+        return
+    text = json.dumps(head).encode("utf-8", "surrogatepass")
+    path.write_bytes(
+        data[:8] + len(text).to_bytes(8, "little") + checksum(text + body).to_bytes(8, "little") + text + body
+    )
+
+
+def copy(source: Path, where: Path) -> None:
     for path in source.rglob("*"):
         if path.is_file():
             target = where / path.relative_to(source)

@@ -72,3 +72,16 @@ def defined(archive: Path) -> Defined:
 
 def _name(value: Any) -> str:
     return str(type(value)._names[value.value])
+
+
+LOOP = ["+loop", "+given", "+plain", "-plain", "-given", "-loop"] * 2
+COUNTS = words("0=-3, 1=18446744073709551615, 2=0.5, 3=-1e+300, 0=-2, 3=7.0")
+MESSAGES = words("""
+MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRecv User messages 0 6 90
+""")
+END = ["BufferFlush", "OFF", "ON"]
+ALL = [*LOOP, *pair("made up"), *pair("second"), "OFF", "ON", *COUNTS, *MESSAGES, *END]
+"""What user.c does: its story."""
+MARKERS = [
+    ("bends", "it bent"), ("breaks", "it broke"), ("comment", "half way"), *[("steps", "it went")] * 3,
+]  # fmt: skip

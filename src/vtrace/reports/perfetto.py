@@ -117,7 +117,7 @@ class _Writer:
         return self.process_track[int(self.trace.places.process[location])]
 
     def missing(self) -> list[bytes]:
-        """What was not recorded, below the thread: a lane for each interval that overlaps another one."""
+        """What was not recorded, beside the thread: a lane for each interval that overlaps another one."""
         found = []
         for (row,), rows in _by(self.shown.missing, "location"):
             here = self.shown.missing.take(rows)
