@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support import mpis
 from support.build import Builder
+from support.parallel import unify_mpi
 from support.run import run, unify, vtrace
 from support.tools import call, command
 
@@ -85,6 +87,20 @@ def test_already_unified(ran: Path, tmp_path: Path) -> None:
     assert (tmp_path / "heat.trace" / "traces.otf2").stat() == before
     done = unify(tmp_path, "-o", "other", "heat", check=False)
     assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_already_unified_says_vtunify_mpi(ran: Path, build: Builder, tmp_path: Path) -> None:
+    """One rank says so for all, and all end well."""
+    mpi = mpis.find("mpich-wheel", build)
+    shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
+    before = (tmp_path / "heat.trace" / "traces.otf2").stat()
+    for words in (["heat"], ["--force", "heat.trace"]):
+        done = unify_mpi(mpi, tmp_path, *words, ranks=2)
+        assert done.stdout.count("heat.trace: already unified, and there are no local files of a later run\n") == 1
+    assert (tmp_path / "heat.trace" / "traces.otf2").stat() == before
+    done = unify_mpi(mpi, tmp_path, "-o", "other", "heat", ranks=2, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("vtunify-mpi: error: ") == 1
 
 
 def test_nothing_is_unified(ran: Path, tmp_path: Path) -> None:
