@@ -111,9 +111,10 @@ def test_report(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_exports(kind: Kind, tmp_path: Path) -> None:
+    import pyarrow.parquet
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-    for aim in ("perfetto", "chrome", "csv"):
+    for aim in ("perfetto", "chrome", "csv", "parquet"):
         well(vtrace(tmp_path, "export", kind.archive, "--to", aim, "-o", f"x.{aim}", check=False))
     trace = pb.Trace()
     trace.ParseFromString((tmp_path / "x.perfetto").read_bytes())
@@ -124,6 +125,9 @@ def test_exports(kind: Kind, tmp_path: Path) -> None:
     assert bool(rows) == kind.has_events
     if rows:
         assert rows[0]["event"]
+    table = pyarrow.parquet.read_table(tmp_path / "x.parquet")
+    assert [*rows[0]] == table.column_names if rows else table.num_rows == 0
+    assert [row["event"] for row in rows] == table["event"].to_pylist()
 
 
 def test_diff(kind: Kind, tmp_path: Path) -> None:
@@ -136,6 +140,21 @@ def test_timers_and_score(kind: Kind, tmp_path: Path) -> None:
     assert bool(found["timers"]) == kind.has_calls
     assert isinstance(json.loads(well(vtrace(tmp_path, "score", "--json", kind.archive, check=False))), list)
     well(vtrace(tmp_path, "score", kind.archive, check=False))
+
+
+def test_filter(kind: Kind, tmp_path: Path) -> None:
+    """Of what a score writes; a trace that lacks calls gives none, in one line."""
+    done = vtrace(tmp_path, "score", kind.archive, "--fit", "1", "-o", "f.filter", check=False)
+    if done.returncode:
+        assert "does not hold all calls" in done.stderr.splitlines()[-1], str(done)
+        assert not (tmp_path / "f.filter").exists()
+        (tmp_path / "f.filter").write_text("main -- 0\n")
+    assert " rule" in well(vtrace(tmp_path, "filter", "f.filter", check=False))
+    assert well(vtrace(tmp_path, "filter", "f.filter", "--explain", "main", "--rank", "1", check=False))
+    rules = [line.rpartition(" -- ")[0] for line in (tmp_path / "f.filter").read_text().splitlines() if line[0] != "#"]
+    for rule in rules[:1]:
+        (found,) = json.loads(well(vtrace(tmp_path, "filter", "f.filter", "--explain", rule, "--json", check=False)))
+        assert found["limit"] == 0
 
 
 def test_mpip(kind: Kind, tmp_path: Path) -> None:

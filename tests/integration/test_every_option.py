@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command that reads traces, with each of its options, as a process of its own, on archives of every kind.
+
+The options are those that the commands themselves have, so that a new one is tried without a word here: only an option
+with a value of a new kind wants one in VALUES."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from support.build import Builder
+from support.kinds import KINDS, Kind
+from support.run import vtrace
+from support.tools import Done
+from vtrace import cli
+
+COMMANDS = ("info", "summary", "report", "export", "timers", "score", "mpip", "diff")
+LOCAL = ("info", "score", "dump")
+"""Those that read local files before they are unified."""
+VALUES = {
+    "begin": ("25%", "1ns"), "end": ("75%", "0.5us"), "ranks": ("0",), "top": ("2",), "most": ("1000",), "fit": ("1K",),
+    "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
+    "directory": (".",), "executable": ("/bin/sh",), "aims": ("perfetto", "chrome", "csv", "parquet"),
+    "only": ("REGION",),
+}  # fmt: skip
+FREE = {("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K")}
+"""Options that want others."""
+MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to"}
+"""Of a trace without MPI, or that lacks calls; of parts that an archive has not."""
+SAMPLE = ("markers",)
+"""The kind that is tried always; `full` takes all."""
+
+
+def lines(name: str) -> Iterator[tuple[str, ...]]:
+    """The command alone, and with each of its options by itself."""
+    command = cli.command.get_command(click.Context(cli.command), name)
+    assert command is not None
+    yield () if name != "export" else ("--to", "csv")
+    for option in (option for option in command.params if isinstance(option, click.Option)):
+        if option.is_flag:
+            for word in (*option.opts[-1:], *option.secondary_opts):
+                yield (word, *(("--to", "csv") if name == "export" else ()))
+            continue
+        choices = VALUES.get(str(option.name)) or getattr(option.type, "choices", None)
+        assert choices, f"vtrace {name} {option.opts[-1]} wants a value in VALUES"
+        more = FREE.get((name, str(option.name)), ("--to", "csv") if name == "export" and option.name != "aims" else ())
+        yield from ((*more, option.opts[-1], value) for value in choices)
+
+
+def judge(done: Done) -> None:
+    """It ended well, or says in one line why there is nothing; what claims to be JSON is."""
+    assert "Traceback" not in done.stdout + done.stderr, str(done)
+    if done.returncode == 0:
+        assert "--json" not in done.words or done.words[1] == "dump" or json.loads(done.stdout) is not None, str(done)
+        return
+    assert done.returncode in (1, 2), str(done)
+    assert done.stdout == "", str(done)
+    assert done.stderr.splitlines()[-1].startswith("vtrace: error: "), str(done)
+
+
+@pytest.mark.parametrize("name", [pytest.param(k, marks=() if k in SAMPLE else pytest.mark.full) for k in KINDS])
+def test_options(build: Builder, tmp_path: Path, name: str) -> None:
+    (tmp_path / "kind").mkdir()
+    kind: Kind = KINDS[name](build, tmp_path / "kind")
+    tried = 0
+    for command in COMMANDS:
+        operands = (kind.archive, kind.archive) if command == "diff" else (kind.archive,)
+        for words in lines(command):
+            done = vtrace(tmp_path, command, *words, *operands, check=False)
+            judge(done)
+            assert done.returncode == 0 or command in MAY_REFUSE or PART & set(words), str(done)
+            tried += 1
+    for command in LOCAL if kind.local else ():
+        for words in lines(command):
+            judge(vtrace(kind.archive.parent, command, *words, kind.archive.stem, check=False))
+            tried += 1
+    assert tried >= 60
