@@ -22,6 +22,7 @@ import iocalls
 import memory
 import mpi
 import openmp
+import processes
 import reading
 import start
 import threads
@@ -43,6 +44,7 @@ MODULES = (
     applications,
     openmp,
     threads,
+    processes,
     start,
     unify,
     reading,

@@ -108,6 +108,8 @@ static int grow(void)
         atomic_store(&has_memory, 1);
         VT_SET(in_memory[number], 1);
     }
+    /* most forked children record little: the kernel is not to read, that is to clear, the pages around the first ones */
+    if (!number && vt_process.head.forked) VT_SYS3(madvise, at, bytes, MADV_RANDOM);
     VT_SET(segments[number], at);
     uint32_t skip = number == 0; /* chunk 0 is the file's head */
     uint64_t chunks = bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
