@@ -93,6 +93,25 @@ def test_a_damaged_block(whole: Path, tmp_path: Path, number: int) -> None:
     )
 
 
+def test_a_damaged_block_of_one_thread(build: Builder, tmp_path: Path) -> None:
+    """What the others have recorded is whole, and no interval says otherwise."""
+    run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "2", "30000", env=SMALL)
+    unify(tmp_path, "-k", "-o", "whole", "threads")
+    path = sorted(tmp_path.glob("threads.*.events"))[1]
+    with open_local(path) as file:
+        at = int(file.blocks[1]["address"]) - file.base + records.BLOCK.itemsize
+    raw = bytearray(path.read_bytes())
+    raw[at + 1000] ^= 1
+    path.write_bytes(raw)
+    unify(tmp_path, "--salvage", "-o", "cut", "threads")
+    before, after = check(tmp_path / "whole.trace"), check(tmp_path / "cut.trace", complete=False)
+    shorter = [one for one in before.locations if len(before.of(one)) != len(after.of(one))]
+    assert len(before.locations) == 3
+    assert len(shorter) == 1
+    assert [gap["location"] for gap in of(gaps_of(tmp_path, "cut"), "damaged")] == shorter
+    assert "on 1 location, from" in command(tmp_path, "summary", "cut").stdout
+
+
 def test_missing_ranks(build: Builder, tmp_path: Path) -> None:
     """From the begin of the trace to its end: nobody knows what they did."""
     run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "10", "10", ranks=3, env=RAW)

@@ -71,7 +71,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     if process.died or process.running:
         found = [gap._replace(events=UNKNOWN) if gap.end == END else gap for gap in found]
         found.append(Gap(last, FOR_EVER, None, UNKNOWN, "all", "process died" if process.died else "still running"))
-    elif process.problems and number in process.scans and number not in process.unseen_records:
+    elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
         found.append(Gap(last, END, None, UNKNOWN, "all", "damaged"))
     return (*_windowed(found, process.definitions.properties), *_left_out(process.definitions.properties))
 

@@ -75,6 +75,8 @@ class Process:
     """Records that a location's summary promises and that are not there, by location: why (absent.py), how many."""
     unsure: set[int] = field(default_factory=set)
     """Locations of a process that has come to its end of which no summary says how many records they have."""
+    whole: set[int] = field(default_factory=set)
+    """Locations with just as many records as their summaries promise: no damage has taken any."""
 
     index: int | None = None
     """Place among all MPI processes."""
@@ -238,6 +240,7 @@ class Process:
         elif self.complete:
             self.unsure = told - self.definitions.summaries.keys()
         self.unseen_records = self._unseen(present)
+        self.whole = {n for n, told in self.definitions.summaries.items() if told.records == present.get(n, 0)}
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
