@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from support import mpis
 from support.build import Builder
 from support.parallel import unify_mpi
 from support.run import run, unify, vtrace
-from support.tools import call, command
+from support.tools import call, command, need
 
 COMMANDS = (
     ("summary",), ("info",), ("report", "-o", "r.html"), ("export", "--to", "csv"), ("timers", "--all"), ("score",),
@@ -129,6 +130,27 @@ def test_nothing_is_there(tmp_path: Path, word: str) -> None:
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"vtrace: error: {said}")
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", ["info", "summary", "score", "timers"])
+def test_no_permission(ran: Path, tmp_path: Path, word: str) -> None:
+    """For the directory, and for a part of the archive, of which the rest is shown."""
+    root = os.geteuid() == 0  # who may read all
+    without = [need("setpriv"), "--bounding-set=-all", "--inh-caps=-all"] if root else []
+    shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
+    (tmp_path / "heat.trace").chmod(0)
+    for name in ("heat", "heat.trace"):
+        done = call([*without, *command("vtrace"), word, name], tmp_path, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "vtrace: error: cannot look into heat.trace: Permission denied\n"
+    (tmp_path / "heat.trace").chmod(0o755)
+    (tmp_path / "heat.trace" / "traces" / "0.evt").chmod(0)
+    done = call([*without, *command("vtrace"), word, "heat"], tmp_path, check=False)
+    assert done.returncode == 0
+    assert "heat.trace/traces/0.evt cannot be read" in done.stderr or word == "info", str(done)
+    done = call([*without, *command("vtrace"), "score", "--fit", "1", "heat"], tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--fit: heat does not hold all calls: heat.trace/traces/0.evt cannot be read" in done.stderr
 
 
 def test_missing_file_of_dump(tmp_path: Path) -> None:

@@ -56,7 +56,10 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     from vtrace.reports import score
 
     trace = _open(target)
+    known = len(trace.problems)
     found = score.scores(trace)
+    for problem in trace.problems[known:]:
+        Console("vtrace", NORMAL).warn(problem)
     if fit is not None:
         _refuse_incomplete(target, trace)
     for line in trace.caveats() if not as_json else []:
@@ -90,7 +93,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
 
 def _refuse_incomplete(target: str, trace: Trace) -> None:
     """A filter made of a part of the calls would not meet the wanted size."""
-    lines = [line for line in trace.caveats() if line.startswith("incomplete")]
+    lines = [*trace.problems, *(line for line in trace.caveats() if line.startswith("incomplete"))]
     if lines:
         raise VtraceError(
             f"--fit: {target} does not hold all calls: {lines[0]}",

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vtrace.errors import VtraceError
 from vtrace.io.properties import PROPERTY as PROPERTY
 from vtrace.io.properties import read_properties
 
@@ -167,13 +168,17 @@ class Overview:
 
 
 def find_anchor(operand: Path) -> Path | None:
-    """The anchor file of an archive given as its directory, its anchor file or its prefix; None: there is none."""
+    """The anchor file of an archive given as its directory, its anchor file or its prefix; None: there is none.
+
+    Raises VtraceError for a directory that the user may not enter."""
     if operand.suffix == ".otf2" and os.path.isfile(operand):
         return operand
     beside = [operand.with_name(f"{mark}{operand.name}.trace") for mark in ("", "u_") if operand.name]
     for directory in [operand, *beside]:
         if os.path.isfile(directory / ANCHOR):
             return directory / ANCHOR
+        if os.path.isdir(directory) and not os.access(directory, os.X_OK):
+            raise VtraceError(f"cannot look into {directory}: Permission denied")
     found = sorted(operand.glob("*.otf2")) if os.path.isdir(operand) else []
     return found[0] if len(found) == 1 else None
 
