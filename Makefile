@@ -35,7 +35,7 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
 
 test: setup ## Run the tests, TESTS="tests/unit -k name" some of them, WORKERS files at a time
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and sanitizers
 	$(BIN)/python -m pytest -m "" $(TESTS)

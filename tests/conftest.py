@@ -13,6 +13,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support import mpis
 from support.build import Builder
 
+FIRST = ("test_mpi_mpi4py.py", "test_conformance.py")
+"""Files with few tests that take minutes. They start first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in FIRST)
+
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
