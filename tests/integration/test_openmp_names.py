@@ -44,9 +44,12 @@ def test_gcc(build: Builder, tmp_path: Path) -> None:
 
 
 def test_clang(build: Builder, tmp_path: Path) -> None:
-    """libomp tells where a region is forked, in the function itself."""
+    """libomp tells where a region is forked, in the function itself, and clang calls all pieces of functions alike."""
     program = build("omp_names.cpp", compiler="clang++", flags=("-O2", "-fopenmp"), plain=True)
-    found = parallel(regions(tmp_path, program))
+    every = regions(tmp_path, program)
+    inside = {re.sub("0x[0-9a-f]+", "N", name): n for name, n in every.items() if "barrier @count" in name}
+    assert inside == {"!$omp barrier @count.0+N": 4, "!$omp implicit barrier @count+N": 4}
+    found = parallel(every)
     by = Counter(dict.fromkeys(("sums::add(long)", "count", "twice"), 0))
     for name, n in found.items():
         assert re.fullmatch(r".+\+0x[0-9a-f]+", name)

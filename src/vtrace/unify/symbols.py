@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -19,6 +20,7 @@ from vtrace.unify.definitions import Module
 from vtrace.unify.lines import Position, positions
 from vtrace.unify.names import inside, outlined_of, readable
 from vtrace.unify.nmfile import read_nm
+from vtrace.unify.pieces import with_owners
 from vtrace.unify.statements import statements
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class Symbols:
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
                     holders = _holders(elf, np.array(addresses, np.uint64))
+                    holders = with_owners(elf, holders, partial(_holders, elf))
                     self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
