@@ -188,7 +188,7 @@ enum vt_lost {
    Ids are per process. A forked child's ids that it does not define itself are its parent's.
    An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds.          */
 enum vt_definition {
-    VT_D_PROPERTY = 1, /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X" ... */
+    VT_D_PROPERTY = 1, /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X", "helper.N" ... */
     VT_D_REGION = 2, /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
     VT_D_MODULE = 3, /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
     VT_D_MODULE_END = 4, /* slot, ticks: unloaded */

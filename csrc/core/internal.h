@@ -68,6 +68,7 @@ struct vt_location {
     _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
     uint32_t in_use; /* 0 in a forked child */
     uint32_t late; /* 1: exit handlers of its thread run, the others' first */
+    const char *helper; /* the library that has made its thread for itself; NULL: the program has */
     uint64_t begun; /* number of its thread, whose begin stands in the trace; 0: it does not */
     char name[16]; /* of its thread, as last defined */
     uint32_t stopped; /* enum vt_lost: why it records no more */
@@ -262,6 +263,8 @@ int vt_thread_start(void); /* once; 0: nobody will know when threads end */
 void vt_thread_watch(struct vt_location *l); /* by its thread */
 const char *vt_thread_name(struct vt_location *l); /* as it is now; NULL: nobody has named it */
 void vt_thread_begins(uint64_t number); /* by a thread that is new */
+void vt_thread_helps(const char *library); /* by a new thread that a library has made for itself; a constant */
+const char *vt_thread_helper(void); /* what the calling thread has said so; NULL: it has not */
 
 /* switch.c: off and on */
 void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */

@@ -218,6 +218,15 @@ static int start_once(void)
     return 0;
 }
 
+static void define_helper(struct vt_location *l)
+{
+    char key[24];
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "helper.");
+    vt_text_dec(&t, l->number);
+    vt_define_property(l, key, l->helper);
+}
+
 static struct vt_location *begin_thread(void)
 {
     struct vt_location *l = vt_location_new((uint32_t)VT_SYS0(gettid));
@@ -228,6 +237,7 @@ static struct vt_location *begin_thread(void)
     if (has_thread_end && l->number) vt_thread_watch(l);
     vt_location_here(l);
     if (!l->number) vt_define_process(l);
+    if (l->helper) define_helper(l);
     return l;
 }
 

@@ -44,6 +44,7 @@ static struct vt_location *adopt(uint32_t thread)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         uint32_t ended = 1;
         if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
+        if (l->helper != vt_thread_helper()) continue; /* a location is a helper's or the program's throughout */
         if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
         if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
             atomic_store(&l->ended, 1);
@@ -117,6 +118,7 @@ struct vt_location *vt_location_new(uint32_t thread)
     l->number = number;
     l->thread = thread;
     l->in_use = 1;
+    l->helper = number ? vt_thread_helper() : NULL;
     l->quota = quota_of(number);
     vt_ring_answered(l);
     l->first = l->last = vt_now();

@@ -47,6 +47,12 @@ static void tell_name(struct vt_location *l)
     vt_define_end(l, &m);
 }
 
+static _Thread_local const char *helped __attribute__((tls_model("initial-exec")));
+
+void vt_thread_helps(const char *library) { helped = library; }
+
+const char *vt_thread_helper(void) { return helped; }
+
 static void (*_Atomic shim_at_end)(void);
 void vt_at_thread_end(void (*call)(void)) { atomic_store(&shim_at_end, call); }
 

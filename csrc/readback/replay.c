@@ -118,11 +118,18 @@ static void spread(struct vt_stats *s)
     s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
 }
 
+/* Whether a call of a region is a library's own work inside the calls that are open. */
+static inline int is_runtime(const struct replay *r, uint32_t region)
+{
+    return r->marks >> VT_MARK_RUNTIME & 1 && r->out.runtime_of && r->out.runtime_of[region];
+}
+
 /* The time since the event before belongs to the class of what is open. */
 static void draw(struct replay *r, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
     uint64_t class = r->depth ? o->class_of[r->frames[r->depth - 1].region] : o->classes;
+    if (r->depth && is_runtime(r, r->frames[r->depth - 1].region)) class = o->runtime_class;
     double *line = o->line + class * o->bins, width = (double)(o->to - o->from) / (double)o->bins;
     double a = (double)(begin - o->from) / width, z = (double)(end - o->from) / width;
     uint64_t first = (uint64_t)a, last = (uint64_t)z;
@@ -241,6 +248,7 @@ static inline int pop(struct replay *r, int64_t t)
     }
     if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
     count(&o->regions[f->region], time, time - f->inside, outermost);
+    if (is_runtime(r, f->region)) o->runtime += time - f->inside;
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
     if (o->site_of ? f->node : o->want_paths) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
@@ -395,6 +403,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     r->marks = 0;
     out->ntouched = out->ntouched_paths = out->nslices = 0;
     out->stray = out->closed = out->events = out->deepest = 0;
+    out->runtime = 0;
     out->first = out->last = r->now = 0;
     r->flushing = 0;
     out->begun = INT64_MIN;

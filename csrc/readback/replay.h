@@ -32,6 +32,8 @@ struct vt_slice {
     uint32_t region, depth; /* 0: nothing around it */
 };
 
+#define VT_MARK_RUNTIME 4 /* bit of mark_of: calls of a library that works by itself inside them */
+
 /* What to find out; set before vt_replay_begin. Regions have numbers below nregions, the last stands for unknown ones. */
 struct vt_replay {
     int64_t from, to; /* only what lies between them counts */
@@ -45,6 +47,9 @@ struct vt_replay {
     const uint8_t *mark_of; /* bits of each region, for the details of what happens in its calls; NULL: none */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
     const uint8_t *class_of; /* of each region */
+    const uint8_t *runtime_of; /* 1: calls of a region inside calls with the mark VT_MARK_RUNTIME are a library's own
+                                  work; NULL: none */
+    uint64_t runtime_class; /* the class of `line` that these belong to */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */
     uint64_t flush_region; /* last but one, which stands for each BufferFlush event; VT_NONE: these are not looked at */
     struct vt_stats *regions; /* results from here on: of the location since vt_replay_begin */
@@ -57,6 +62,7 @@ struct vt_replay {
     uint64_t closed; /* regions that were open at the end */
     int64_t first, last; /* event */
     uint64_t events, deepest; /* depth */
+    int64_t runtime; /* ns of runtime_of's calls, without the calls made from them */
 };
 
 VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths);

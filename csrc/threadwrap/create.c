@@ -24,6 +24,7 @@ struct start {
     union function function;
     void *argument;
     uint64_t number;
+    const char *helper; /* the library that makes the thread for itself; NULL: the program does */
     uint32_t next; /* of the free ones: index + 1 */
 };
 
@@ -108,8 +109,12 @@ static struct start begin(void *start)
     struct start s = *(struct start *)start;
     int saved = errno;
     give(start);
-    know((uint64_t)pthread_self(), s.number);
-    vt_thread_begins(s.number);
+    if (s.helper) {
+        vt_thread_helps(s.helper);
+    } else {
+        know((uint64_t)pthread_self(), s.number);
+        vt_thread_begins(s.number);
+    }
     errno = saved;
     return s;
 }
@@ -126,13 +131,16 @@ static int begin_c11(void *start)
     return s.function.c11(s.argument);
 }
 
-/* NULL: the call is not recorded. The record stands before the call, so that no thread begins before it is created. */
-static struct start *enter(uint32_t region, union function function, void *argument)
+/* NULL: the thread is none of ours. The record stands before the call, so that no thread begins before it is created.
+   The calls by which a library makes a thread for itself are not recorded, but the thread is told so.                   */
+static struct start *enter(uint32_t region, const char *helper, union function function, void *argument)
 {
-    struct start *s = region && !vt_shares_memory() ? take() : NULL;
+    struct start *s = (region || helper) && !vt_shares_memory() ? take() : NULL;
     if (!s) return NULL;
     s->function = function;
     s->argument = argument;
+    s->helper = helper;
+    if (helper) return s;
     s->number = atomic_fetch_add(&numbers, 1) + 1;
     vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_THREAD_CREATE, 1, 0), s->number);
     return s;
@@ -158,59 +166,65 @@ static int is_wanted(void)
     return w;
 }
 
-/* Threads that MPI and what it stands on make for themselves are no part of the program. Called from the same place as
-   before it is no question any more.                                                                                  */
-static int is_helper(void *caller)
+/* Threads that MPI, what it stands on, and drivers of accelerators make for themselves are no part of the program: the
+   library among these that the caller lies in, else NULL. Called from the same place as before it is no question any
+   more.                                                                                                               */
+static const char *helper_of(void *caller)
 {
-    static const char *const libraries[] = {"libmpi", "libopen-", "libpmi", "libprrte",  "mca_",  "libucp",
-                                            "libucs", "libuct",   "libucm", "libfabric", "libpsm"};
-    static void *_Atomic good, *_Atomic bad;
+    static const char *const libraries[] = {
+        "libmpi",    "libopen-",       "libpmi",    "libprrte",  "mca_",       "libucp",   "libucs",
+        "libuct",    "libucm",         "libfabric", "libpsm",    "libevent",   "libhwloc", "libibverbs",
+        "librdmacm", "libmlx",         "libefa",    "libcxi",    "libportals", "libcuda",  "libnccl",
+        "libnvidia", "libhsa-runtime", "librccl",   "libamdhip", "libze_"};
+    static void *_Atomic good;
     Dl_info in;
-    if (atomic_load(&good) == caller) return 0;
-    if (atomic_load(&bad) == caller) return 1;
-    int saved = errno, is = 0;
+    if (atomic_load(&good) == caller) return NULL;
+    int saved = errno;
+    const char *found = NULL;
     if (dladdr(caller, &in) && in.dli_fname) {
         const char *slash = strrchr(in.dli_fname, '/'), *name = slash ? slash + 1 : in.dli_fname;
         for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-            is |= !strncmp(name, libraries[i], strlen(libraries[i]));
+            if (!strncmp(name, libraries[i], strlen(libraries[i]))) found = libraries[i];
     }
     errno = saved;
-    atomic_store(is ? &bad : &good, caller);
-    return is;
+    if (!found) atomic_store(&good, caller);
+    return found;
 }
 
 static uint32_t region_of(struct vt_call *c, void *caller)
 {
-    return is_wanted() && !is_helper(caller) ? vt_call_region(c) : 0;
+    return is_wanted() && !helper_of(caller) ? vt_call_region(c) : 0;
 }
 
 VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *),
                                   void *argument)
 {
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *), detached = PTHREAD_CREATE_JOINABLE;
-    uint32_t region = region_of(&create, __builtin_return_address(0));
-    struct start *s = enter(region, (union function){.posix = function}, argument);
+    const char *helper = helper_of(__builtin_return_address(0));
+    uint32_t region = helper ? 0 : region_of(&create, __builtin_return_address(0));
+    struct start *s = enter(region, helper, (union function){.posix = function}, argument);
     *(void **)&real = vt_call_next(&create);
     if (!s) return real(handle, attributes, function, argument);
     uint64_t number = s->number;
     if (attributes) pthread_attr_getdetachstate(attributes, &detached);
     int r = real(handle, attributes, begin_posix, s);
     if (r) give(s);
-    leave(region, r || detached == PTHREAD_CREATE_DETACHED ? NULL : handle, number);
+    if (!helper) leave(region, r || detached == PTHREAD_CREATE_DETACHED ? NULL : handle, number);
     return r;
 }
 
 VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argument)
 {
     int (*real)(thrd_t *, thrd_start_t, void *);
-    uint32_t region = region_of(&create11, __builtin_return_address(0));
-    struct start *s = enter(region, (union function){.c11 = function}, argument);
+    const char *helper = helper_of(__builtin_return_address(0));
+    uint32_t region = helper ? 0 : region_of(&create11, __builtin_return_address(0));
+    struct start *s = enter(region, helper, (union function){.c11 = function}, argument);
     *(void **)&real = vt_call_next(&create11);
     if (!s) return real(handle, function, argument);
     uint64_t number = s->number;
     int r = real(handle, begin_c11, s);
     if (r != thrd_success) give(s);
-    leave(region, r != thrd_success ? NULL : handle, number);
+    if (!helper) leave(region, r != thrd_success ? NULL : handle, number);
     return r;
 }
 

@@ -39,6 +39,11 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
+def some(number: int, one: str, many: str | None = None) -> str:
+    """1 process, 2 processes."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 @dataclass(frozen=True)
 class Console:
     """What one command says. name stands before each line on stderr."""

@@ -69,7 +69,7 @@ def slow_classes(trace: Trace) -> dict[tuple[str, str], Counter[str]]:
     """ns by (process, thread) and class; while the buffer was written out that of tracing."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for location in trace.locations.values():
-        if location.kind == "METRIC":
+        if location.kind == "METRIC" or location.id in trace.helpers:
             continue
         sums: Counter[str] = Counter()
         stack: list[int] = []
@@ -82,7 +82,14 @@ def slow_classes(trace: Trace) -> dict[tuple[str, str], Counter[str]]:
             if later is not None:
                 flushed = event.attrs["stop_time"] - event.time if event.kind == "BufferFlush" else 0
                 sums["tracing_ns"] += flushed
-                sums[kind_of(trace, stack[-1]) if stack else "outside_ns"] += later.time - event.time - flushed
+                kind = (
+                    "runtime_ns"
+                    if slow.is_runtime(trace, stack)
+                    else kind_of(trace, stack[-1])
+                    if stack
+                    else "outside_ns"
+                )
+                sums[kind] += later.time - event.time - flushed
         found[location.group, location.name] = +sums
     return found
 
@@ -92,6 +99,7 @@ def test_classes(both: Both) -> None:
     found = {}
     for row in rows:
         times = Counter({name: value for name, value in row.items() if name.endswith("_ns") and name != "total_ns"})
+        assert times["mpi_ns"] == sum(times.pop(f"mpi_{part}_ns") for part in ("init", "finalize", "other"))
         assert row["total_ns"] == sum(times.values())
         found[row["process"], row["thread"]] = +times
     known = slow_classes(trace)
@@ -109,6 +117,8 @@ def test_regions(both: Both) -> None:
     stats: dict[str, slow.Stats] = defaultdict(slow.Stats)
     own: dict[str, Counter[int]] = defaultdict(Counter)
     for call in slow.calls(trace):
+        if call.location in trace.helpers:
+            continue
         name = slow.name_of(trace, call.path[-1])
         stats[name].times.append(call.end - call.begin)
         stats[name].own.append(call.own)
@@ -138,7 +148,9 @@ def test_the_rest(both: Both) -> None:
     assert sum(row["calls"] for row in found["collectives"]) == len(collectives)
     assert sum(row["time_ns"] for row in found["collectives"]) == sum(one[5] - one[4] for one in collectives)
     files: dict[str, Counter[str]] = defaultdict(Counter)
-    for (_, handle), sums in slow.io(trace).items():
+    for (location, handle), sums in slow.io(trace).items():
+        if location in trace.helpers:
+            continue
         files[trace.handles[handle].file or "(no file)"].update(sums)
     for row in found["files"]:
         name = row.pop("file")

@@ -205,7 +205,7 @@ def test_unmatched_messages_are_told(build: Builder, tmp_path: Path) -> None:
     call([*command("vtrace-cc"), "-vt:cc", need("gcc"), *MANUAL, "one.c", "-o", "one"], tmp_path)
     run(tmp_path / "one", tmp_path)
     said = unify(tmp_path, "one").stderr
-    assert "1 messages of the user API have no other end with the same communicator and tag" in said
+    assert "1 message of the user API has no other end with the same communicator and tag" in said
     trace: Trace = check(tmp_path / "one.trace")
     assert story(trace) == ["MpiSend User messages 0 2 3", "MpiRecv User messages 0 2 3"]
 

@@ -29,6 +29,8 @@ class Trace:
     comms: dict[int, Comm] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Location ids of groups of ranks."""
+    helpers: set[int] = field(default_factory=set)
+    """Ids of the locations of threads that libraries made for themselves."""
     creators: dict[int, int] = field(default_factory=dict)
     """Of a process, by their location groups: the process that started it."""
     windows: dict[int, Window] = field(default_factory=dict)
@@ -164,6 +166,7 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
         trace.locations[x._ref] = Location(
             x._ref, x.name, group.name, host, _plain(x.type), x.number_of_events, group._ref
         )
+    trace.helpers = {x.location._ref for x in definitions.location_properties if x.name == "VTRACE::HELPER"}
     for x in definitions.regions:
         kind = (_plain(x.region_role), _plain(x.paradigm), x.description)
         trace.regions[x._ref] = Region(x._ref, x.name, x.canonical_name, x.source_file, x.begin_line_number, *kind)

@@ -206,6 +206,49 @@ def _above(trace: Trace, open_calls: list[int], handle: int, layers: set[str], r
     return "nested_" if higher else ""
 
 
+def begins(trace: Trace) -> dict[int, int]:
+    """Place in the events of each location of the first call of MPI_Init or of a function of the program's own. Where
+    MPI is not begun all is the program's."""
+    names = {region.id: region for region in trace.regions.values()}
+    found: dict[int, int] = {}
+    if not any(region.name.startswith("MPI_Init") and region.name != "MPI_Initialized" for region in names.values()):
+        return dict.fromkeys(trace.locations, -1)
+    for place, event in enumerate(trace.events):
+        if event.kind == "Enter":
+            region = names[event.attrs["region"]]
+            own = region.paradigm in ("USER", "COMPILER") and not region.role.startswith(
+                ("FILE_IO", "ALLOC", "DEALLOC")
+            )
+            own &= not region.role.startswith(("REALLOC", "THREAD_"))
+            if own or region.name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init"):
+                found.setdefault(event.location, place)
+    return {location: found.get(location, len(trace.events)) for location in trace.locations}
+
+
+def _of_libraries(trace: Trace) -> set[tuple[int, int]]:
+    """(location, handle) that libraries alone use: all of helper threads, files of the system from before the program
+    began, sockets that are used inside calls of MPI."""
+    first, found = begins(trace), set()
+    depth: Counter[int] = Counter()
+    for place, event in enumerate(trace.events):
+        if event.kind in ("Enter", "Leave"):
+            inside = trace.regions[event.attrs["region"]].paradigm == "MPI"
+            depth[event.location] += inside * (1 if event.kind == "Enter" else -1)
+        if not event.kind.startswith("Io") or event.kind == "IoDeleteFile":
+            continue
+        handle = event.attrs["new_handle"] if event.kind == "IoDuplicateHandle" else event.attrs["handle"]
+        name = trace.handles[handle].file or ""
+        early = event.kind == "IoCreateHandle" and place < first[event.location]
+        uses = event.kind in ("IoCreateHandle", "IoDuplicateHandle", "IoSeek", "IoOperationBegin")
+        if (
+            event.location in trace.helpers
+            or (early and name.startswith(("/proc/", "/sys/")))
+            or (uses and depth[event.location] and name.startswith("socket:"))
+        ):
+            found.add((event.location, handle))
+    return found
+
+
 def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
     """(location, handle) -> sums, without those that are 0. What happened inside a call of a higher layer counts in
     the sums whose names begin with nested_; closes count together."""
@@ -214,6 +257,7 @@ def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
     layers = {handle.paradigm for handle in trace.handles.values()}
     stacks: dict[int, list[int]] = defaultdict(list)
     running: Counter[int] = Counter()
+    foreign = _of_libraries(trace)
     for event in trace.events:
         if event.kind == "Enter":
             stacks[event.location].append(event.attrs["region"])
@@ -247,6 +291,11 @@ def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
                 told, moved = attrs["bytes_result"], "read" if mode == "read" else "written"
                 known = told < 2**64 - 1
                 sums[f"{above}bytes_{moved}" if known else f"{above}unknown_{mode}s"] += told if known else 1
+    for key in foreign & found.keys():
+        moved: Counter[str] = Counter()
+        for name, n in found[key].items():
+            moved[f"nested_{name.removeprefix('nested_')}"] += n
+        found[key] = moved
     return {key: {name: n for name, n in sums.items() if n} for key, sums in found.items() if any(sums.values())}
 
 
@@ -271,8 +320,15 @@ def allocations(trace: Trace) -> dict[tuple[int, int, int], tuple[int, ...]]:
     return {key: tuple(sums) for key, sums in found.items() if any(sums)}
 
 
+def is_runtime(trace: Trace, stack: list[int]) -> bool:
+    """Whether the innermost call is I/O inside a call of MPI that is none of MPI-IO."""
+    names = [trace.regions[region] for region in stack]
+    inside = any(region.paradigm == "MPI" and not region.role.startswith("FILE_IO") for region in names[:-1])
+    return inside and names[-1].paradigm != "MPI" and names[-1].role.startswith("FILE_IO")
+
+
 def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: int) -> dict[tuple[int, int, int], float]:
-    """(location, class, bin) -> seconds. The class before outside is tracing."""
+    """(location, class, bin) -> seconds. The classes before outside are tracing and runtime, that of I/O inside MPI."""
     found: dict[tuple[int, int, int], float] = defaultdict(float)
     width = stop / bins
 
@@ -289,10 +345,15 @@ def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: in
         for event in events:
             now = event.time - trace.offset
             if last is not None and now > last:
-                add(location, last, now, classes[stack[-1]] if stack else outside)
+                add(
+                    location,
+                    last,
+                    now,
+                    outside - 1 if is_runtime(trace, stack) else classes[stack[-1]] if stack else outside,
+                )
             if event.kind == "BufferFlush":
                 end = event.attrs["stop_time"] - trace.offset
-                add(location, now, end, outside - 1)
+                add(location, now, end, outside - 2)
                 now = end
             last = now
             if event.kind == "Enter":

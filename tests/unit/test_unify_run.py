@@ -151,7 +151,7 @@ def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixt
     write_events(heat.parent / "heat.1.events.z", [chunk], **head(0, 2))
     unify(Request(heat), Console("vtunify"))
     said = capsys.readouterr().err
-    assert "1 leaves without an enter" in said
+    assert "1 leave without an enter was" in said
     assert "not defined" in said
     assert read_back(heat).calls(0) == {"UNKNOWN": 1}
 

@@ -10,7 +10,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, window_options
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, some
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
 def command(
     one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, begin: str | None, end: str | None,
-    ranks: str | None, as_json: bool,
+    ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what changed from trace A to trace B, the largest changes first.
 
@@ -50,7 +50,7 @@ def command(
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
     paths = diff.Paths()
-    runs = [diff.read(trace, window.window(trace, begin, end, ranks), paths) for trace in traces]
+    runs = [diff.read(trace, window.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
     for note in notes:
@@ -84,7 +84,6 @@ def _about(run: Run) -> dict[str, object]:
 
 
 def _line(run: Run) -> str:
-    from vtrace.reports.gather import some
     from vtrace.reports.overview import about
     from vtrace.reports.window import Window
 

@@ -9,8 +9,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, size, tell_caveats, title
-from vtrace.console import Console, environment_level
+from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, size, tell_caveats, title
+from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import plain
 
@@ -39,13 +39,15 @@ def _aims(words: tuple[str, ...]) -> tuple[str, str | None]:
 )  # fmt: skip
 @click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}")
 @click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
+@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv and parquet have them always.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="Calls for perfetto and chrome; of more the shortest are left out.",
 )  # fmt: skip
 def command(
-    archive: str, aims: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, most: int
-) -> None:
+    archive: str, aims: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
+    most: int,
+) -> None:  # fmt: skip
     """Write a trace, or a part of it, for other programs.
 
     \b
@@ -67,16 +69,16 @@ def command(
     path = output or Path(f"{title(trace)}.{_ENDINGS[kind]}")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
-    part = window.window(trace, begin, end, ranks)
+    part = window.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
         write = exports.write_csv if kind == "csv" else exports.write_parquet
-        what = f"{write(trace, part, path):,} events"
+        what = some(write(trace, part, path), "event")
         notes = trace.problems
     else:
         shown = gather.gather(trace, part, most)
         (perfetto.write if kind == "perfetto" else exports.write_chrome)(shown, path)
-        what, notes = f"{len(shown.calls):,} calls, {shown.messages.rows:,} messages", shown.notes
+        what, notes = f"{some(len(shown.calls), 'call')}, {some(shown.messages.rows, 'message')}", shown.notes
     for note in notes:
         console.warn(note)
     click.echo(plain(f"{path}: {what}, {size(path)}"))

@@ -13,7 +13,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
-from vtrace.console import Console, ranges
+from vtrace.console import Console, ranges, some
 from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
 from vtrace.text import json_text, plain
 
@@ -217,7 +217,7 @@ def _clocks(known: dict[str, Any]) -> str:
         return ""
     parts = [f"{known['count']}, times are those of {known['reference']}"]
     if known["compared"]:
-        parts.append(f"compared {known['measured']} times, within {known['error_ns'] / 1000:.1f} us")
+        parts.append(f"compared {some(known['measured'], 'time')}, within {known['error_ns'] / 1000:.1f} us")
     if by_time := known["count"] - 1 - known["compared"]:
         parts.append(f"{by_time} aligned by real time only")
     return ", ".join(parts)
@@ -236,16 +236,16 @@ def _repair(known: dict[str, Any]) -> str:
 def _coverage(sums: dict[str, Any]) -> str:
     if not sums:
         return ""
-    parts = [f"{sums['lost']:,} events lost"] if sums["lost"] else []
+    parts = [f"{some(sums['lost'], 'event')} lost"] if sums["lost"] else []
     if unknown := sums.get("unknown", 0):
-        parts.append(f"an unknown number of events lost on {unknown:,} {'location' if unknown == 1 else 'locations'}")
+        parts.append(f"an unknown number of events lost on {some(unknown, 'location')}")
     parts = parts or ["no event lost"]
     if dropped := sums.get("dropped", 0):
-        parts.append(f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)")
+        parts.append(f"{some(dropped, 'record')} before the last ones overwritten (VT_MODE=RING)")
     parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
     clamped, limit = sums["clamped"], sums["limit"]
-    parts += [f"{clamped:,} time{'s' * (clamped != 1)} clamped"] if clamped else []
-    parts += [f"{limit} location{'s' * (limit != 1)} stopped before the process did"] if limit else []
+    parts += [f"{some(clamped, 'time')} clamped"] if clamped else []
+    parts += [f"{some(limit, 'location')} stopped before the process did"] if limit else []
     return ", ".join(parts)
 
 

@@ -18,7 +18,9 @@ from vtrace.text import plain
 @click.argument("archive", shell_complete=complete_target)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="[default: ARCHIVE.html here]")
 @window_options
-def command(archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None) -> None:
+def command(
+    archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
+) -> None:
     """Write what a trace tells into one HTML file.
 
     It has charts and tables of time, calls, messages, collective operations, files and the heap, and needs no network.
@@ -30,12 +32,13 @@ def command(archive: str, output: Path | None, begin: str | None, end: str | Non
       vtrace report heat -o report.html --from 25% --to 75%
       vtrace report heat --ranks 0-7
     """
-    write(archive, output, begin, end, ranks)
+    write(archive, output, begin, end, ranks, helpers)
 
 
 def write(
-    archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None, ranks: str | None = None
-) -> Path:
+    archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None,
+    ranks: str | None = None, helpers: bool = False,
+) -> Path:  # fmt: skip
     """Writes the report and says where it is."""
     from vtrace.reports import overview, report, window
 
@@ -45,7 +48,7 @@ def write(
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     report.plotly()
-    part = window.window(trace, begin, end, ranks)
+    part = window.window(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)
     numbers = overview.read(trace, part)
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand, tell_caveats, title
-from vtrace.console import Console, environment_level
+from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, operand, tell_caveats, title
+from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
 from vtrace.text import json_text, plain
 
@@ -33,11 +33,12 @@ _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", 
 @click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}")
 @click.option("--to", "end", metavar="T", help="Only what is before T.")
 @click.option("--rank", "--ranks", "ranks", metavar=RANKS, help=RANKS_HELP)
+@click.option("--helpers", is_flag=True, help=HELPERS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
 @click.option("--csv", "as_csv", is_flag=True, help="All rows as CSV; times in ns.")
 def command(
     archive: str, sort: str, top: int, tables: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
-    as_json: bool, as_csv: bool,
+    helpers: bool, as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
     """Show where the time of a run went, and what it sent, read and allocated.
 
@@ -56,7 +57,7 @@ def command(
         raise UsageError("--json and --csv", "one of them at a time")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = window.window(trace, begin, end, ranks)
+    part = window.window(trace, begin, end, ranks, helpers)
     numbers = summary.read(trace, part)
     made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:
@@ -99,7 +100,6 @@ def _about(numbers: Numbers) -> dict[str, Any]:
 
 def _head(numbers: Numbers) -> None:
     from vtrace.reports import overview, programs, summary_sheets
-    from vtrace.reports.gather import some
 
     trace = numbers.trace
     known = dict(overview.about(trace, numbers.window))

@@ -15,7 +15,7 @@ from vtrace.text import json_text
 @click.argument("archive", shell_complete=complete_target)
 @click.option("--all", "every", is_flag=True, help="All regions, not only those of the user API.")
 @window_options
-def command(archive: str, every: bool, begin: str | None, end: str | None, ranks: str | None) -> None:
+def command(archive: str, every: bool, begin: str | None, end: str | None, ranks: str | None, helpers: bool) -> None:
     """Print calls, times and counts of the regions that a program has marked, as JSON.
 
     Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer: calls, min, max, mean and
@@ -32,7 +32,7 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = window.window(trace, begin, end, ranks)
+    part = window.window(trace, begin, end, ranks, helpers)
     caveats = tell_caveats(console, trace, part)
     found, notes = timers.timers(trace, part, every)
     for note in notes:

@@ -15,7 +15,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, tell_caveats, title, window_options
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, environment_level, some
 
 if TYPE_CHECKING:
     from vtrace.reports.serve import Server
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     help="Stop when the page has been closed for so long.",
 )  # fmt: skip
 def command(
-    archive: str, begin: str | None, end: str | None, ranks: str | None, most: int, no_browser: bool, port: int,
-    idle: float,
+    archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, most: int, no_browser: bool,
+    port: int, idle: float,
 ) -> None:  # fmt: skip
     """Show the timeline of ARCHIVE in a browser.
 
@@ -50,12 +50,12 @@ def command(
       vtrace view heat --ranks 0-7,64
       vtrace view --no-browser heat             on a login node: prints what to open
     """
-    show(archive, begin, end, ranks, most, not no_browser, port, idle)
+    show(archive, begin, end, ranks, most, not no_browser, port, idle, helpers=helpers)
 
 
 def show(
     archive: str, begin: str | None = None, end: str | None = None, ranks: str | None = None, most: int = 2_000_000,
-    browser: bool = True, port: int = 0, idle: float = 15, err: bool = False,
+    browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
 ) -> None:  # fmt: skip
     """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
     from vtrace.reports import gather, perfetto, window
@@ -67,7 +67,7 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = window.window(trace, begin, end, ranks)
+        part = window.window(trace, begin, end, ranks, helpers)
         caveats = tell_caveats(console, trace, part)
         shown = gather.gather(trace, part, most)
         perfetto.write(shown, file)
@@ -76,7 +76,7 @@ def show(
         heading = f"{title(trace)} {shown.window.text}".strip()
         server = Server(file, heading, caveats, shown.notes, port)
         try:
-            console.note(f"{len(shown.calls):,} calls and {shown.messages.rows:,} messages; Ctrl-C ends it")
+            console.note(f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}; Ctrl-C ends it")
             click.echo(server.address, err=err)
             _lead(console, server, Path(scratch) / "open.html", browser)
             server.serve_while_used(idle * 60)

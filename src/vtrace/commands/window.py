@@ -22,10 +22,13 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
 TIME = "T: 1.5 or 1.5s, 200ms, 40us, 7ns, or 25% of the trace."
 RANKS, RANKS_HELP = "0-7,12", "Only these ranks; processes of a trace without MPI."
 
+HELPERS_HELP = "Also threads that libraries made for themselves, such as MPI's progress threads."
+
 
 def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; their values are the arguments begin, end and ranks."""
+    """Adds the options; their values are the arguments begin, end, ranks and helpers."""
     for option in (
+        click.option("--helpers", is_flag=True, help=HELPERS_HELP),
         click.option("--ranks", metavar=RANKS, help=RANKS_HELP),
         click.option("--to", "end", metavar="T", help="Only what is before T."),
         click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}"),
@@ -48,7 +51,7 @@ def opened(archive: str) -> Trace:
 
 def tell_caveats(console: Console, trace: Trace, part: Window) -> list[str]:
     """Says on standard error what numbers of this part cannot know, before any of them; returns the lines."""
-    lines = trace.caveats(part.locations, part.start, part.stop)
+    lines = trace.caveats(part.recorded, part.start, part.stop)
     for line in lines:
         console.warn(line)
     return lines

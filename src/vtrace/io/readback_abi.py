@@ -70,11 +70,13 @@ class ReplayFields(ctypes.Structure):
         ("from_", _i64), ("to", _i64), ("nregions", _u64), ("want_paths", _u64), ("paths_max", _u64),
         ("want_slices", _u64), ("shortest", _i64), ("site_of", _pointer), ("site_attribute", _u64),
         ("begun", _i64), ("ended", _i64), ("mark_of", _pointer), ("bins", _u64), ("classes", _u64),
-        ("class_of", _pointer), ("line", _pointer), ("flush_region", _u64), ("regions", _pointer),
+        ("class_of", _pointer), ("runtime_of", _pointer), ("runtime_class", _u64),
+        ("line", _pointer), ("flush_region", _u64), ("regions", _pointer),
         ("path_stats", _pointer),
         ("paths", _pointer), ("touched", _pointer), ("touched_paths", _pointer), ("slices", _pointer),
         ("ntouched", _u64), ("ntouched_paths", _u64), ("npaths", _u64), ("nslices", _u64), ("stray", _u64),
         ("closed", _u64), ("first", _i64), ("last", _i64), ("events", _u64), ("deepest", _u64),
+        ("runtime", _i64),
     ]  # fmt: skip
 
 

@@ -12,21 +12,25 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-CLASSES = ("user", "MPI", "I/O", "memory", "OpenMP", "threads", "other library", "tracing")
-"""The classes, by their numbers: the first part of an activity."""
-USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING = range(8)
+CLASSES = ("user", "MPI", "I/O", "memory", "OpenMP", "threads", "other library", "tracing", "runtime")
+"""The classes, by their numbers: the first part of an activity. runtime: what libraries do for themselves, in threads
+of their own and by I/O inside calls of MPI; no region alone belongs to it."""
+USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING, RUNTIME = range(9)
 ACTIVITIES = (
     "user", "mpi/management", "mpi/p2p", "mpi/collective", "mpi/rma", "mpi/io", "io/posix", "io/iso-c", "io/hdf5",
     "memory", "openmp/region", "openmp/sync", "openmp/task", "threads", "library", "tracing",
+    "mpi/management/init", "mpi/management/finalize", "runtime",
 )  # fmt: skip
 """The activities of regions, by their numbers."""
 _ROOTS = {"user": USER, "mpi": MPI, "io": IO, "memory": MEMORY, "openmp": OPENMP, "threads": THREADS,
-          "library": LIBRARY, "tracing": TRACING}  # fmt: skip
+          "library": LIBRARY, "tracing": TRACING, "runtime": RUNTIME}  # fmt: skip
 CLASS_OF = np.array([_ROOTS[path.partition("/")[0]] for path in ACTIVITIES], np.uint8)
 """The class of each activity."""
 LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
 """The layers of I/O: a call of one may call those before it. other: paradigms that are none of these, and unknown."""
 POSIX, ISO_C, MPI_IO, HDF5, OTHER = range(5)
+RUNTIME_MARK = 4
+"""Bit of marks(): calls of MPI in which I/O is the library's own. csrc/readback/replay.h has the same."""
 
 
 def _numbers(prefix: str, meanings: dict[Any, str]) -> dict[int, Any]:
@@ -82,6 +86,8 @@ _MPI_NAMES = {
     ),
 }
 """Of functions without "MPI_", in lower case, where the role of a region does not tell."""
+_ENDS = {"init": re.compile(r"(session_)?init(_thread)?$"), "finalize": re.compile(r"(session_)?finalize$")}
+"""Functions that begin and end the use of MPI, as in _MPI_NAMES."""
 _STREAMS = re.compile(
     r"f(d|re)?open|fclose|p(open|close)|tmpfile|f(read|write)|f?(get|put)(w?c|w?char|w?s)|getw?char|putw?char|getw|putw|"
     r"ungetw?c|get(line|delim)|fflush|setv?buf|setbuffer|setlinebuf|f(seek|tell)o?|f[gs]etpos|rewind|"
@@ -105,6 +111,8 @@ def _root(name: str, role: int, paradigm: int, by_name: bool) -> int:
 
 def _mpi(name: str, role: int) -> str:
     plain = re.sub(r"^p?mpix?_|_(c|f08|f08ts)?_*$", "", name.lower())
+    if end := next((end for end, pattern in _ENDS.items() if pattern.match(plain)), ""):
+        return f"management/{end}"
     kind = next((kind for kind, pattern in _MPI_NAMES.items() if pattern.match(plain)), "management")
     return str(_MPI_ROLES.get(role, kind))
 
@@ -148,7 +156,7 @@ def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Ar
     found = np.zeros(len(ACTIVITIES), np.uint8)
     for place, path in enumerate(ACTIVITIES):
         if path.startswith("mpi/") and (path != "mpi/io" or MPI_IO in present):
-            found[place] = 1 << MPI_IO
+            found[place] = 1 << MPI_IO | (1 << RUNTIME_MARK if path != "mpi/io" else 0)
     found[ACTIVITIES.index("io/iso-c")] = (1 << ISO_C) * (ISO_C in present)
     bits: Array = found[activities]
     if HDF5 in present:
@@ -158,5 +166,5 @@ def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Ar
 
 def nested(layers: Array, marked: Array) -> Array:
     """Whether operations of these layers inside calls with these marks move bytes that a higher layer counts."""
-    found: Array = (marked >> (layers + 1).astype(np.uint16)) != 0
+    found: Array = ((marked & ((1 << RUNTIME_MARK) - 1)) >> (layers + 1).astype(np.uint16)) != 0
     return found

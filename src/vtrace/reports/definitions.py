@@ -11,11 +11,14 @@ import numpy as np
 
 from vtrace.io.enumerations import names_of
 from vtrace.io.ids import Ids, ascending
+from vtrace.io.properties import PROPERTY
 from vtrace.reports.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACING, activities_of, layer
 from vtrace.reports.table import Array, Table, texts
 
 FLUSH = "(buffer flush)"
 """Name of the region that stands for BufferFlush events."""
+HELPER = PROPERTY + "HELPER"
+"""Property of the locations of threads that a library has made for itself."""
 _NOTHING = 0xFFFFFFFF
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
@@ -134,6 +137,11 @@ def _system(b: _Builder) -> None:
         rows = b.raw[kind]
         columns = {owner: b.ids[f"{owner}s"].rows(rows[owner]), "name": b.text(rows["name"])}
         b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
+    told = b.tables["location_properties"]
+    mine = told["location"][(told["name"] == HELPER) & (told["location"] >= 0)]
+    helper = np.zeros(b.tables["locations"].rows, bool)
+    helper[mine.astype(np.int64)] = True
+    b.tables["locations"] = Table({**b.tables["locations"], "helper": helper})
 
 
 def _code(b: _Builder, flushes: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.reports.activity import IO, RUNTIME, RUNTIME_MARK
 from vtrace.reports.collectives import CollectiveTotals, op_name
 from vtrace.reports.files import Io, reduce_io
 from vtrace.reports.messages import MessageMatrix
@@ -71,7 +72,7 @@ def read(trace: Trace, window: Window, paths: Paths) -> Run:
     met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
     members = trace.places.process[window.rows(trace)]
     run = Run(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
-    run.caveats = trace.caveats(window.locations, window.start, window.stop)
+    run.caveats = trace.caveats(window.recorded, window.start, window.stop)
     _paths(run, paths, *tree.tables())
     names = [str(name) for name in trace.processes["name"]]
     for pair in matrix.matrix(trace).table().records():
@@ -96,15 +97,18 @@ def _paths(run: Run, paths: Paths, tree: Any, table: Any) -> None:
     regions = run.trace.regions
     names, classes = regions["name"].tolist(), regions["class"].tolist()
     columns = [add_up(table["path"], table[name], tree.rows).tolist() for name in _PATH]
-    number = [0] * tree.rows
+    works, is_io = (run.trace.marks >> RUNTIME_MARK & 1).tolist(), (regions["class"] == IO).tolist()
+    number, inside = [0] * tree.rows, [False] * tree.rows
     rows = zip(tree["parent"].tolist(), tree["region"].tolist(), *columns, strict=True)
     for row, (parent, region, *values) in enumerate(rows):
         if row:
             number[row] = paths.of(number[parent], str(names[region]))
+            inside[row] = inside[parent] or bool(works[region])
+            kind = RUNTIME if inside[parent] and is_io[region] else classes[region]
             numbers = dict(zip(_PATH, values, strict=True))
             if numbers["calls"]:
                 _add(run.paths, number[row], numbers, _PATH)
-                _add(run.classes, regions.classes[classes[region]], numbers, ("exclusive", "calls"))
+                _add(run.classes, regions.classes[kind], numbers, ("exclusive", "calls"))
 
 
 def compare(

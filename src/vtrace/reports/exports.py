@@ -16,7 +16,7 @@ from vtrace.io.outfile import complete
 from vtrace.io.readback_abi import event_kinds
 from vtrace.reports.details import number
 from vtrace.reports.events import _REFERENCES, NO_VALUE, _Columns
-from vtrace.reports.gather import Shown, process_names
+from vtrace.reports.gather import Shown, label, process_names
 from vtrace.reports.ledger import UNKNOWN
 from vtrace.reports.metrics import _DOUBLE, Members
 from vtrace.reports.scan import Part, Question, Replay
@@ -176,7 +176,7 @@ def write_parquet(trace: Trace, window: Window, path: Path) -> int:
     with complete(path, "wb") as file:
 
         def begin(types: dict[str, type]) -> Callable[[Columns], None]:
-            about = {"vtrace.caveats": json_text(trace.caveats(**window.arguments()))}
+            about = {"vtrace.caveats": json_text(trace.caveats(**window.of_recording()))}
             schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()], metadata=about)
             writers.append(pa.parquet.ParquetWriter(file, schema))
 
@@ -201,7 +201,7 @@ def write_chrome(shown: Shown, path: Path) -> None:
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes
     with complete(path) as file:
-        told = json_text({"caveats": trace.caveats(**shown.window.arguments())})
+        told = json_text({"caveats": trace.caveats(**shown.window.of_recording())})
         file.write(f'{{"displayTimeUnit":"ns","otherData":{told},"traceEvents":[')
         for place, row in enumerate(shown.window.rows(trace)):
             pid = int(process[row])
@@ -209,7 +209,7 @@ def write_chrome(shown: Shown, path: Path) -> None:
                 about = {"ph": "M", "name": kind, "pid": pid, "tid": row, "args": {"name": name}}
                 file.write(("," if place or kind == "thread_name" else "") + json_text(about))
         heads = [
-            f',{{"ph":"X","name":{json_text(str(name))},"cat":{json_text(classes[kind])},'
+            f',{{"ph":"X","name":{json_text(label(str(name)))},"cat":{json_text(classes[kind])},'
             for name, kind in zip(regions["name"], regions["class"], strict=True)
         ]
         for first in range(0, len(calls), _AT_ONCE):

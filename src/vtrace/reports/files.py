@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.io.batches import Rows
-from vtrace.reports.activity import HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
+from vtrace.reports.activity import ACTIVITIES, HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
 from vtrace.reports.details import number, present, told_bytes
 from vtrace.reports.scan import Part, Question, Replay
 from vtrace.reports.table import Array, Table, add_up, group
@@ -25,6 +26,7 @@ _CANCELLED, _UNKNOWNS = 11, 12
 _INNER = len(_OWN)
 """From a sum to that of operations inside a call of a higher layer."""
 _SUMS = _OWN + [f"nested_{name}" for name in _OWN]
+_SYSTEM = ("/proc/", "/sys/")
 _MODES = 3
 """OTF2's operation modes: READ 0, WRITE 1, FLUSH 2; as many columns of counts and of times in that order."""
 _OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
@@ -34,8 +36,29 @@ _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 """A begin (value: mode) or an end (value: bytes) of an operation; kind: place in _OPERATION."""
 
 
-class _IoPart(Part):
+class _System:
+    """What of a trace's files is the system's: files that libraries read before the program begins, that is before
+    MPI_Init and the first call of a function of the program's own; sockets."""
+
     def __init__(self, trace: TraceBase) -> None:
+        regions = trace.regions
+        init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
+        self.begins = np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0)
+        """Whether a region begins the program."""
+        self.mpi = bool((regions["activity"] == init).any())
+        names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
+        self.files = np.array([*(name.startswith(_SYSTEM) for name in names), False], bool)
+        self.sockets = np.array([*(name.startswith("socket:") for name in names), False], bool)
+
+
+class _IoPart(Part):
+    def __init__(self, trace: TraceBase, location: int, system: _System) -> None:
+        self.helper = bool(trace.locations["helper"][location])
+        self.system, self.began = system, not system.mpi
+        self.early: set[int] = set()
+        """Handles of the system's files that were opened before the program began."""
+        self.sockets: set[int] = set()
+        """Handles that MPI uses inside its calls: handlers of exit use them, too."""
         self.ids = trace.definitions.ids["io_handles"]
         self.layers = np.append(trace.io_handles["layer"], OTHER)
         self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
@@ -44,6 +67,8 @@ class _IoPart(Part):
         self.open = np.empty(0, _POINT)
 
     def batch(self, batch: Rows, replay: Replay | None) -> None:
+        assert replay is not None
+        self.look_for_begin(batch, replay)
         closed = batch.ref[batch.kind == number("IoDestroyHandle")]
         self.count(closed, np.ones(len(closed), np.int64), _CLOSES)
         kinds = {"IoCreateHandle": _OPENS, "IoSeek": _SEEKS}
@@ -55,9 +80,36 @@ class _IoPart(Part):
             self.count(found["duplicate"], np.ones(len(found["ref"]), np.int64), _OPENS + inner)
         self.operations(batch)
 
+    def look_for_begin(self, batch: Rows, replay: Replay) -> None:
+        """A window that begins later does not tell whether the program has begun."""
+        self.began |= replay.fields.from_ > 0
+        if self.began:
+            return
+        enters = np.flatnonzero(batch.kind == number("Enter"))
+        first = enters[self.system.begins[batch.ref[enters]]][:1]
+        for _, made in present(batch, "IoCreateHandle"):
+            early = self.system.files[self.ids.rows(made["ref"])]
+            early &= made["row"] < first[0] if len(first) else True
+            self.early |= {*made["ref"][early].tolist()}
+        self.began = bool(len(first))
+
+    def end(self, replay: Replay | None) -> None:
+        for handle in self.sockets & self.sums.keys():
+            own, inner = np.split(self.sums[handle], 2)
+            self.sums[handle] = np.concatenate([0 * own, own + inner])
+
     def inner(self, handles: Array, marked: Array) -> Array:
-        """_INNER for what is done with a handle inside a call of a layer above its own, else 0."""
-        return _INNER * nested(self.layers[self.ids.rows(handles)], marked).astype(np.int64)
+        """_INNER for what is done with a handle inside a call of a layer above its own, or by a library for itself;
+        else 0."""
+        rows = self.ids.rows(handles)
+        if self.helper:
+            return np.full(len(handles), _INNER, np.int64)
+        inside = self.system.sockets[rows] & (marked & 1 << MPI_IO != 0)
+        self.sockets |= {*handles[inside].tolist()}
+        found = nested(self.layers[rows], marked)
+        if self.early:
+            found |= np.isin(handles, [*self.early])
+        return _INNER * found.astype(np.int64)
 
     def count(self, handles: Array, values: Array, column: Array | int) -> None:
         if not len(handles):
@@ -129,8 +181,15 @@ class Io(Question):
         "IoOperationCancelled".split()
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+        self.system: _System | None = None
+
     def part(self, trace: TraceBase, location: int) -> Part:
-        return _IoPart(trace)
+        with self.lock:
+            self.system = self.system or _System(trace)
+        return _IoPart(trace, location, self.system)
 
     def table(self, trace: TraceBase) -> Table:
         rows = [

@@ -95,9 +95,10 @@ def span(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
-def some(number: int, one: str, many: str | None = None) -> str:
-    """1 process, 2 processes."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def label(region: str) -> str:
+    """What a timeline calls a region. Short calls show the begin of their names only: that of all OpenMP regions says
+    nothing."""
+    return region.removeprefix("!$omp ")
 
 
 def process_names(trace: Trace) -> list[str]:

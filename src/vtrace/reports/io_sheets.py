@@ -8,9 +8,9 @@ import posixpath
 
 import numpy as np
 
+from vtrace.console import some
 from vtrace.reports.activity import LAYERS
 from vtrace.reports.files import by_layer, reduce_io
-from vtrace.reports.gather import some
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers
 from vtrace.reports.table import Table, add_up
@@ -72,10 +72,17 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
     if len(own) > top:
         sheet.notes.append(f"the first {top:,} of {len(own):,}: {where}")
     if len(own) < len(rows):
-        left = some(len(rows) - len(own), "file, pipe or socket", "files, pipes and sockets")
-        sheet.notes.append(f"{left} that only calls inside MPI used: {where}")
+        sheet.totals = _runtime([row for row in rows if not any(row[key] for key in _SUMS)])
+        sheet.notes.append(f"what libraries use for themselves (class runtime) is in no total: {where}")
     _tell_unknown(sheet, rows)
     return sheet
+
+
+def _runtime(rows: list[Row]) -> Row:
+    """One row for the files of libraries. Their streams may read by descriptors: the larger sum of a file counts."""
+    what = some(len(rows), "file, pipe or socket", "files, pipes and sockets")
+    sums = {key: sum(max(row[f"{_key(layer)}_{key}"] for layer in _layers()) for row in rows) for key in _BYTES}
+    return {**sums, "file": f"({what} of MPI: start-up and communication)"}
 
 
 def _tell_unknown(sheet: Sheet, rows: list[Row]) -> None:

@@ -131,13 +131,15 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         where = f"{row['locations']:,} location{'s' if row['locations'] != 1 else ''}"
         what = "" if row["class"] == "all" else f" of {row['class'].replace('+', ', ')}"
         since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
-        count = "an unknown number of" if row["count"] == UNKNOWN else f"{row['count']:,}"
+        known = row["count"] != UNKNOWN
+        count = f"{row['count']:,}" if known else "an unknown number of"
+        events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
         if row["reason"] in CHOSEN:
             lines.append(
                 f"left out ({row['reason']}): events{what} on {where}, {row['ns'] / resolution:.6g} s altogether"
             )
         else:
-            lines.append(f"incomplete ({row['reason']}): {count} events{what} are missing on {where}, {since}")
+            lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
     if not ledger.told and ledger.totals.get("complete") is False:
         shortfalls = ledger.totals.get("shortfalls", [])
         lines += [f"incomplete: {text}" for text in shortfalls] if isinstance(shortfalls, list) else ["incomplete"]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.console import some
 from vtrace.reports import programs, timeline
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.files import Io
-from vtrace.reports.gather import process_names, some
+from vtrace.reports.gather import process_names
 from vtrace.reports.messages import MessageMatrix
 from vtrace.reports.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import CallTree, Profile
@@ -184,7 +185,7 @@ def _envelope(curve: Table, processes: Array) -> list[dict[str, Any]]:
 
 def _shown(trace: Trace, window: Window) -> str:
     begin, end = window.ends(trace)
-    span = f"{begin / 1e9:.6g} s to {end / 1e9:.6g} s, {len(window.rows(trace)):,} locations"
+    span = f"{begin / 1e9:.6g} s to {end / 1e9:.6g} s, {some(len(window.rows(trace)), 'location')}"
     return span if window.text else ""
 
 
@@ -208,16 +209,16 @@ def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
 
 def missing(trace: Trace, window: Window) -> str:
     """What was not recorded, in a few words; empty: it is not known."""
-    found = trace.coverage().take(window.rows(trace))
+    found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():
         return ""
     lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
     limit, died, unknown = (int((found[key] > 0).sum()) for key in ("limit", "died", "unknown"))
-    parts = [f"{lost:,} events lost"] if lost else []
+    parts = [f"{some(lost, 'event')} lost"] if lost else []
     parts += [f"an unknown number of events lost on {some(unknown, 'location')}"] if unknown else []
     parts = parts or ["no event lost" if died or dropped else "all events recorded"]
     parts += [f"{some(died, 'location')} of processes that died"] if died else []
-    parts += [f"{dropped:,} records before the last ones overwritten (VT_MODE=RING)"] if dropped else []
+    parts += [f"{some(dropped, 'record')} before the last ones overwritten (VT_MODE=RING)"] if dropped else []
     parts += [f"{some(limit, 'location')} stopped early (VT_MAX_SIZE, VT_MAX_FLUSHES)"] if limit else []
     off, flushing = (sum(found[key][np.isfinite(found[key])].tolist()) for key in ("off", "flushing"))
     parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)

@@ -17,7 +17,7 @@ from vtrace.reports import protobuf as pb
 from vtrace.reports.calls import Calls, lanes
 from vtrace.reports.collectives import op_name
 from vtrace.reports.counters import READ
-from vtrace.reports.gather import Shown, process_names, used_regions
+from vtrace.reports.gather import Shown, label, process_names, used_regions
 from vtrace.reports.ledger import UNKNOWN
 from vtrace.reports.metrics import heap_metrics
 from vtrace.reports.perfetto_calls import CallWriter, Numbers, counter_packets
@@ -234,8 +234,7 @@ class _Names:
         self.collective = np.full(len(self.of_op), len(regions.classes) + 1)
         known = (regions["line"] > 0) & (regions["line"] < 0xFFFFFFFF) & (regions["file"] != "")
         self.source_of_region = np.where(known, self.of_region, 0)
-        # Short calls show the begin of their names only: that of all OpenMP regions says nothing.
-        names = [(self.of_region[row], str(regions["name"][row]).removeprefix("!$omp ")) for row in used]
+        names = [(self.of_region[row], label(str(regions["name"][row]))) for row in used]
         names += [(number, op_name(op).capitalize()) for number, op in zip(self.of_op.tolist(), ops, strict=False)]
         self._names = b"".join(pb.field(2, _entry(number, name)) for number, name in names)
         categories = enumerate([*regions.classes, "collective"], 1)

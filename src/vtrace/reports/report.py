@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from vtrace import __version__
+from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.outfile import complete
 from vtrace.reports import overview
@@ -116,12 +117,13 @@ def _lead(numbers: Numbers) -> str:
         return "<p class=lead>No calls were recorded here.</p>"
     order = [row for row in np.argsort(-seconds[:-1]).tolist() if seconds[row] > inside / 1000]
     parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
-    return f"<p class=lead>Of {span(inside * 1e9)} in calls on {line['locations']:,} locations: {', '.join(parts)}.</p>"
+    where = some(line["locations"], "location")
+    return f"<p class=lead>Of {span(inside * 1e9)} in calls on {where}: {', '.join(parts)}.</p>"
 
 
 def _coverage(numbers: Numbers) -> str:
     trace = numbers.trace
-    found = trace.coverage().take(numbers.window.rows(trace))
+    found = trace.coverage().take(numbers.window.threads(trace))
     if not np.any(np.isfinite(found["seconds"])):
         return "<p>The archive does not tell what was recorded and what was not.</p>"
     text = f"{overview.missing(trace, numbers.window)}."
@@ -137,7 +139,7 @@ def _coverage(numbers: Numbers) -> str:
 
 def _caveats(numbers: Numbers) -> str:
     """What the numbers below cannot know: above all of them."""
-    lines = numbers.trace.caveats(**numbers.window.arguments())
+    lines = numbers.trace.caveats(**numbers.window.of_recording())
     items = "".join(f"<li>{html_text(line)}" for line in lines)
     return f'<ul class=caveats role=note aria-label="What was not recorded">{items}</ul>' if lines else ""
 

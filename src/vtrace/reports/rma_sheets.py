@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vtrace.reports.gather import some
+from vtrace.console import some
 from vtrace.reports.rma import SUMS, operation_name, synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers

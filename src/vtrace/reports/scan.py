@@ -16,6 +16,7 @@ from vtrace.errors import FormatError
 from vtrace.io.batches import Batch, Rows, view
 from vtrace.io.readback import ALWAYS, NEVER, Reader
 from vtrace.io.readback_abi import PATH, SLICE, STATS, event_kinds, readback
+from vtrace.reports.activity import IO, RUNTIME
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -71,6 +72,8 @@ class Replay:
         self.fields.from_, self.fields.to = start, stop
         self._marks = trace.marks
         self.fields.mark_of = self._marks.ctypes.data
+        self._io = (trace.regions["class"] == IO).astype(np.uint8)
+        self.fields.runtime_of, self.fields.runtime_class = self._io.ctypes.data, RUNTIME
         if trace.definitions.flush_region is not None:
             self.fields.flush_region = trace.definitions.flush_region
         self._ids = trace.definitions.ids["regions"]

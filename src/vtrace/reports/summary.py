@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.reports.activity import ACTIVITIES, IO, RUNTIME
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.files import Io
 from vtrace.reports.messages import Matrix, MessageMatrix
@@ -29,12 +30,14 @@ _SIZE = "ALLOCATION_SIZE"
 
 @dataclass
 class Numbers:
-    """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions."""
+    """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions. ends: (locations,
+    2), what of MPI's time began and ended the use of MPI."""
 
     trace: Trace
     window: Window
     profile: Table
     classes: Array
+    ends: Array
     matrix: Matrix
     collectives: Table
     rma: Table
@@ -49,7 +52,7 @@ class Numbers:
     @property
     def caveats(self) -> list[str]:
         """What these numbers cannot know, one line each."""
-        return self.trace.caveats(self.window.locations, self.window.start, self.window.stop)
+        return self.trace.caveats(self.window.recorded, self.window.start, self.window.stop)
 
 
 def read(trace: Trace, window: Window) -> Numbers:
@@ -66,10 +69,18 @@ def read(trace: Trace, window: Window) -> Numbers:
     notes += [f"{met.unknown:,} events are of kinds that this OTF2 does not know"] if met.unknown else []
     table = profile.table()
     return Numbers(
-        trace, window, table, extent.classes(trace, table, window), matrix.matrix(trace), totals.table(),
-        rma.table(), io.table(trace), heap_curve(heap.table(), trace), allocations.table(), sum(met.events.values()),
-        notes + met.problems,
+        trace, window, table, extent.classes(trace, table, window), _ends(trace, table), matrix.matrix(trace),
+        totals.table(), rma.table(), io.table(trace), heap_curve(heap.table(), trace), allocations.table(),
+        sum(met.events.values()), notes + met.problems,
     )  # fmt: skip
+
+
+def _ends(trace: Trace, profile: Table) -> Array:
+    found = np.zeros((trace.locations.rows, 2), np.int64)
+    for column, end in enumerate(("init", "finalize")):
+        rows = trace.regions["activity"][profile["region"]] == ACTIVITIES.index(f"mpi/management/{end}")
+        np.add.at(found[:, column], profile["location"][rows], profile["exclusive"][rows])
+    return found
 
 
 class _ExtentPart(Part):
@@ -80,6 +91,7 @@ class _ExtentPart(Part):
         assert replay is not None
         if replay.fields.events:
             self.owner.ends.append((self.location, replay.fields.first, replay.fields.last))
+            self.owner.runtime[self.location] = replay.fields.runtime
 
 
 class Extent(Question):
@@ -90,6 +102,8 @@ class Extent(Question):
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[tuple[int, int, int]] = []
+        self.runtime: dict[int, int] = {}
+        """By location: ns of the I/O that MPI does for itself."""
 
     def part(self, trace: TraceBase, location: int) -> Part:
         return _ExtentPart(self, location)
@@ -106,18 +120,20 @@ class Extent(Question):
         last = last if window.stop is None else np.minimum(last, window.stop)
         rows = np.array(window.rows(trace), np.int64)
         found[rows, outside] = np.maximum(0, (last - first)[rows] - found[rows].sum(axis=1))
+        for row, ns in self.runtime.items():
+            found[row, [IO, RUNTIME]] += np.array([-ns, ns])
+        helpers = trace.locations["helper"]
+        found[helpers, RUNTIME], found[helpers, :RUNTIME], found[helpers, outside] = found[helpers].sum(axis=1), 0, 0
         return found
 
 
-def present_classes(numbers: Numbers) -> list[int]:
-    """The classes that took any time, in their order."""
-    found: list[int] = np.flatnonzero(numbers.classes.sum(axis=0)).tolist()
-    return found
-
-
-def class_names(numbers: Numbers) -> list[str]:
-    """With the one of no region."""
-    return [*numbers.trace.regions.classes, "outside"]
+def class_times(numbers: Numbers) -> dict[str, Array]:
+    """(locations,) ns of each class and of no region; the begin and the end of the use of MPI stand apart."""
+    found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
+    ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
+    parts = found | {"MPI": found["MPI"] - numbers.ends.sum(axis=1)} | ends
+    order = [name for first in found for name in ([first, *ends] if first == "MPI" else [first])]
+    return {name: parts[name] for name in order}
 
 
 def heap_peaks(numbers: Numbers) -> dict[int, dict[str, Any]]:

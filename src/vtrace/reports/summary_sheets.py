@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.console import some
 from vtrace.reports import overview
+from vtrace.reports.activity import MPI
 from vtrace.reports.collectives import op_name
-from vtrace.reports.gather import process_names, some, span
+from vtrace.reports.gather import process_names, span
 from vtrace.reports.io_sheets import io
 from vtrace.reports.profile import mean_and_deviation
 from vtrace.reports.programs import of_processes
 from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import Numbers, class_names, heap_peaks, present_classes
+from vtrace.reports.summary import Numbers, class_times, heap_peaks
 from vtrace.reports.table import add_up, group
 
 NAMES = (
@@ -28,6 +30,9 @@ MOST_LOCATIONS = 24
 """More are not shown to people, only the extremes."""
 _NOTABLE = 0.001
 """Share of all time below which a class has no extremes."""
+_NOTHING = "no calls were recorded here"
+_COMMUNICATION = "MPI other"
+"""What of MPI does not begin or end its use."""
 ALL = "all with --json or --csv"
 _Key = tuple[int, ...]
 
@@ -44,26 +49,29 @@ def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[She
 
 
 def lead(numbers: Numbers) -> str:
-    """The time by class in one sentence."""
-    sums, names = numbers.classes.sum(axis=0), class_names(numbers)
-    whole = int(sums.sum())
-    parts = [
-        f"{100 * (sums[kind] / whole):.3g} % {names[kind]}" for kind in np.argsort(-sums).tolist() if sums[kind] > 0
-    ]
+    """The time by class in one sentence, and of what it is a share."""
+    sums = {name: int(times.sum()) for name, times in class_times(numbers).items()}
+    whole = sum(sums.values())
+    order = sorted(filter(sums.get, sums), key=lambda name: -sums[name])
     locations = np.count_nonzero(numbers.classes.sum(axis=1))
-    return (
-        f"{span(whole)} on {some(int(locations), 'location')}: {', '.join(parts)}"
-        if whole
-        else "no calls were recorded here"
-    )
+    left = some(len(numbers.window.helpers), "helper thread")
+    without = f" (without {left})" if numbers.window.helpers else ""
+    parts = ", ".join(f"{100 * (sums[name] / whole):.3g} % {name}" for name in order)
+    return f"{span(whole)} on {some(int(locations), 'location')}{without}: {parts}" if whole else _NOTHING
+
+
+def _class_key(name: str) -> str:
+    return f"{name.replace(' ', '_').replace('/', '').lower()}_ns"
 
 
 def classes(numbers: Numbers) -> Sheet:
     """Time by class of each location."""
-    trace, names = numbers.trace, class_names(numbers)
-    keys = [f"{name.replace(' ', '_').replace('/', '').lower()}_ns" for name in names]
+    trace, times = numbers.trace, class_times(numbers)
+    times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
+    keys = {name: _class_key(name) for name in times}
     process, labels = trace.places.process.tolist(), overview.location_names(trace)
-    threads, times = trace.locations["name"].tolist(), numbers.classes.tolist()
+    threads, helper = trace.locations["name"].tolist(), trace.locations["helper"].tolist()
+    mpi = numbers.classes[:, MPI].tolist()
     of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
     programs = [*of_processes(trace), (-1, "", "")]
     rows = []
@@ -71,23 +79,26 @@ def classes(numbers: Numbers) -> Sheet:
         (name, host), (rank, executable, command) = of_process[process[row]], programs[process[row]]
         rows.append({
             "location": labels[row], "rank": rank if rank >= 0 else None, "process": name, "thread": threads[row],
-            "host": host, "executable": executable, "command": command, "total_ns": sum(times[row]),
-            **dict(zip(keys, times[row], strict=True)),
+            "helper": helper[row], "host": host, "executable": executable, "command": command,
+            "total_ns": int(numbers.classes[row].sum()), "mpi_ns": mpi[row],
+            **{keys[name]: int(ns[row]) for name, ns in times.items()},
         })  # fmt: skip
-    there = present_classes(numbers)
+    there = {name for name, ns in times.items() if ns.any()}
     columns = [
         Column("location", "location", "text"), Column("rank"), Column("process", kind="text"),
-        Column("thread", kind="text"), Column("host", kind="text"), Column("executable", kind="text"),
-        Column("command", kind="text"), Column("total_ns", "total s", "ns"),
-        *(Column(key, f"{name} s" if kind in there else "", "ns")
-          for kind, (key, name) in enumerate(zip(keys, names, strict=True))),
+        Column("thread", kind="text"), Column("helper", kind="mark"), Column("host", kind="text"),
+        Column("executable", kind="text"), Column("command", kind="text"), Column("total_ns", "total s", "ns"),
+        Column("mpi_ns", kind="ns"),
+        *(Column(key, f"{name.removesuffix(' other')} s" if name in there else "", "ns") for name, key in keys.items()),
     ]  # fmt: skip
     sheet = Sheet("classes", "Time by class, each location", columns, rows)
-    sums = {key: sum(row[key] for row in rows) for key in ("total_ns", *keys)}
+    sums = {key: sum(row[key] for row in rows) for key in ("total_ns", *keys.values())}
     if len(rows) > 1:
         sheet.totals = {"location": "all", **sums}
     if len(rows) > MOST_LOCATIONS:
-        _extremes(sheet, [key for key in ("total_ns", *keys) if sums[key] > _NOTABLE * sums["total_ns"]])
+        _extremes(sheet, [key for key in sums if sums[key] > _NOTABLE * sums["total_ns"]])
+    if left := len(numbers.window.helpers):
+        sheet.notes.append(f"{some(left, 'helper thread')} of libraries (class runtime) not in these times: --helpers")
     return sheet
 
 
@@ -206,7 +217,7 @@ def heap(numbers: Numbers) -> Sheet:
 def coverage(numbers: Numbers, top: int) -> Sheet:
     """What was recorded of each location; people see those of which something is missing."""
     trace = numbers.trace
-    found, names = trace.coverage().take(numbers.window.rows(trace)), overview.location_names(trace)
+    found, names = trace.coverage().take(numbers.window.threads(trace)), overview.location_names(trace)
     told = ("lost", "clamped", "dropped")
     rows: list[Row] = [
         {"location": names[r["location"]],

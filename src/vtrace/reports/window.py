@@ -19,16 +19,27 @@ _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1
 
 @dataclass(frozen=True)
 class Window:
-    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: in words."""
+    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: in words. helpers:
+    rows of the chosen processes that are left out, threads that libraries have made for themselves."""
 
     start: int | None = None
     stop: int | None = None
     locations: tuple[int, ...] | None = None
     text: str = ""
+    helpers: tuple[int, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[int, ...] | None:
+        """locations and helpers: what is missing of either is told."""
+        return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
     def arguments(self) -> dict[str, Any]:
         """For the questions of a Trace."""
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
+
+    def of_recording(self) -> dict[str, Any]:
+        """The same for what tells of the recording itself, that of helpers too."""
+        return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: TraceBase) -> list[int]:
         """Rows of the locations inside that make calls: not those that hold counters alone."""
@@ -36,13 +47,17 @@ class Window:
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
 
+    def threads(self, trace: TraceBase) -> list[int]:
+        """rows() and helpers."""
+        return sorted([*self.rows(trace), *self.helpers])
+
     def ends(self, trace: TraceBase) -> tuple[int, int]:
         """start and stop as numbers."""
         return self.start or 0, trace.duration if self.stop is None else self.stop
 
 
-def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None) -> Window:
-    """From the values of --from, --to and --ranks. Raises UsageError."""
+def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> Window:
+    """From the values of --from, --to, --ranks and --helpers. Raises UsageError."""
     start, stop = time(begin, trace.duration), time(end, trace.duration)
     if start is not None and stop is not None and start >= stop:
         raise UsageError(f"--from {begin} is not before --to {end}")
@@ -51,8 +66,13 @@ def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | No
     if stop == 0:
         raise UsageError(f"--to {end} is not behind the begin of the trace", _lasts(trace))
     locations = None if ranks is None else _of_ranks(trace, ranks)
+    left: tuple[int, ...] = ()
+    if not helpers and trace.locations["helper"].any():
+        chosen = range(trace.locations.rows) if locations is None else locations
+        left = tuple(row for row in chosen if trace.locations["helper"][row])
+        locations = tuple(row for row in chosen if not trace.locations["helper"][row])
     said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
-    return Window(start, stop, locations, " ".join(filter(None, said)))
+    return Window(start, stop, locations, " ".join(filter(None, said)), left)
 
 
 def _lasts(trace: TraceBase) -> str:

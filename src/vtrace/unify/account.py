@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vtrace import __version__
-from vtrace.console import ranges
+from vtrace.console import ranges, some
 from vtrace.io.archive import Definitions, Marker
 from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
@@ -106,12 +106,12 @@ def markers(rows: Sequence[Row]) -> list[Marker]:
         found += row.markers
         if row.result and row.result.limit_ns is not None:
             why = f"{row.setting} reached" if "=" in row.setting else row.setting
-            lost = "an unknown number of" if row.unknown else row.lost
-            text = f"vtrace: recording stopped, {why}: {lost} events missing"
+            lost = "an unknown number of events" if row.unknown else some(row.lost, "event")
+            text = f"vtrace: recording stopped, {why}: {lost} missing"
             found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
         if row.result and row.result.dropped:
             since = max(row.result.dropped_ns, begin)  # the first event may come later
-            text = f"vtrace: ring: {row.result.dropped} records before {(since - begin) / 1e9:.6f} s dropped"
+            text = f"vtrace: ring: {some(row.result.dropped, 'record')} before {(since - begin) / 1e9:.6f} s dropped"
             found.append(Marker(since, "recording begins", text, row.id))
         if row.number == 0 and row.died:
             text = f"{row.label} ended without completing its files"
@@ -134,7 +134,8 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
         stopped = [row for row in limited if row.setting == setting]
         lost = sum(row.lost for row in stopped)
         hint = _HELP.get(setting.partition("=")[0], "")
-        yield f"recording stopped on {_locations(stopped)} at {setting}: {lost} events are missing{hint}"
+        what = f"{some(lost, 'event')} {_are(lost)}"
+        yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
         yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
@@ -142,24 +143,32 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
         where = _locations([row for row in rows if row.id in unrecorded])
-        yield f"{sum(unrecorded.values())} events were not recorded on {where}"
+        count = sum(unrecorded.values())
+        yield f"{some(count, 'event')} {'was' if count == 1 else 'were'} not recorded on {where}"
     if unknown := [row for row in rows if row.unknown]:
         yield f"an unknown number of events was not recorded on {_locations(unknown)}: nobody was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:
-        yield f"{clamped} times would have gone backwards and were moved up to the one before"
+        moved = "was moved" if clamped == 1 else "were moved"
+        yield f"{some(clamped, 'time')} would have gone backwards and {moved} up to the one before"
     unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
     if unmapped:
-        yield f"{unmapped} events refer to something that is not defined: they stand as UNKNOWN or were left out"
+        refer = "refers" if unmapped == 1 else "refer"
+        yield f"{some(unmapped, 'event')} {refer} to something that is not defined: UNKNOWN in the archive, or left out"
     if stray:
-        yield f"{stray} leaves without an enter were left out"
+        what = some(stray, "leave without an enter", "leaves without an enter")
+        yield f"{what} {'was' if stray == 1 else 'were'} left out"
     yield from user.warnings(rows)
 
 
 def _locations(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         return rows[0].label + (f" thread {rows[0].number}" if rows[0].number else "")
-    return f"{len(rows)} locations"
+    return some(len(rows), "location")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def used_regions(definitions: Definitions, rows: Sequence[Row]) -> None:

@@ -13,6 +13,9 @@ from vtrace.io.alike import same, same_table, share_empty
 from vtrace.io.records import DEFINITIONS
 from vtrace.unify.shapes import fits
 
+HELPER = "helper."
+"""Begin of the properties that name the library which has made a location's thread for itself; its number follows."""
+
 
 class Region(NamedTuple):
     """A region with a name of its own (not a function address). paradigm and role have OTF2's numbers."""
@@ -276,7 +279,8 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
 
     fork_ticks is the child's first moment: what the parent loaded later is not the child's.
     """
-    child.properties = parent.properties | child.properties
+    common = {key: value for key, value in parent.properties.items() if not key.startswith(HELPER)}
+    child.properties = common | child.properties
     child.regions = parent.regions | child.regions
     child.comms = parent.comms | child.comms
     child.members = parent.members | child.members

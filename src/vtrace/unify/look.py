@@ -157,7 +157,8 @@ def no_archive(path: Path) -> VtraceError:
         )
     known += [each for each in names(directory) if each.endswith(".trace")]
     near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
-    hint = f"there is {_few(near)}" if near else "give the archive's directory, its .otf2 file or the prefix"
+    there = f"there {'is' if len(near) == 1 else 'are'} {_few(near)}"
+    hint = there if near else "give the archive's directory, its .otf2 file or the prefix"
     return VtraceError(f"{path}: no such archive, and no local files of this name", hint)
 
 

@@ -243,7 +243,7 @@ def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:
     for row in rows:
         location = definitions.locations[row.id]
         location.events = row.result.events if row.result else 0
-        location.properties = location_properties(row)
+        location.properties |= location_properties(row)
 
 
 def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row]) -> None:

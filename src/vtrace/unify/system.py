@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtrace.io.archive import Definitions, Location, LocationGroup, SystemNode
+from vtrace.unify.definitions import HELPER
 from vtrace.unify.process import Process
 from vtrace.unify.programs import program_name, shortened
 from vtrace.unify.ranks import Ranks
@@ -26,6 +27,9 @@ class About:
     rank: int | None
     absent: bool
     threads: tuple[str, ...]
+    """Their names."""
+    helpers: frozenset[int]
+    """Places among them of those that a library has made for itself."""
     tells_heap: bool
     tells_threads: bool
     executable: str
@@ -87,8 +91,8 @@ def _about(process: Process) -> About:
     parent = (head.host, *head.parent) if head.parent else None
     return About(
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), process.tells_heap, process.tells_threads, str(told.get("executable", "")),
-        tuple(shortened(told.get("command", ()))),
+        tuple(_thread_names(process)), _helpers(process), process.tells_heap, process.tells_threads,
+        str(told.get("executable", "")), tuple(shortened(told.get("command", ()))),
     )  # fmt: skip
 
 
@@ -114,7 +118,9 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
         told = {key: text for key, text in told.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
         first = len(definitions.locations)
-        definitions.locations += [Location(name, group) for name in process.threads]
+        for place, thread in enumerate(process.threads):
+            marked = {"VTRACE::HELPER": 1} if place in process.helpers else {}
+            definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
         if process.tells_heap:
             heap = len(definitions.locations)
@@ -124,13 +130,19 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
     return places
 
 
+def _helpers(process: Process) -> frozenset[int]:
+    told = process.definitions.properties
+    return frozenset(n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in told)
+
+
 def _thread_names(process: Process) -> list[str]:
     """What the program calls its threads; numbers tell those of one name apart."""
+    helpers = _helpers(process)
     known = {number: process.definitions.locations.get(number) for number in process.locations}
     often = Counter(known.values())
     names = []
-    for number, name in known.items():
-        plain = f"Thread {number}" if number else "Master thread"
+    for place, (number, name) in enumerate(known.items()):
+        plain = f"{'Helper thread' if place in helpers else 'Thread'} {number}" if number else "Master thread"
         names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
     return names
 

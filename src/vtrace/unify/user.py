@@ -91,8 +91,13 @@ def warnings(rows: Sequence[Row]) -> Iterator[str]:
     """What should have been done in pairs."""
     found = _mistakes(rows)
     if n := found["unended"]:
-        yield f"{n} regions were begun by the user API and not ended (VT_USER_START without VT_USER_END): they end with what is around them"  # noqa: E501
+        what = "region was begun" if n == 1 else "regions were begun"
+        yield (
+            f"{n:,} {what} by the user API and not ended (VT_USER_START without VT_USER_END): ended with what is around"
+        )
     if n := found["unbegun"]:
-        yield f"{n} regions were ended by the user API and not begun (VT_USER_END without VT_USER_START): left out"
+        what = "region was ended" if n == 1 else "regions were ended"
+        yield f"{n:,} {what} by the user API and not begun (VT_USER_END without VT_USER_START): left out"
     if n := found["unmatched"]:
-        yield f"{n} messages of the user API have no other end with the same communicator and tag: left out"
+        what = "message of the user API has" if n == 1 else "messages of the user API have"
+        yield f"{n:,} {what} no other end with the same communicator and tag: left out"

@@ -5,8 +5,8 @@
 (function () {
   const data = JSON.parse(document.getElementById('data').textContent);
   // Okabe and Ito's colours, and patterns, so that classes can be told apart without colours.
-  const COLOURS = ['#56b4e9', '#d55e00', '#009e73', '#f0e442', '#cc79a7', '#0072b2', '#999999', '#7f5fc0'];
-  const PATTERNS = ['', '/', '\\', 'x', '-', '|', '.', '+'];
+  const COLOURS = ['#56b4e9', '#d55e00', '#009e73', '#f0e442', '#cc79a7', '#0072b2', '#999999', '#7f5fc0', '#8c564b'];
+  const PATTERNS = ['', '/', '\\', 'x', '-', '|', '.', '+', ''];
   const outside = () => (dark() ? '#3a3f47' : '#dfe2e6');
   const dark = () => !printing && matchMedia('(prefers-color-scheme: dark)').matches;
   let printing = false;
@@ -119,7 +119,7 @@
     const share = (time) => `${((100 * time) / flame.whole).toPrecision(3)} %`;
     draw('flame', [{
       type: 'icicle', ids: ['0', ...flame.path.map(String)], parents: ['', ...flame.parent.map(String)],
-      labels: ['all calls', ...flame.name.map((name) => short(name))], values: [flame.whole, ...flame.time], branchvalues: 'total', sort: false,
+      labels: ['all calls', ...flame.name.map((name) => short(name.replace('!$omp ', '')))], values: [flame.whole, ...flame.time], branchvalues: 'total', sort: false,
       hovertext: [`all calls<br>${seconds(flame.whole / 1e9)}`, ...flame.name.map((name, i) =>
         `${short(name, 120)}<br>${seconds(flame.time[i] / 1e9)}, ${share(flame.time[i])}<br>${number(flame.calls[i])} calls`)],
       hoverinfo: 'text', textinfo: 'label', tiling: {orientation: 'v', pad: 1}, pathbar: {thickness: 22},
