@@ -98,6 +98,7 @@ static void split(void)
     MPI_File_read_ordered_begin(file, in, bytes(), MPI_CHAR);
     MPI_File_read_ordered_end(file, in, MPI_STATUS_IGNORE);
     check("read_ordered_end");
+    PMPI_Barrier(MPI_COMM_WORLD); /* before a rank writes where another one still reads */
 }
 
 static void non_blocking(void)
