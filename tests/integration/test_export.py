@@ -83,3 +83,46 @@ def test_no_archive(place: Path) -> None:
         done = vtrace(place, *words, check=False)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert {path.name for path in place.iterdir()} == {"odd.trace", "bad.otf2"}
+
+
+COMMANDS = {
+    "odd.html": ("report", "odd"), "odd.pftrace": ("export", "odd", "--to", "perfetto"),
+    "odd.json": ("export", "odd", "--to", "chrome"), "odd.csv": ("export", "odd", "--to", "csv"),
+    "odd.parquet": ("export", "odd", "--to", "parquet"),
+}  # fmt: skip
+"""By the name that a command writes to without -o."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_own_file_is_replaced(place: Path, name: str) -> None:
+    """The same command twice works: the second one replaces what the first one has written."""
+    if name == "odd.parquet":
+        pytest.importorskip("pyarrow")
+    vtrace(place, *COMMANDS[name])
+    size = (place / name).stat().st_size
+    assert size > 1000
+    vtrace(place, *COMMANDS[name], "--ranks", "0")
+    assert 1000 < (place / name).stat().st_size < size
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("content", [b"", b"my page about vtrace\n", b"PAR1\xff\xff\xff\x7fPAR1"])
+def test_file_of_the_user_stays(place: Path, name: str, content: bytes) -> None:
+    """A file that has the name by chance is replaced only where -o names it."""
+    if name == "odd.parquet":
+        pytest.importorskip("pyarrow")
+    (place / name).write_bytes(content)
+    done = vtrace(place, *COMMANDS[name], check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"{name} exists, and vtrace has not written it (-o {name} replaces it; " in done.stderr
+    assert (place / name).read_bytes() == content
+    vtrace(place, *COMMANDS[name], "-o", name)
+    assert (place / name).stat().st_size > 1000
+
+
+def test_link_of_the_user_stays(place: Path) -> None:
+    (place / "odd.csv").symlink_to("elsewhere")
+    done = vtrace(place, *COMMANDS["odd.csv"], check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (place / "odd.csv").is_symlink()
+    assert not (place / "elsewhere").exists()

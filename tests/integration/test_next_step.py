@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
@@ -88,3 +89,17 @@ def test_unify_report(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path)
     done = unify(tmp_path, "--report", "-o", "other", "nested", "-q")
     assert names(tmp_path) == {"nested.trace", "nested.html", "other.trace", "other.html"}
+
+
+def test_unify_report_beside_a_page_of_the_user(program: Path, tmp_path: Path) -> None:
+    """The archive is made, the page stays, and the message says how to replace it."""
+    page = tmp_path / "nested.html"
+    page.write_text("my page\n")
+    run(program, tmp_path)
+    done = unify(tmp_path, "--report", "nested", check=False)
+    assert (done.returncode, names(tmp_path), page.read_text()) == (1, {"nested.trace", "nested.html"}, "my page\n")
+    found = re.search(r"nested.html exists, and vtrace has not written it \((vtrace report .*) replaces it;", done.stderr)
+    assert found, done.stderr
+    vtrace(tmp_path, *found[1].split()[1:])
+    assert "fib" in page.read_text()
+    assert unify(tmp_path, "--report", "nested").returncode == 0

@@ -9,9 +9,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, size, tell_caveats, title
+from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, operand, size, tell_caveats, title
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError, VtraceError
+from vtrace.io.outfile import refuse_unmarked
 from vtrace.text import plain
 
 _ENDINGS = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
@@ -69,6 +70,8 @@ def command(
     path = output or Path(f"{title(trace)}.{_ENDINGS[kind]}")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
+    if not output:
+        refuse_unmarked(path, f"-o {operand(path)} replaces it; -o takes another name, too")
     part = window.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):

@@ -11,6 +11,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, size, tell_caveats, title, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
+from vtrace.io.outfile import refuse_unmarked
 from vtrace.text import plain
 
 
@@ -37,16 +38,19 @@ def command(
 
 def write(
     archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None,
-    ranks: str | None = None, helpers: bool = False,
+    ranks: str | None = None, helpers: bool = False, default: Path | None = None,
 ) -> Path:  # fmt: skip
-    """Writes the report and says where it is."""
+    """Writes the report and says where it is. default: the name without output."""
     from vtrace.reports import overview, report, window
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    path = output or Path(f"{title(trace)}.html")
+    path = output or default or Path(f"{title(trace)}.html")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
+    if not output:
+        again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
+        refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o takes another name, too")
     report.plotly()
     part = window.window(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)

@@ -121,7 +121,7 @@ def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None
     if report:
         from vtrace.commands.report import write
 
-        write(str(archive), Path(f"{str(target).removesuffix('.trace')}.html"))
+        write(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
     else:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 

@@ -13,6 +13,16 @@ from typing import IO, Any
 
 from vtrace.errors import VtraceError
 
+MARKS = {
+    "html": b'<meta name="generator" content="vtrace ',
+    "pftrace": b"written by vtrace",
+    "json": b'"otherData":{"creator": "vtrace ',
+    "csv": b"time,process,thread,event",
+    "parquet": b"vtrace.caveats",
+}
+"""What files that vtrace has written have at their beginning, Parquet files in their footer. By the ending of the name."""
+_HEAD = 512
+"""Bytes at the beginning of a file that have the mark."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -28,6 +38,38 @@ def refuse_foreign(path: Path) -> None:
     """Raises VtraceError if something stands at path that belongs to another user."""
     if is_foreign(path):
         raise VtraceError(f"{path} belongs to another user", "-o writes to another place")
+
+
+def refuse_unmarked(path: Path, hint: str) -> None:
+    """For a name that the command has chosen, not the user: raises VtraceError if a file of that name exists that
+    vtrace has not written. hint: how the user replaces the file.
+    """
+    refuse_foreign(path)
+    if (path.is_file() or path.is_symlink()) and not is_ours(path):
+        raise VtraceError(f"{path} exists, and vtrace has not written it", hint)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a regular file, with an ending of MARKS, has the mark of the files that vtrace writes."""
+    kind = path.suffix[1:]
+    try:
+        with path.open("rb") as file:
+            text = _parquet_footer(file) if kind == "parquet" else file.read(_HEAD)
+    except OSError:
+        return False
+    return text.startswith(MARKS[kind]) if kind == "csv" else MARKS[kind] in text
+
+
+def _parquet_footer(file: IO[bytes]) -> bytes:
+    """The last 8 bytes are the footer's size and PAR1 (parquet.apache.org/docs/file-format)."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    end = file.read()
+    footer = int.from_bytes(end[:4], "little")
+    if end[4:] != b"PAR1" or footer > size - 8:
+        return b""
+    file.seek(size - 8 - footer)
+    return file.read(footer)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace import __version__
 from vtrace.errors import VtraceError
 from vtrace.io.batches import Rows
 from vtrace.io.outfile import complete
@@ -201,7 +202,7 @@ def write_chrome(shown: Shown, path: Path) -> None:
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes
     with complete(path) as file:
-        told = json_text({"caveats": trace.caveats(**shown.window.of_recording())})
+        told = json_text({"creator": f"vtrace {__version__}", "caveats": trace.caveats(**shown.window.of_recording())})
         file.write(f'{{"displayTimeUnit":"ns","otherData":{told},"traceEvents":[')
         for place, row in enumerate(shown.window.rows(trace)):
             pid = int(process[row])

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.io.outfile import complete
+from vtrace.io.outfile import MARKS, complete
 from vtrace.reports import protobuf as pb
 from vtrace.reports.calls import Calls, lanes
 from vtrace.reports.collectives import op_name
@@ -243,11 +243,11 @@ class _Names:
             pb.field(4, _entry(self.of_region[row], str(regions["file"][row])) + pb.field(4, int(regions["line"][row])))
             for row in used if known[row]
         )  # fmt: skip
-        words = enumerate(CallWriter.ANNOTATIONS, 1)
-        self._annotations = b"".join(pb.field(3, _entry(number, name)) for number, name in words)
+        words = enumerate([*CallWriter.ANNOTATIONS, MARKS["pftrace"].decode()], 1)  # no call has the mark
+        self._annotations = b"".join(pb.field(3, _entry(number, name)) for number, name in reversed([*words]))
 
     def packet(self) -> bytes:
-        return _packet(pb.field(12, self._categories + self._names + self._annotations + self._sources), _CLEARED)
+        return _packet(pb.field(12, self._annotations + self._categories + self._names + self._sources), _CLEARED)
 
 
 def _entry(number: int, name: str) -> bytes:
