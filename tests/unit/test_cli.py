@@ -214,6 +214,16 @@ def test_info_of_nothing_and_of_a_broken_archive(heat: Path) -> None:
     assert "vtrace: error: x.trace/traces.otf2 cannot be read" in done.stderr
 
 
+def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+    unneeded = {"concurrent.futures", "difflib", "hashlib", "logging", "_hashlib", "multiprocessing"}
+    code = (
+        "from vtrace.commands import vtunify; vtunify.lighten(); import vtrace.unify.run, vtrace.unify.look, numpy; "
+        f"print(sorted({unneeded!r} & set(sys.modules)), numpy.add.reduce.__doc__)"
+    )
+    done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path)
+    assert done.stdout == "[] None\n"  # numpy puts a docstring to each function: a tenth of its start
+
+
 def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
     code = "import sys, vtrace.cli; sys.exit('numpy' in sys.modules or 'otf2' in sys.modules)"
     assert call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path).returncode == 0

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass, field
+from threading import Event
 
 import numpy as np
 import pytest
@@ -136,6 +138,35 @@ def test_a_failure_ends_all() -> None:
 
     assert in_threads(3, work) == ["the disk is full"] * 3
     assert (begun[0], begun[1]) == ([], [0])
+
+
+def test_a_failure_waits_for_the_other_threads() -> None:
+    """The error comes once each thread has ended its item; nobody begins with a third one."""
+    begun, failing = Event(), Event()
+    ended: list[int] = []
+
+    def item(number: int) -> None:
+        if number == 0:
+            begun.wait(60)
+            failing.set()
+            raise VtraceError("the disk is full")
+        begun.set()
+        failing.wait(60)
+        time.sleep(0.1)
+        ended.append(number)
+
+    with pytest.raises(VtraceError, match="the disk is full"):
+        work_on(ALONE, 2, [*range(3)], item, lambda number: 3 - number, lambda amount: None)
+    assert ended == [1]
+
+
+def test_progress_is_told_to_the_end() -> None:
+    told: list[int] = []
+    done: list[int] = []
+    work_on(ALONE, 3, [*range(10)], done.append, lambda number: number, told.append)
+    assert (sorted(done), sum(told)) == ([*range(10)], 45)
+    work_on(ALONE, 3, [], done.append, lambda number: number, told.append)
+    assert sum(told) == 45
 
 
 def test_groups_of_100_000_members() -> None:

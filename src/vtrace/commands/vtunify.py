@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -154,6 +155,8 @@ def lighten() -> None:
     """Leaves out what Python and numpy do for nothing here; to be called before numpy is loaded."""
     gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else a thread for each core
+    for name in ("_add_newdocs", "_add_newdocs_scalars"):  # these put docstrings to all that numpy has, and no more
+        sys.modules.setdefault(f"numpy._core.{name}", ModuleType(name))
 
 
 def main() -> int:

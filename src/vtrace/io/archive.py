@@ -58,6 +58,15 @@ def _umask() -> int:
     return mask
 
 
+def _write_new(path: str, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
 class _Path(str):
     """A path as the otf2 package takes it: that one would encode it as UTF-8, which a file's name need not be."""
 
@@ -192,7 +201,7 @@ class Archive:
         try:
             empty = (place / f"{numbers[0]}.def").read_bytes() if numbers else b""
             for number in numbers[1:]:
-                (place / f"{number}.def").write_bytes(empty)
+                _write_new(f"{place}/{number}.def", empty)
         except OSError as error:
             raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
 

@@ -55,14 +55,16 @@ def prepare_archive(archive: int) -> int:
     return int(_library().vt_kernel_prepare(archive))
 
 
-class _Text(threading.local):
-    """Room for a text, one for each thread."""
+class _Room(threading.local):
+    """Room for what the kernel writes, one for each thread."""
 
-    def __init__(self) -> None:
-        self.buffer = ctypes.create_string_buffer(256)
+    def __init__(self, size: int) -> None:
+        self.buffer = ctypes.create_string_buffer(size)
 
 
-_text = _Text()
+_text = _Room(256)
+_block = _Room(records.RAW_MAX)
+"""Of one block or chunk: new pages for each one would take longer than what is written there."""
 
 
 def complaint() -> tuple[int, str]:
@@ -114,7 +116,7 @@ class Kernel:
 
     def _raw(self, stream: Stream, number: int) -> bytes:
         row = np.ascontiguousarray(stream.index[number : number + 1])
-        raw, error = ctypes.create_string_buffer(records.RAW_MAX), Error()
+        raw, error = _block.buffer, Error()
         code = self.library.vt_kernel_decode(row.ctypes.data, raw, ctypes.byref(error))
         if code:
             error.row = number

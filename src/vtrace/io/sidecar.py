@@ -9,9 +9,9 @@ stored bytes) and names (lists of texts that columns refer to by number). All nu
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
+from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +45,7 @@ class Table:
 def identity(anchor: Path, properties: Mapping[str, str]) -> str:
     """What an archive is known by: a hash of its properties (name: text, as the anchor file has them) and its global
     definitions. (The rest of an anchor file is a number that OTF2 draws at random.) Raises VtraceError."""
-    found = hashlib.blake2b(digest_size=16)
+    found = blake2b(digest_size=16)
     for name, text in sorted(properties.items()):
         found.update(json.dumps([name, text]).encode())
     try:

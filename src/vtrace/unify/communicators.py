@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np

@@ -83,6 +83,10 @@ class Row:
         return dict(zip(_COVERAGE, values, strict=True))
 
 
+def _without_notes(result: Transcoded | None) -> Transcoded | None:
+    return replace(result, notes=(), gaps=()) if result and (result.notes or result.gaps) else result
+
+
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> Row:
     """What is to be told of a process's location."""
     known = process.definitions
@@ -95,7 +99,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
     return Row(
         location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
-        _stop(result, known.properties), result and replace(result, notes=(), gaps=()),
+        _stop(result, known.properties), _without_notes(result),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
         gaps_of(process, number, result) if number != HEAP else (), end_of(process) if number == 0 else 0,
     )  # fmt: skip

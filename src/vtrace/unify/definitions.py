@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from vtrace.errors import FormatError
 from vtrace.io.alike import same, same_table, share_empty
 from vtrace.io.records import DEFINITIONS
-from vtrace.unify.shapes import fits
+from vtrace.unify.shapes import fits, fits_plain
 
 HELPER = "helper."
 """Begin of the properties that name the library which has made a location's thread for itself; its number follows."""
@@ -204,6 +204,9 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     """
     found = ProcessDefinitions()
     for array in arrays:
+        if fits_plain(array):
+            found.properties[same(array[1])] = same(array[2])
+            continue
         kind = fits(array)
         if kind is None:
             name = {number: name for name, number in DEFINITIONS.items()}.get(array[0], "unknown number")

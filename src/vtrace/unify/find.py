@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import platform
 import re
@@ -141,6 +140,8 @@ def _nothing(prefix: Path) -> NoFilesError:
     message = f"no local files {prefix.name}.*.def* or {prefix.name}.*.events* in {where}"
     if os.path.isdir(archive):
         return NoFilesError(message, f"{archive.name} is there already: vtrace info {archive}")
+    import difflib  # for this mistake only
+
     known = prefixes(prefix.parent)
     near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
     if near:

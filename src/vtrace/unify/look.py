@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -156,6 +155,8 @@ def no_archive(path: Path) -> VtraceError:
             no_archive(directory) if directory.suffix == ".trace" else VtraceError(f"{path}: no such file or directory")
         )
     known += [each for each in names(directory) if each.endswith(".trace")]
+    import difflib  # for this mistake only
+
     near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
     there = f"there {'is' if len(near) == 1 else 'are'} {_few(near)}"
     hint = there if near else "give the archive's directory, its .otf2 file or the prefix"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -143,7 +144,7 @@ class Process:
 
     def find_buffer(self) -> None:
         """Looks for the left-over buffer that its head names, which may be on this machine only."""
-        if self.buffer is None and self.head.buffer:
+        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # few leave one behind
             path = Path(self.head.buffer)
             with suppress(VtraceError):
                 self.buffer = path if read_head(path).process == self.head.process else None

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
-from threading import Lock
+from threading import Condition, Thread
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -79,25 +78,52 @@ class _Work(Generic[Item]):
 
     def __init__(self, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int]) -> None:
         self._items, self._work, self._weigh = iter(items), work, weigh
-        self._lock = Lock()
+        self._changed = Condition()
+        self._busy = 0
+        """Threads that have not ended."""
         self.stopped = False
         """Nobody begins with another item."""
+        self.failure: BaseException | None = None
+        """The first one of any thread."""
         self.done = 0
 
-    def run(self) -> None:
-        """What each thread does."""
-        while not self.stopped:
-            with self._lock:
-                item = next(self._items, None)
-            if item is None:
-                return
-            try:
+    def start(self, threads: int) -> None:
+        """Begins in threads of its own."""
+        for _ in range(threads):
+            Thread(target=self._run).start()
+            with self._changed:
+                self._busy += 1
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until all threads have ended, one has failed or the seconds have passed; returns whether any works."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy or self.failure is not None, seconds)
+            return self._busy > 0
+
+    def stop(self) -> None:
+        """Waits until each thread has done its item, and begins with no other one."""
+        self.stopped = True
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy)
+
+    def _run(self) -> None:
+        try:
+            while not self.stopped:
+                with self._changed:
+                    item = next(self._items, None)
+                if item is None:
+                    return
                 self._work(item)
-            except BaseException:
-                self.stopped = True
-                raise
-            with self._lock:
-                self.done += self._weigh(item)
+                with self._changed:
+                    self.done += self._weigh(item)
+        except BaseException as error:
+            self.stopped = True
+            with self._changed:
+                self.failure = self.failure or error
+        finally:
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
 
 
 def work_on(
@@ -110,29 +136,27 @@ def work_on(
     with another item; an interrupt is raised at once.
     """
     todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
-    pool = ThreadPoolExecutor(threads)
     try:
-        _follow(ranks, todo, {pool.submit(todo.run) for _ in range(min(threads, len(items)))}, advance)
+        todo.start(min(threads, len(items)))
+        _follow(ranks, todo, advance)
     except BaseException as error:
         todo.stopped = True
-        pool.shutdown(wait=isinstance(error, Exception))
+        if isinstance(error, Exception):
+            todo.stop()
         raise
-    pool.shutdown()
 
 
-def _follow(ranks: Ranks, todo: _Work[Any], threads: set[Future[None]], advance: Callable[[int], None]) -> None:
+def _follow(ranks: Ranks, todo: _Work[Any], advance: Callable[[int], None]) -> None:
     shown = 0
     while True:
-        ended, waiting = wait(threads, _BEAT, FIRST_EXCEPTION)
-        failure = next((error for future in ended if (error := future.exception())), None)
-        amount, busy, failures = ranks.total([todo.done, bool(waiting), failure is not None])
+        busy = todo.wait(_BEAT)
+        amount, busy_ranks, failures = ranks.total([todo.done, busy, todo.failure is not None])
         advance(amount - shown)
         shown = amount
         if failures:
-            todo.stopped = True
-            wait(waiting)
-        if failures or not busy:
-            ranks.together(partial(_raise, failure))
+            todo.stop()
+        if failures or not busy_ranks:
+            ranks.together(partial(_raise, todo.failure))
             return
 
 

@@ -46,6 +46,7 @@ _SHAPES: dict[int, tuple[Any, ...]] = {
 """What each value may be: a type, a range of whole numbers, a constant, or one of several of these. A region's last
 value came later, and may be missing.
 """
+_PROPERTY_NUMBER = DEFINITIONS["PROPERTY"]
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
 
 
@@ -82,6 +83,16 @@ def fits(array: list[Any]) -> str | None:
     if number == DEFINITIONS["PROPERTY"] and not _fits_property(*values):
         return None
     return _NAMES[number]
+
+
+def fits_plain(array: list[Any]) -> bool:
+    """Whether a decoded definition is a property with one word for its value: most definitions of a process are."""
+    return (
+        len(array) == 3
+        and array[0] == _PROPERTY_NUMBER
+        and type(array[1]) is type(array[2]) is str
+        and array[1] != "command"
+    )
 
 
 def _fits_property(name: str, value: Any) -> bool:

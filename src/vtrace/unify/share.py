@@ -73,7 +73,9 @@ def _find_buffers(run: Run, crew: Crew, ranks: Ranks) -> None:
     for process in run.processes:
         if process.head.buffer or process.buffer:
             near = on_host.get(process.head.host) or range(ranks.size)
-            tasks[near[process.number % len(near)]].append(replace(process, files=[]))
+            tasks[near[process.number % len(near)]].append(
+                Process(process.head, buffer=process.buffer, number=process.number)
+            )
     mine = ranks.scatter(tasks)
     for process in mine:
         process.find_buffer()
