@@ -9,7 +9,6 @@ import sys
 import time
 import traceback
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,7 @@ def command(
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
         written = unify(Request(local, name, keep, force, salvage, jobs, partial, not no_repair), console, ranks)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
-            written = replace(written, archive=written.archive.relative_to(Path.cwd()))
+            written = written._replace(archive=written.archive.relative_to(Path.cwd()))
     except NoFilesError as error:
         vtunify.tell_unified(path, name, keep, report and ranks.root, console, error)
         return

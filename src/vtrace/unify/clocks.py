@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +31,7 @@ class Pair(NamedTuple):
     real: int
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What one process says of its clock. nominal: ticks per second, 0 unknown; first, last: ticks of its events."""
 
     host: str
@@ -49,8 +47,7 @@ class Source:
     offsets: Sequence[ClockOffset] = ()
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Ticks and the ns since the epoch (of the host's clock) that they stand for; rate: (ticks, ns) beyond the ends."""
 
     ticks: list[int]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 from vtrace.unify.process import Process
 from vtrace.unify.ranks import Ranks
@@ -19,8 +19,7 @@ _EVEN = 1.1
 """A rank with so many times the mean keeps what it has: to hand on definitions costs something, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One location to write: its OTF2 id, its process, its number there; bytes: what is stored of it."""
 
     id: int
@@ -34,8 +33,7 @@ class Task:
         return self.bytes + A_FILE
 
 
-@dataclass(frozen=True)
-class _Offer:
+class _Offer(NamedTuple):
     """What a rank has too much of. near: only a rank of its host can read it, since some of it lies in a buffer."""
 
     rank: int
@@ -65,7 +63,7 @@ def lend(tasks: Sequence[Task], crew: Crew, ranks: Ranks) -> list[Task]:
             process = task.process
             if process.number not in slim:
                 slim[process.number] = process.to_hand_on(ranks.rank)
-            task = replace(task, process=slim[process.number])
+            task = task._replace(process=slim[process.number])
         lent[taker].append(task)
     kept, lent[ranks.rank] = lent[ranks.rank], []
     borrowed = ranks.exchange(lent)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vtrace.unify.clocks import Curve, Source
 from vtrace.unify.clocks import curves as host_curves
@@ -28,8 +29,7 @@ class Clock:
     error: int | None = None
 
 
-@dataclass(frozen=True, order=True)
-class _Point:
+class _Point(NamedTuple):
     """A moment: ns by the clock itself, ns by the other one, ns by which these may differ; and its ticks."""
 
     own: int

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from vtrace import __version__
 from vtrace.console import Console, ranges
@@ -64,8 +65,7 @@ class Request:
         return self.jobs or min(len(os.sched_getaffinity(0)), 8)
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What came of it. seconds: from the first to the last event."""
 
     archive: Path

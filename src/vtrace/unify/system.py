@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vtrace.io.archive import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.definitions import HELPER
@@ -16,8 +17,7 @@ from vtrace.unify.programs import program_name, shortened
 from vtrace.unify.ranks import Ranks
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """What all must know of a process: who it is, and what locations it has. parent: host, pid, start."""
 
     id: tuple[str, int, int]
