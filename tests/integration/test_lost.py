@@ -31,7 +31,7 @@ def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
     said = run(program, tmp_path, "nofile", str(CALLS), env=env).stderr
     told = re.search(r"(\d+) events of rank 0 could not be recorded", said)
     assert told, said
-    assert f"{told[1]} events were not recorded" in unify(tmp_path, "stops").stderr
+    assert f"{int(told[1]):,} events were not recorded" in unify(tmp_path, "stops").stderr
     trace = check(tmp_path / "stops.trace")
     found = info(tmp_path)
     assert found["coverage"]["lost"] == int(told[1]) > 0

@@ -57,7 +57,7 @@ def test_the_last_records_are_kept(build: Builder, tmp_path: Path, how: str, cod
     assert "larger VT_BUFFER_SIZE" not in said
     (marker,) = [m for m in trace.markers if m.category == "recording begins"]
     assert marker.time == events[0].time
-    assert re.fullmatch(rf"vtrace: ring: {location['dropped']} records before 0\.0+ s dropped", marker.text)
+    assert re.fullmatch(rf"vtrace: ring: {location['dropped']:,} records before 0\.0+ s dropped", marker.text)
     assert (
         f"{location['dropped']:,} records before the last ones overwritten"
         in vtrace(tmp_path, "info", "ring.trace").stdout
