@@ -20,7 +20,7 @@ MARKS = {
     "csv": b"time,process,thread,event",
     "parquet": b"vtrace.caveats",
 }
-"""What files that vtrace has written have at their beginning, Parquet files in their footer. By the ending of the name."""
+"""By the ending of a file's name: what stands at the beginning of files that vtrace writes; in Parquet's footer."""
 _HEAD = 512
 """Bytes at the beginning of a file that have the mark."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
