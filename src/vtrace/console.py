@@ -181,9 +181,13 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
         error.show()
         return error.exit_code
     except click.NoSuchOption as error:
-        return _failed(name if speaks else None, f"invalid option -- {error.option_name}", _help_hint(error, name), 2)
+        return _failed(
+            name if speaks else None, f"invalid option -- {error.option_name}", _help_hint(error, command, name), 2
+        )
     except click.UsageError as error:
-        return _failed(name if speaks else None, error.format_message().rstrip("."), _help_hint(error, name), 2)
+        return _failed(
+            name if speaks else None, error.format_message().rstrip("."), _help_hint(error, command, name), 2
+        )
     except click.ClickException as error:
         return _failed(name if speaks else None, error.format_message(), None, error.exit_code)
     except VtraceError as error:
@@ -202,10 +206,14 @@ def _failed(name: str | None, message: str, hint: str | None, code: int) -> int:
     return code
 
 
-def _help_hint(error: click.UsageError, name: str) -> str:
+def _help_hint(error: click.UsageError, command: click.Command, name: str) -> str:
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         return f"did you mean {' or '.join(sorted(error.possibilities))}?"
-    return f"{error.ctx.command_path if error.ctx else name} --help shows all"
+    if error.ctx:
+        name = error.ctx.command_path
+    elif isinstance(command, click.Group):  # an option without its value: click does not say of which command
+        name = " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
+    return f"{name} --help shows all"
 
 
 def _interrupted(name: str) -> int:

@@ -257,3 +257,18 @@ def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: list[st
     done = vtrace(tmp_path, *words, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == vtrace(tmp_path, *words, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("run", "-o"), 2, "vtrace run --help shows all"),
+        (("filter", "missing"), 1, "missing: No such file or directory (name a file of rules that exists"),
+        (("score", "many", "--fit", "1G", "-o", "nodir/f"), 1, "-o takes a file in a directory that exists"),
+        (("mpip", "many", "-f", "nodir"), 1, "nodir is not a directory (-f takes one that exists)"),
+    ],
+)
+def test_message_has_a_next_step(local: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    done = vtrace(local, *words, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1), str(done)
+    assert said in done.stderr

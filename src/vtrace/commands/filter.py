@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from vtrace.console import CLICK_SETTINGS
-from vtrace.errors import UsageError
+from vtrace.errors import UsageError, VtraceError
 from vtrace.paths import LIB
 from vtrace.text import json_text, plain
 
@@ -49,8 +49,13 @@ def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: 
     path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
     if not path.name:
         raise UsageError("which filter?", "name a FILE, or set VT_FILTER_SPEC")
-    with open(path, "rb"):
-        pass  # tells why it cannot be read
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise VtraceError(
+            f"{path}: {error.strerror}", "name a file of rules that exists; docs/filter.md has examples"
+        ) from None
     os.environ["VT_FILTER_SPEC"] = str(path.absolute()).replace("%", "%%")
     runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
     runtime.vt_filter_explain.restype = ctypes.c_long

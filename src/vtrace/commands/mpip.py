@@ -75,6 +75,8 @@ def command(
 
     if output and directory:
         raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
+    if directory and not directory.is_dir():
+        raise VtraceError(f"{directory} is not a directory", "-f takes one that exists")
     console = Console("vtrace", environment_level("vtrace"))
     if hash_size is not None:
         console.note("-s is ignored: a trace is read without a hash table")

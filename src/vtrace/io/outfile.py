@@ -81,7 +81,11 @@ def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     if path.exists() and not path.is_file():
         raise VtraceError(f"{path} is not a regular file", "-o takes a file")
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        hint = "-o takes a file in a directory that exists"
+        raise VtraceError(f"cannot write {path}: {error.strerror}", hint) from None
     name = f".{path.name}.{os.getpid()}.part"
     try:
         descriptor = _create(path.with_name(name), name, directory)
