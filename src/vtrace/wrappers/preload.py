@@ -182,7 +182,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
     if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only the MPI shim calls it
-        _compare_families(made, program, uses.mpi_library(loaded), start)
+        _compare_families(made, program.words[0], uses.mpi_library(loaded), start)
     elif wants("mpi", chosen, start.environ, True):
         shim = _shim(made, program, loaded, chosen, start)
     if shim:
@@ -269,9 +269,10 @@ def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, en
 def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
     """The shim's library for the MPI that the program uses; None where it uses none."""
     library = uses.mpi_library(loaded)
-    by = "it needs"
+    by, user = "it needs", program.words[0]
     if library is None:
-        library, by = uses.mpi_behind(program, start.environ, start.directory, start.launched), "what it starts needs"
+        by = "what it starts needs"
+        user, library = uses.mpi_behind(program, start.environ, start.directory, start.launched)
     if chosen.mpicc:
         named = uses.library_of(chosen.mpicc)
         if library and _kind(named) != _kind(library):
@@ -298,17 +299,17 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
             )
         return None
     made.details.append(f"MPI: {by} {library}")
-    _compare_families(made, program, library, start)
+    _compare_families(made, user, library, start)
     _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")
     return uses.shim_of(library)
 
 
-def _compare_families(made: Plan, program: Program, library: str | None, start: Start) -> None:
+def _compare_families(made: Plan, user: str, library: str | None, start: Start) -> None:
     """Warns before the start of processes that will not find each other; csrc/core/life.c says it where they do not."""
     own = mpi_library.family(library or "")
     if own and start.family and own != start.family:
         made.warnings.append(
-            f"{program.words[0]} uses {own} ({library}), but {start.launcher} is {start.family}'s: each rank will be "
+            f"{user} uses {own} ({library}), but {start.launcher} is {start.family}'s: each rank will be "
             f"alone in its MPI_COMM_WORLD; start it with the mpiexec of {own}"
         )
 

@@ -50,11 +50,12 @@ def functions(program: Program, loaded: Loaded) -> bool:
     return any(programs.holds(path, b"\0__cyg_profile_func_enter\0") for path in (program.executable, *paths))
 
 
-def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> str | None:
-    """The MPI library of what a program starts: of mpi4py if it is a Python that uses it, else of the first program
-    among its arguments that has one (a script that binds each rank to cores has it there)."""
+def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> tuple[str, str | None]:
+    """The program that is looked at, and its MPI library, of what a program starts: of mpi4py if it is a Python that
+    uses it, else of the first program among its arguments that has one (a script that binds each rank to cores has it
+    there)."""
     if is_python(program.name):
-        return _mpi_of_python(program, environ, launched)
+        return program.words[0], _mpi_of_python(program, environ, launched)
     words = _arguments(program.words)[:_FEW]
     for at, word in enumerate(words):
         if word.startswith("-"):
@@ -64,12 +65,12 @@ def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, lau
         except NoProgramError:
             continue
         if is_python(inner.name):
-            return _mpi_of_python(inner, environ, launched)
+            return word, _mpi_of_python(inner, environ, launched)
         elf = programs.read_elf(inner.executable)
         library = mpi_library(programs.libraries(elf, inner.executable, environ)) if elf and elf.loader else None
         if library:
-            return library
-    return None
+            return word, library
+    return program.words[0], None
 
 
 def _arguments(words: list[str]) -> list[str]:
