@@ -161,6 +161,7 @@ struct vt_process {
     _Atomic uint32_t off; /* recording is switched off */
     _Atomic uint64_t switched; /* ticks: when that changed last */
     _Atomic uint64_t written; /* bytes in the local files */
+    _Atomic int small_disk; /* max_size follows from the free space */
     _Atomic uint64_t max_size; /* what stands for VT_MAX_SIZE where that is not set; 0: not known yet */
     _Atomic uint64_t all_at; /* bytes written at which nothing more is recorded, once some classes are not; else 0 */
     _Atomic uint32_t full; /* enum vt_full */
@@ -187,7 +188,8 @@ struct vt_clock_pair vt_clock_recent(void); /* at most a second old */
 /* settings.c: from the environment; complains about wrong values, never fails */
 void vt_settings_read(struct vt_settings *set);
 void vt_settings_define(struct vt_location *l);
-void vt_settings_define_size(struct vt_location *l, uint64_t bytes); /* what VT_MAX_SIZE is taken for */
+/* What VT_MAX_SIZE is taken for; by_disk: because of the free space. */
+void vt_settings_define_size(struct vt_location *l, uint64_t bytes, int by_disk);
 void vt_settings_show_size(char *into, size_t bytes, uint64_t size); /* "1G" */
 int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);

@@ -340,11 +340,14 @@ static void define_setting(struct vt_location *l, const char *name, const char *
     vt_define_property(l, key, value);
 }
 
-void vt_settings_define_size(struct vt_location *l, uint64_t bytes)
+void vt_settings_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
 {
-    char value[32];
+    char value[32], text[64];
+    struct vt_text t = vt_text_into(text, sizeof text);
     vt_settings_show_size(value, sizeof value, bytes);
-    define_setting(l, "VT_MAX_SIZE", value);
+    vt_text_add(&t, value);
+    if (by_disk) vt_text_add(&t, " (from the free space)");
+    define_setting(l, "VT_MAX_SIZE", text);
 }
 
 int vt_exec_is_traced(void)

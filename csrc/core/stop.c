@@ -55,10 +55,12 @@ static uint64_t max_size(struct vt_location *l)
     if (set->max_size || known) return set->max_size ? set->max_size : known;
     if (VT_SYS2(statfs, set->gdir, &fs) >= 0 && fs.f_blocks) room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     if (most > room / 10) most = room / 10;
+    int by_disk = most < 10 * GIB && most / n < GIB;
     most = most / n < GIB ? most / n : GIB;
     if (most < set->buffer_size) most = set->buffer_size < room / n ? set->buffer_size : room / n;
+    atomic_store(&vt_process.small_disk, by_disk);
     atomic_store(&vt_process.max_size, most);
-    vt_settings_define_size(l, most);
+    vt_settings_define_size(l, most, by_disk);
     return most;
 }
 

@@ -93,8 +93,12 @@ def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path]
     small, calls = disk("64m"), 2_000_000
     done = run(build("many.c"), small, str(calls), env={**RAW, "VT_BUFFER_SIZE": buffer})
     (line,) = [line for line in done.stderr.splitlines() if "VT_MAX_SIZE" in line]
-    said = re.match(r"vtrace: recording stopped at VT_MAX_SIZE=(\d+)([KM]?): ", line)
+    start = (
+        rf"vtrace: recording stopped at VT_MAX_SIZE=(\d+)([KM]?) \(from the free space of {re.escape(str(small))}\): "
+    )
+    said = re.match(start, line)
     assert said, line
+    assert "; VT_PFORM_GDIR on a larger disk or a set VT_MAX_SIZE keeps them" in line
     most = int(said[1]) << {"": 0, "K": 10, "M": 20}[said[2]]
     assert least * 2**20 <= most <= (6.4 if least == 5 else 16) * 2**20
     (file,) = small.glob("many.*.events")

@@ -115,7 +115,7 @@ def test_default_is_told_in_the_trace(build: Builder, tmp_path: Path) -> None:
         unify(tmp_path, prefix)
         trace = check(tmp_path / f"{prefix}.trace")
         assert trace.calls()["work"] == 20000
-        value = json.loads(trace.properties["VTRACE::SETTINGS"])["VT_MAX_SIZE"]
+        value = json.loads(trace.properties["VTRACE::SETTINGS"])["VT_MAX_SIZE"].split()[0]
         unit = {"K": 10, "M": 20, "G": 30}.get(value[-1], 0)
         size = int(value[:-1] if unit else value) << unit
         free = os.statvfs(tmp_path)

@@ -124,6 +124,8 @@ _HELP = {
     "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
 }
 """What keeps events behind these limits."""
+_SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
+"""The same where the limit follows from the free space."""
 
 
 def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
@@ -133,7 +135,7 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     for setting in sorted({row.setting for row in limited}):
         stopped = [row for row in limited if row.setting == setting]
         lost = sum(row.lost for row in stopped)
-        hint = _HELP.get(setting.partition("=")[0], "")
+        hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
         what = f"{some(lost, 'event')} {_are(lost)}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
