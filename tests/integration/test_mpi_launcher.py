@@ -127,10 +127,10 @@ def test_sessions_alone(build: Builder, tmp_path: Path) -> None:
     assert done.stderr.count(ALONE) == 1, str(done)
 
 
-@pytest.mark.parametrize("words", [["sh", "-c", "./mpi_starts"], ["env", "./mpi_starts"]])
-def test_warning_names_the_program_that_uses_the_mpi(words: list[str], build: Builder, tmp_path: Path) -> None:
-    """Not the shell or the command in front of the program."""
+def test_warning_names_the_program_that_uses_the_mpi(build: Builder, tmp_path: Path) -> None:
+    """Not the shell in front of the program."""
     own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
     (tmp_path / "mpi_starts").symlink_to(own.build(SOURCE, plain=True))
-    done = call([*command("vtrace"), "run", *other.launch, "-n", "2", *words], tmp_path, {**own.env, **other.env})
+    words = [*other.launch, "-n", "2", "sh", "-c", "./mpi_starts"]
+    done = call([*command("vtrace"), "run", *words], tmp_path, {**own.env, **other.env})
     assert "vtrace: warning: ./mpi_starts uses Open MPI (" in done.stderr
