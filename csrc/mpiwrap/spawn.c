@@ -66,21 +66,26 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
     if (bit) vt_info_note(info, there ? vt_info_keys(info) | bit : vt_info_keys(info) & ~bit);
 }
 
-/* Whether env finds the program where MPI would: else MPI shall say itself what is wrong. */
-static bool vt_can_start(const char *command, MPI_Info info)
+/* Why env cannot be told to start the program that MPI would: then MPI starts it without env, or says itself what is
+   wrong. NULL: env can.                                                                                               */
+static const char *vt_why_not(const char *command, MPI_Info info)
 {
     char text[4096];
-    if (access(VT_ENV, X_OK)) return false;
+    if (access(VT_ENV, X_OK)) return "there is no " VT_ENV ", which hands the settings on";
     const unsigned keys = info == MPI_INFO_NULL ? 0 : info == MPI_INFO_ENV ? VT_INFO_PATH : vt_info_keys(info);
-    if (keys & VT_INFO_PATH || (keys && *command != '/')) return false;
-    if (strchr(command, '/')) return !access(command, X_OK);
+    if (keys & VT_INFO_PATH)
+        return "the key path of its info object may stand for any program; without the key, a command with its whole "
+               "path is recorded";
+    if (keys && *command != '/')
+        return "the key wdir of its info object changes where a relative command is; name its whole path";
+    if (strchr(command, '/')) return access(command, X_OK) ? "it cannot be executed here" : NULL;
     for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
         const int length = (int)strcspn(at, ":");
         snprintf(text, sizeof text, "%.*s/%s", length, at, command);
-        if (!access(text, X_OK)) return true;
+        if (!access(text, X_OK)) return NULL;
         at += length;
     }
-    return false;
+    return "it is in no directory of PATH; name its whole path";
 }
 
 static size_t vt_count(char *const *words)
@@ -102,17 +107,24 @@ static char **vt_put_arguments(char **at, char *spawn, const char *command, char
     return at;
 }
 
-static bool vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *commands, char *const *const *argvs,
+static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *commands, char *const *const *argvs,
                        const MPI_Info *infos)
 {
     size_t words = 2 * n + VT_SPAWN_TEXT / sizeof(char *);
     for (size_t i = 0; i < n; i++) {
-        if (!vt_can_start(commands[i], infos ? infos[i] : MPI_INFO_NULL)) return false;
+        const char *why = vt_why_not(commands[i], infos ? infos[i] : MPI_INFO_NULL);
+        if (why) {
+            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: %s", commands[i], why);
+            return;
+        }
         words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 3;
     }
     spawn->bytes = words * sizeof(char *);
     spawn->commands = vt_pages(spawn->bytes);
-    if (!spawn->commands) return false;
+    if (!spawn->commands) {
+        vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: no memory to name the run", commands[0]);
+        return;
+    }
     spawn->argvs = (char ***)(spawn->commands + n);
     char *text = (char *)(spawn->argvs + n);
     char **at = (char **)(text + VT_SPAWN_TEXT);
@@ -122,7 +134,6 @@ static bool vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
         spawn->argvs[i] = at;
         at = vt_put_arguments(at, text, commands[i], argvs ? argvs[i] : NULL);
     }
-    return true;
 }
 
 /* What MPI shall start instead of the commands, at the root. Where the children cannot be told, spawn->commands stays NULL
@@ -136,9 +147,7 @@ void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int
     if (!c || c->unseen || c->remote || root < 0 || (uint32_t)root >= c->size) return;
     if (c->rank == (uint32_t)root && commands && n > 0) {
         spawn->id = (int64_t)(vt_random() >> 1);
-        if (!vt_prepare(spawn, (size_t)n, commands, argvs, infos))
-            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: " VT_ENV " cannot start it",
-                    commands[0]);
+        vt_prepare(spawn, (size_t)n, commands, argvs, infos);
     }
     if (PMPI_Bcast(&spawn->id, 1, MPI_INT64_T, root, comm) != MPI_SUCCESS) vt_mpi_spawn_done(spawn);
 }
