@@ -224,11 +224,23 @@ static bool vt_took_message(const struct vt_mpi_request *r, int result)
     return result == MPI_SUCCESS || (r->kind == VT_REQUEST_RECV && vt_mpi_consumed(result));
 }
 
+/* A receive of a message that was too long has a result other than success. Only persistent ones know their room. */
+static __attribute__((noinline)) void vt_completed_with(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch,
+                                                        struct vt_mpi_request *r, const MPI_Status *status, int result)
+{
+    MPI_Status told;
+    if (result != MPI_SUCCESS) {
+        told = vt_mpi_truncated(status, r->persistent ? r->words[2] : 0);
+        status = &told;
+    }
+    vt_completed(wait, batch, r, status);
+}
+
 /* One request of a call that failed for some: its own status says how it is. */
 static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
                          const MPI_Status *status)
 {
-    if (vt_took_message(r, status->MPI_ERROR)) vt_completed(wait, batch, r, status);
+    if (vt_took_message(r, status->MPI_ERROR)) vt_completed_with(wait, batch, r, status, status->MPI_ERROR);
     else if (status->MPI_ERROR == MPI_ERR_PENDING) vt_mpi_put_back(r);
     else vt_end(r);
 }
@@ -276,7 +288,7 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
         if (in_status && (own || wait->given != wait->ignore)) vt_by_status(wait, &batch, r, &wait->statuses[i]);
         else if (result != MPI_SUCCESS && (wait->n > 1 || !vt_took_message(r, result))) vt_unsure(r, requests[i]);
         else if (result == MPI_SUCCESS) vt_tested(&batch, r);
-        else vt_completed(wait, &batch, r, &wait->statuses[i]);
+        else vt_completed_with(wait, &batch, r, &wait->statuses[i], result);
     }
     vt_wait_leave(wait, &batch, region);
 }
@@ -292,6 +304,7 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
         if (!r) continue;
         if (result != MPI_SUCCESS && !(failed && i == *index && vt_took_message(r, result))) vt_unsure(r, requests[i]);
         else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
+        else if (i == *index && failed) vt_completed_with(wait, &batch, r, wait->statuses, result);
         else if (i == *index) vt_completed(wait, &batch, r, wait->statuses);
         else vt_mpi_put_back(r);
     }

@@ -22,6 +22,20 @@ uint64_t vt_mpi_received(const MPI_Status *status)
 #endif
 }
 
+/* The status of a receive whose message was too long for its buffer. The count in it may be anything before MPICH 5: then
+   room stands for it, the bytes of the buffer, or 0 where these are not known.                                        */
+MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
+{
+    MPI_Status told = *status;
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
+    told.count_lo = (int)(uint32_t)room;
+    told.count_hi_and_cancelled = (int)((unsigned)told.count_hi_and_cancelled & 1) | (int)((uint32_t)(room >> 32) << 1);
+#else
+    (void)room;
+#endif
+    return told;
+}
+
 /* ---- Blocking ---- */
 
 /* NULL where there is nothing to record. */
@@ -73,11 +87,15 @@ static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *stat
                vt_mpi_received(status), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result)
+/* room: see vt_mpi_room. */
+void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result, uint64_t room)
 {
     const struct vt_mpi_comm *c = vt_mpi_consumed(result) ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
-    if (c) vt_recv_leave(region, c->id, status);
-    else vt_leave(region);
+    if (c && VT_LIKELY(result == MPI_SUCCESS)) vt_recv_leave(region, c->id, status);
+    else if (c) {
+        const MPI_Status told = vt_mpi_truncated(status, room);
+        vt_recv_leave(region, c->id, &told);
+    } else vt_leave(region);
 }
 
 /* ---- Non-blocking ---- */
@@ -288,11 +306,14 @@ static void vt_add_cancelled(struct vt_mpi_batch *batch, uint64_t id)
     w[1] = id;
 }
 
-void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result)
+void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result,
+                      uint64_t room)
 {
     VT_MPI_BATCH(batch);
-    if (message && vt_mpi_consumed(result)) vt_mpi_add_received(&batch, message, status);
-    else if (message) vt_add_cancelled(&batch, message->id);
+    if (message && vt_mpi_consumed(result)) {
+        const MPI_Status told = result == MPI_SUCCESS ? *status : vt_mpi_truncated(status, room);
+        vt_mpi_add_received(&batch, message, &told);
+    } else if (message) vt_add_cancelled(&batch, message->id);
     if (message) vt_mpi_drop(message);
     vt_mpi_leave(&batch, region);
 }

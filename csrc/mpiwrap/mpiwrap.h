@@ -410,9 +410,18 @@ static inline uint64_t vt_mpi_bytes(int64_t count, MPI_Datatype type)
 #define VT_LATE UINT64_MAX /* instead of a request's number: the communicator is not known yet */
 
 uint64_t vt_mpi_received(const MPI_Status *status);
+MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room);
+bool vt_mpi_consumed(int result);
+
+/* The bytes of a receive's buffer, where the message was too long for it; else 0. */
+static inline uint64_t vt_mpi_room(int result, int64_t count, MPI_Datatype type)
+{
+    return VT_LIKELY(result == MPI_SUCCESS) || !vt_mpi_consumed(result) ? 0 : vt_mpi_bytes(count, type);
+}
+
 bool vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result);
-void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result);
+void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result, uint64_t room);
 uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
 uint64_t vt_mpi_isend_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result);
 void vt_mpi_isend_end(uint32_t region, uint64_t id, const MPI_Request *request, int result);
@@ -429,11 +438,11 @@ struct vt_mpi_start {
 
 void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests);
 void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Request *requests, int result);
-bool vt_mpi_consumed(int result);
 void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status);
 void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found);
 struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message);
-void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result);
+void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result,
+                      uint64_t room);
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
 
 /* ---- objects.c: windows and files by their handles ---- */

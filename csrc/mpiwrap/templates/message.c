@@ -21,7 +21,7 @@ $FUNCTION
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    vt_mpi_recv_end(vt_region, $comm, $status, vt_result);
+    vt_mpi_recv_end(vt_region, $comm, $status, vt_result, vt_mpi_room(vt_result, $count, $datatype));
     return vt_result;
 }
 
@@ -35,7 +35,7 @@ $FUNCTION
     const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
-    vt_mpi_recv_end(vt_region, $comm, $status, vt_result);
+    vt_mpi_recv_end(vt_region, $comm, $status, vt_result, vt_mpi_room(vt_result, $recvcount, $recvtype));
     return vt_result;
 }
 
@@ -49,7 +49,7 @@ $FUNCTION
     const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
-    vt_mpi_recv_end(vt_region, $comm, $status, vt_result);
+    vt_mpi_recv_end(vt_region, $comm, $status, vt_result, vt_mpi_room(vt_result, $count, $datatype));
     return vt_result;
 }
 
@@ -119,7 +119,8 @@ $FUNCTION
     $BEGIN
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    if (vt_result == MPI_SUCCESS) vt_mpi_persistent(VT_REQUEST_RECV, $comm, $source, $tag, 0, $request);
+    const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    if (vt_result == MPI_SUCCESS) vt_mpi_persistent(VT_REQUEST_RECV, $comm, $source, $tag, vt_bytes, $request);
     vt_leave(vt_region);
     return vt_result;
 }
@@ -175,7 +176,7 @@ $FUNCTION
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    vt_mpi_mrecv_end(vt_region, vt_message, $status, vt_result);
+    vt_mpi_mrecv_end(vt_region, vt_message, $status, vt_result, vt_mpi_room(vt_result, $count, $datatype));
     return vt_result;
 }
 
