@@ -49,7 +49,9 @@ def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flus
     env = {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": flushes}
     run(build("stops.c"), tmp_path, "killed", str(CALLS), env=env, code=-9)
     said = unify(tmp_path, "stops").stderr
+    assert "0 events are missing" not in said
     found = info(tmp_path)
+    assert {gap["ns"] for gap in found["not_recorded"] if gap["reason"] != "flush"} == {None}
     (location,) = found["locations"]
     assert location["died"]
     assert location["unknown"] is stopped
@@ -57,7 +59,12 @@ def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flus
     shown = vtrace(tmp_path, "info", "stops").stdout + vtrace(tmp_path, "summary", "stops").stdout
     assert ("an unknown number of " in said) is stopped
     assert ("an unknown number of events lost" in shown) is stopped
-    assert ("no event lost" in shown) is not stopped
+    for word in ("info", "summary"):
+        why = "VT_MAX_FLUSHES, process died" if stopped else "process died"
+        expected = rf"^  coverage +an unknown number of events missing on 1 location \({why}\)"
+        assert re.search(expected, vtrace(tmp_path, word, "stops").stdout, re.MULTILINE)
+    assert "no event lost" not in shown
+    assert "all events recorded" not in shown
     if not stopped:
         assert check(tmp_path / "stops.trace").calls() == {"main": 1, "work": CALLS}
 
@@ -70,3 +77,33 @@ def test_killed_after_an_exec_that_failed(build: Builder, tmp_path: Path) -> Non
     found = info(tmp_path)
     assert not found["complete"]
     assert found["locations"][0]["died"]
+
+
+def test_stopped_at_files_that_cannot_be_written(build: Builder, tmp_path: Path) -> None:
+    """The reason is the true one, not a limit that somebody could raise."""
+    run(build("stops.c"), tmp_path, "nofile", str(CALLS), env={"VT_BUFFER_SIZE": "200K"})
+    unify(tmp_path, "stops")
+    lost = info(tmp_path)["coverage"]["lost"]
+    for word in ("info", "summary"):
+        shown = vtrace(tmp_path, word, "stops").stdout
+        expected = f"{lost:,} events lost, 1 location stopped early (files that could not be written)"
+        assert expected in shown
+
+
+@pytest.mark.parametrize("without_table", [False, True])
+def test_a_missing_rank(build: Builder, tmp_path: Path, without_table: bool) -> None:
+    """Of a rank without files nothing is known, and the rest is not called complete."""
+    run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "10", "10", ranks=2, env={})
+    for path in tmp_path.glob("mpi_flood.1.*"):
+        path.unlink()
+    unify(tmp_path, "--partial", "mpi_flood")
+    if without_table:
+        (tmp_path / "mpi_flood.trace/vtrace/coverage").unlink()
+    rows = json.loads(vtrace(tmp_path, "summary", "--json", "mpi_flood").stdout)["coverage"]
+    assert [row["unknown"] for row in rows].count(True) == 1
+    for word in ("info", "summary"):
+        shown = vtrace(tmp_path, word, "mpi_flood").stdout
+        assert re.search("^  coverage +an unknown number of events missing on 1 location", shown, re.MULTILINE)
+        assert ("(rank missing)" in shown) is not without_table
+        assert "all events recorded" not in shown
+        assert "no event lost" not in shown

@@ -61,6 +61,10 @@ def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: B
     assert [trace.calls(location)["MPI_Barrier"] for location in trace.locations] == [1, 1, 1]
     shown = call([*command("vtrace"), "info", "mpi_starts"], tmp_path).stdout
     assert "each of them was alone" in next(line for line in shown.splitlines() if "complete " in line)
+    shown += call([*command("vtrace"), "summary", "mpi_starts"], tmp_path).stdout
+    lines = [line for line in shown.splitlines() if line.startswith("  coverage ")]
+    assert [line.split()[1] for line in lines] == ["incomplete:"] * 2
+    assert sum(line.startswith("  incomplete: ") for line in shown.splitlines()) == 1, "before the summary's numbers"
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

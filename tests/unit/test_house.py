@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "vtrace"
 CSRC = ROOT / "csrc"
 
-BASE = {"", "errors", "console", "settings", "paths", "text"}
+BASE = {"", "errors", "console", "left_out", "settings", "paths", "text"}
 """Modules that every other may use; "" is the package itself, for its version."""
 
 MAY_USE = {
@@ -26,6 +26,7 @@ MAY_USE = {
     "user": BASE | {"python_functions"},
     "console": BASE,
     "settings": BASE,
+    "left_out": set(),
     "io": BASE | {"io"},
     "wrappers": BASE | {"wrappers"},
     "unify": BASE | {"unify", "io"},

@@ -137,9 +137,9 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
     from vtrace.reports import locations
     from vtrace.reports.programs import programs
 
-    told = programs(o.locations.programs())
+    told, known = programs(o.locations.programs()), _ledger(o)
     yield _heading(str(o.anchor.parent))
-    yield from _aligned([pair for pair in _about(o) if pair[0] != "command" or len(told) < 2])
+    yield from _aligned([pair for pair in _about(o, known) if pair[0] != "command" or len(told) < 2])
     if events := o.vtrace.get("EVENTS", {}):
         yield "\n" + _heading("Events")
         yield from _aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)
@@ -147,7 +147,6 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
         yield "\n" + _heading("Programs")
         rows = [[one.processes, one.executable, one.command] for one in told]
         yield from _table([["processes", "executable", "command"], *rows], left=3)
-    known = _ledger(o)
     yield from (f"  note: {plain(note)}" for note in known.notes)
     if known.intervals.rows:
         yield "\n" + _heading("Not recorded")
@@ -157,18 +156,19 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
 
 
 def _sums(o: Overview, known: Ledger) -> list[list[str]]:
-    """By class and reason; the share is of the time of all locations until the last thing that is known."""
+    """By class and reason; the share is of the time of all threads until the last thing that is known. What nobody
+    knows is empty, or "unknown"."""
     from vtrace.reports.ledger import UNKNOWN
 
     resolution, zero = o.clock
     last = max(o.seconds, (int(known.intervals["to"].max(initial=zero)) - zero) / resolution)
-    whole = max(1e-9, last * len(o.locations))
+    whole = max(1e-9, last * o.locations.threads)
     rows = [["class", "reason", "locations", "from s", "seconds", "share", "events"]]
     for row in known.sums.records():
         seconds, since = row["ns"] / resolution, max(0, row["first"] - zero) / resolution
-        share = f"{100 * seconds / whole:.3g} %"
+        known_times = [f"{seconds:.6g}", f"{100 * seconds / whole:.3g} %"] if row["ns"] >= 0 else ["", ""]
         events = "unknown" if row["count"] == UNKNOWN else f"{row['count']:,}"
-        times = [f"{since:.6g}", f"{seconds:.6g}", share, events]
+        times = [f"{since:.6g}", *known_times, events]
         rows.append([row["class"], row["reason"], f"{row['locations']:,}", *times])
     return rows
 
@@ -182,7 +182,7 @@ def _table(rows: list[list[str]], left: int = 2) -> Iterator[str]:
         yield "  " + "  ".join(c.ljust(w) if at < left else c.rjust(w) for at, (c, w) in enumerate(cells)).rstrip()
 
 
-def _about(o: Overview) -> Pairs:
+def _about(o: Overview, known: Ledger) -> Pairs:
     about, coverage = o.vtrace.get("ABOUT", {}), o.vtrace.get("COVERAGE", {})
     who = " by " + about["user"] if about.get("user") else ""
     pairs = [
@@ -199,16 +199,21 @@ def _about(o: Overview) -> Pairs:
         ("MPI", about.get("shim.mpi", "")),
         ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
         ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
-        ("complete", _complete(coverage)),
-        ("coverage", _coverage(coverage)),
+        ("complete", _complete(coverage, known)),
+        ("coverage", _coverage(coverage, known)),
     ]
     return [(key, value) for key, value in pairs if value]
 
 
-def _complete(coverage: dict[str, Any]) -> str:
+def _complete(coverage: dict[str, Any], known: Ledger) -> str:
+    from vtrace.reports.ledger import left_out_by
+
     if "complete" not in coverage:
         return ""
-    return "yes" if coverage["complete"] else "no: " + "; ".join(coverage["shortfalls"])
+    if not coverage["complete"]:
+        return "no: " + "; ".join(coverage["shortfalls"])
+    settings = left_out_by(known)
+    return f"yes, but for what {' and '.join(settings)} leave{'s' * (len(settings) == 1)} out" if settings else "yes"
 
 
 def _clocks(known: dict[str, Any]) -> str:
@@ -233,20 +238,10 @@ def _repair(known: dict[str, Any]) -> str:
     return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections by {r['largest_ns'] / 1000:.1f} us at most"
 
 
-def _coverage(sums: dict[str, Any]) -> str:
-    if not sums:
-        return ""
-    parts = [f"{some(sums['lost'], 'event')} lost"] if sums["lost"] else []
-    if unknown := sums.get("unknown", 0):
-        parts.append(f"an unknown number of events lost on {some(unknown, 'location')}")
-    parts = parts or ["no event lost"]
-    if dropped := sums.get("dropped", 0):
-        parts.append(f"{some(dropped, 'record')} before the last ones overwritten (VT_MODE=RING)")
-    parts += [f"{sums[key]:.6g} s {word}" for key, word in (("flushed", "flushing"), ("off", "off")) if sums[key]]
-    clamped, limit = sums["clamped"], sums["limit"]
-    parts += [f"{some(clamped, 'time')} clamped"] if clamped else []
-    parts += [f"{some(limit, 'location')} stopped before the process did"] if limit else []
-    return ", ".join(parts)
+def _coverage(coverage: dict[str, Any], known: Ledger) -> str:
+    from vtrace.reports.ledger import coverage_line
+
+    return coverage_line(known, {"unknown": 0, "dropped": 0} | coverage) if coverage else ""
 
 
 def _local(prefix: Path) -> dict[str, Any]:

@@ -62,7 +62,9 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
         Console("vtrace", NORMAL).warn(problem)
     if fit is not None:
         _refuse_incomplete(target, trace)
-    for line in trace.caveats() if not as_json else []:
+    for line in trace.caveats() if fit is not None else []:
+        Console("vtrace", NORMAL).warn(line)  # a filter may go to standard output
+    for line in trace.caveats() if fit is None and not as_json else []:
         click.echo(plain(line))
     if output is not None and fit is None:
         raise UsageError("-o takes a filter", "--fit SIZE makes one")

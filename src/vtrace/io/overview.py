@@ -60,6 +60,13 @@ class Locations:
         """(n,) as the definitions have it."""
         return self._table["events"]
 
+    @property
+    def threads(self) -> int:
+        """How many of them record events of their own: not those that hold counters alone."""
+        import _otf2
+
+        return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
+
     def line(self, row: int) -> LocationLine:
         """All that is known of a location."""
         number, name, _, events, _ = self._table[row].tolist()

@@ -169,7 +169,8 @@ _FORMS: dict[str, Check] = {
         {"complete": _flag, "shortfalls": _list(_text)}
         | dict.fromkeys(("lost", "clamped", "limit"), _count)
         | dict.fromkeys(("flushed", "off"), _number),
-        {"seconds": _number, "died": _count, "dropped": _count, "lost_by": _COUNTS},
+        {"seconds": _number, "lost_by": _COUNTS, "untimed": _list(_text)}
+        | dict.fromkeys(("died", "dropped", "unknown"), _count),
         _any,
     ),
     "CLOCKS": _clocks,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.left_out import WHOLE_RUN
 from vtrace.reports.calls import Calls, CallSteps
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.counters import Moved
-from vtrace.reports.ledger import FLUSH, WHOLE_RUN
+from vtrace.reports.ledger import FLUSH
 from vtrace.reports.messages import Messages
 from vtrace.reports.metrics import Metrics
 from vtrace.reports.table import Table

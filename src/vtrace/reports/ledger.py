@@ -3,28 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vtrace.console import some
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
-from vtrace.io.properties import PROPERTY
+from vtrace.io.properties import PROPERTY, parsed
+from vtrace.left_out import WHOLE_RUN, left_out
 from vtrace.reports.table import Array, Table, add_up, group, texts
 
 UNKNOWN = 2**64 - 1
 FLUSH = "flush"
-CHOSEN = frozenset(
-    "flush,switched off,rewound,overwritten,VT_START_AFTER,VT_STOP_AFTER,VT_FILTER_SPEC,"
-    "VT_MPITRACE,VT_OMPTRACE,VT_PTHREAD,VT_EXECTRACE".split(",")
-)
-"""Reasons that the user has asked for: nothing was lost."""
-WHOLE_RUN = frozenset("VT_FILTER_SPEC VT_MPITRACE VT_OMPTRACE VT_PTHREAD VT_EXECTRACE".split())
-"""Those of CHOSEN that hold for the whole run: they say what is recorded, not when."""
+CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
+"""Reasons that the user has asked for: nothing was lost. Those of WHOLE_RUN say what is recorded, not when."""
 _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
@@ -32,21 +29,25 @@ _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.ui
 @dataclass
 class Ledger:
     """intervals: location (OTF2's id), from, to (times of the archive's events, in its ticks), ns (how much of it is
-    meant: less than to - from where intervals were joined), class (a path of the tree of activities, several with +
-    between them, or "all"), reason, count (of events; UNKNOWN where nobody has counted them).
+    meant: less than to - from where intervals were joined; UNKNOWN where the end is not known), class (a path of
+    the tree of activities, several with + between them, or "all"), reason, count (of events;
+    UNKNOWN where nobody has counted them).
 
     told: whether the archive has intervals at all; else there are only totals. notes: why they cannot be used, one line
-    each. totals: what vtunify says of the whole archive (COVERAGE); empty for other tools' archives.
+    each. totals: what vtunify says of the whole archive (COVERAGE); empty for other tools' archives. settings: those
+    that leave events out for the whole run, and the classes of these events.
     """
 
     intervals: Table
     told: bool
     notes: list[str]
     totals: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def sums(self) -> Table:
-        """Rows (class, reason): locations, first (the earliest from), ns, count (UNKNOWN: of some it is not known)."""
+        """Rows (class, reason): locations, first (the earliest from), ns (-1: of some it is not known), count (UNKNOWN:
+        of some it is not known)."""
         table = self.intervals
         keys = [np.unique(table[name].astype(str), return_inverse=True)[1] for name in ("reason", "class")]
         first, member = group(keys)
@@ -57,19 +58,21 @@ class Ledger:
         count = np.zeros(n, np.uint64)
         np.add.at(count, member[known], table["count"][known])
         count[np.unique(member[~known])] = UNKNOWN
+        ns = add_up(member, np.where(table["ns"] == UNKNOWN, 0, table["ns"]).astype(np.int64), n)
+        ns[np.unique(member[table["ns"] == UNKNOWN])] = -1
         pairs = np.unique(np.stack([member, table["location"].astype(np.int64)]), axis=1)
         return Table({
             "class": table["class"][first], "reason": table["reason"][first],
             "locations": np.bincount(pairs[0], minlength=n), "first": earliest,
-            "ns": add_up(member, table["ns"].astype(np.int64), n), "count": count,
+            "ns": ns, "count": count,
         })  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]] | None:
-        """The intervals for JSON: a count that nobody knows is None. None: the archive has none, only totals."""
+        """The intervals for JSON: a time or count that nobody knows is None. None: there are only totals."""
         if not self.told:
             return None
         known = self.intervals.records()
-        return [{**row, "count": None if row["count"] == UNKNOWN else row["count"]} for row in known]
+        return [row | {key: None if row[key] == UNKNOWN else row[key] for key in ("ns", "count")} for row in known]
 
     def select(self, locations: Collection[int] | None, start: int | None, stop: int | None) -> Ledger:
         """Those of some locations (OTF2's ids) that lie between two moments, in part at least."""
@@ -81,7 +84,7 @@ class Ledger:
             kept &= table["to"] >= np.uint64(max(0, start))
         if stop is not None:
             kept &= table["from"] <= np.uint64(max(0, stop))
-        return Ledger(table.take(kept), self.told, self.notes, self.totals)
+        return replace(self, intervals=table.take(kept))
 
 
 def read_ledger(anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any]) -> Ledger:
@@ -90,15 +93,17 @@ def read_ledger(anchor: Path, properties: Mapping[str, str], coverage: Mapping[s
     notes: list[str] = []
     found = None
     totals = coverage if isinstance(coverage, Mapping) else {}
+    settings = parsed("SETTINGS", properties.get(f"{PROPERTY}SETTINGS", "{}"), [])
+    kinds = dict(left_out(settings or {}))
     if f"{PROPERTY}COVERAGE" in properties:
         try:
             found = sidecar.read(anchor.parent, *sidecar.COVERAGE, sidecar.identity(anchor, properties))
             if found is not None:
-                return Ledger(_intervals(found), True, notes, totals)
+                return Ledger(_intervals(found), True, notes, totals, kinds)
         except (FormatError, KeyError, IndexError) as error:
             text = str(error.args[0]) if isinstance(error, FormatError) else "its table of coverage is damaged"
             notes.append(f"{text}: only totals are known of what was not recorded")
-    return Ledger(_intervals(None), False, notes, totals)
+    return Ledger(_intervals(None), False, notes, totals, kinds)
 
 
 def _intervals(found: sidecar.Table | None) -> Table:
@@ -108,7 +113,8 @@ def _intervals(found: sidecar.Table | None) -> Table:
         empty = {name: np.empty(0, kind) for name, kind in _EMPTY.items()}
         return Table({**empty, "class": none, "reason": none})
     columns = {name: found.columns[name].astype(kind) for name, kind in _EMPTY.items()}
-    if np.any(columns["from"] > columns["to"]) or np.any(columns["to"] > _LATEST) or np.any(columns["ns"] > _LATEST):
+    known = columns["ns"][columns["ns"] != UNKNOWN]
+    if np.any(columns["from"] > columns["to"]) or np.any(columns["to"] > _LATEST) or np.any(known > _LATEST):
         raise IndexError("a time")
     for name in ("class", "reason"):
         named, numbers = found.names[name], found.columns[name]
@@ -129,20 +135,84 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         if row["reason"] == FLUSH:
             continue
         where = f"{row['locations']:,} location{'s' if row['locations'] != 1 else ''}"
-        what = "" if row["class"] == "all" else f" of {row['class'].replace('+', ', ')}"
+        what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
         since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
         known = row["count"] != UNKNOWN
         count = f"{row['count']:,}" if known else "an unknown number of"
         events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
         if row["reason"] in CHOSEN:
-            lines.append(
-                f"left out ({row['reason']}): events{what} on {where}, {row['ns'] / resolution:.6g} s altogether"
-            )
+            time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
+            lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
         else:
             lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
-    if not ledger.told and ledger.totals.get("complete") is False:
-        shortfalls = ledger.totals.get("shortfalls", [])
-        lines += [f"incomplete: {text}" for text in shortfalls] if isinstance(shortfalls, list) else ["incomplete"]
+    if not ledger.told:
+        lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
+    lines += [f"incomplete: {text}" for text in _untimed(ledger)]
     if any(line.startswith("incomplete") for line in lines):
         lines.append("counts, bytes and times below are lower bounds")
     return ledger.notes + lines
+
+
+def _listed(kind: str) -> str:
+    return kind.replace("+", ", ")
+
+
+def _untimed(ledger: Ledger) -> list[str]:
+    """What vtunify says is missing and no interval shows."""
+    if ledger.told:
+        return list(ledger.totals.get("untimed", []))
+    return list(ledger.totals.get("shortfalls", [])) if ledger.totals.get("complete") is False else []
+
+
+_STOPS = {name: name for name in ("VT_MAX_FLUSHES", "VT_MAX_SIZE")}
+_STOPS |= {"not written": "files that could not be written", "no memory": "the end of memory or disk space"}
+"""Reasons for which a location stops recording before its process ends, in the words of coverage_line."""
+
+
+def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
+    """What was not recorded, in a few words: the one line that every command prints.
+
+    sums: lost, dropped (records), limit, unknown, clamped (locations, times), off, flushed (s), as VTRACE::COVERAGE has
+    them, of all locations that the ledger is of.
+    """
+    table = ledger.intervals
+    reasons = table["reason"].astype(str)
+    missing, uncounted = ~np.isin(reasons, list(CHOSEN)), table["count"] == UNKNOWN
+    lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))
+    parts = [f"{some(lost, 'event')} lost"] if lost else []
+    unknown, why = int(sums["unknown"]), ""
+    if ledger.told:
+        unknown = len(np.unique(table["location"][missing & uncounted]))
+        why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
+    parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
+    parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
+    settings = left_out_by(ledger)
+    if not parts:
+        whole = ledger.told and not settings and set(reasons.tolist()) <= {FLUSH}
+        parts = ["all events recorded" if whole else "no event lost"]
+    parts += [f"{', '.join(settings)} {'leaves' if len(settings) == 1 else 'leave'} events out"] if settings else []
+    if sums["dropped"]:
+        parts.append(f"{some(int(sums['dropped']), 'record')} before the last ones overwritten (VT_MODE=RING)")
+    return ", ".join([*parts, *_stopped(ledger, int(sums["limit"])), *_parts_of_time(sums)])
+
+
+def _stopped(ledger: Ledger, limit: int) -> list[str]:
+    if not limit:
+        return []
+    reasons = sorted(set(ledger.intervals["reason"].astype(str).tolist()) & _STOPS.keys())
+    why = f" ({', '.join(_STOPS[reason] for reason in reasons)})" if reasons else ""
+    return [f"{some(limit, 'location')} stopped early{why}"]
+
+
+def _parts_of_time(sums: Mapping[str, float]) -> Iterator[str]:
+    for key, word in (("off", "off"), ("flushed", "flushing")):
+        if sums[key] > 0:
+            yield f"{sums[key]:.6g} s {word}"
+    if sums["clamped"]:
+        yield f"{some(int(sums['clamped']), 'time')} clamped"
+
+
+def left_out_by(ledger: Ledger) -> list[str]:
+    """The settings that leave events out for the whole run."""
+    found = set(ledger.intervals["reason"].astype(str).tolist()) if ledger.told else set(ledger.settings)
+    return [name for name in WHOLE_RUN if name in found]

@@ -16,6 +16,7 @@ from vtrace.reports import programs, timeline
 from vtrace.reports.collectives import CollectiveTotals
 from vtrace.reports.files import Io
 from vtrace.reports.gather import process_names
+from vtrace.reports.ledger import coverage_line
 from vtrace.reports.messages import MessageMatrix
 from vtrace.reports.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.reports.profile import CallTree, Profile
@@ -212,17 +213,11 @@ def missing(trace: Trace, window: Window) -> str:
     found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():
         return ""
-    lost, dropped = (int(found[key][found[key] > 0].sum()) for key in ("lost", "dropped"))
-    limit, died, unknown = (int((found[key] > 0).sum()) for key in ("limit", "died", "unknown"))
-    parts = [f"{some(lost, 'event')} lost"] if lost else []
-    parts += [f"an unknown number of events lost on {some(unknown, 'location')}"] if unknown else []
-    parts = parts or ["no event lost" if died or dropped else "all events recorded"]
-    parts += [f"{some(died, 'location')} of processes that died"] if died else []
-    parts += [f"{some(dropped, 'record')} before the last ones overwritten (VT_MODE=RING)"] if dropped else []
-    parts += [f"{some(limit, 'location')} stopped early (VT_MAX_SIZE, VT_MAX_FLUSHES)"] if limit else []
-    off, flushing = (sum(found[key][np.isfinite(found[key])].tolist()) for key in ("off", "flushing"))
-    parts += [f"{off:.6g} s off"] * (off > 0) + [f"{flushing:.6g} s flushing"] * (flushing > 0)
-    return ", ".join(parts)
+    sums = {name: int(found[name][found[name] > 0].sum()) for name in ("lost", "dropped", "clamped")}
+    sums |= {name: int((found[name] > 0).sum()) for name in ("limit", "unknown")}
+    times = {"off": "off", "flushed": "flushing"}
+    seconds = {name: float(np.nansum(found[column])) for name, column in times.items()}
+    return coverage_line(trace.not_recorded(**window.of_recording()), sums | seconds)
 
 
 def regions(trace: Trace, profile: Table) -> Table:

@@ -152,7 +152,8 @@ def _not_recorded(numbers: Numbers) -> str:
         return ""
     head = ("class", "reason", "locations", "from s", "time s", "events")
     rows = (
-        (r["class"], r["reason"], r["locations"], Time(at), Time(r["ns"] * 10**9 // trace.resolution),
+        (r["class"], r["reason"], r["locations"], Time(at),
+         Time(r["ns"] * 10**9 // trace.resolution) if r["ns"] >= 0 else "",
          "unknown" if r["count"] == UNKNOWN else r["count"])
         for r, at in zip(sums.records(), trace.ns(sums["first"]).tolist(), strict=True)
     )  # fmt: skip

@@ -17,7 +17,7 @@ from vtrace.io.overview import PROPERTY
 from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.unify import user
 from vtrace.unify.absent import FILE
-from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums
+from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums, untimed
 from vtrace.unify.find import Run
 from vtrace.unify.process import Process
 from vtrace.unify.programs import shortened
@@ -83,7 +83,7 @@ def properties(
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
     settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
     missing = [*([run.alone] if run.alone else []), *shortfalls(run.missing, incomplete, rows)]
-    coverage = {"complete": not missing, "shortfalls": missing} | sums(rows)
+    coverage = {"complete": not missing, "shortfalls": missing, "untimed": untimed(run.alone, incomplete)} | sums(rows)
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     values["CLOCKS"] = clocks
     if of_user := user.properties(rows):
@@ -136,7 +136,8 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
         stopped = [row for row in limited if row.setting == setting]
         lost = sum(row.lost for row in stopped)
         hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
-        what = f"{some(lost, 'event')} {_are(lost)}"
+        uncounted = any(row.unknown for row in stopped)
+        what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_are(lost)}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
@@ -147,7 +148,7 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
         where = _locations([row for row in rows if row.id in unrecorded])
         count = sum(unrecorded.values())
         yield f"{some(count, 'event')} {'was' if count == 1 else 'were'} not recorded on {where}"
-    if unknown := [row for row in rows if row.unknown]:
+    if unknown := [row for row in rows if row.unknown and not row.absent]:
         yield f"an unknown number of events was not recorded on {_locations(unknown)}: nobody was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:

@@ -33,6 +33,7 @@ _LOST_WORDS = {
     "SIZE": "behind VT_MAX_SIZE", FILE: "in files that are missing", DAMAGE: "in damaged files",
 }  # fmt: skip
 """Why events are lost, as people say it: records.LOST_REASONS, and what absent.py finds."""
+_LACKS = "lacks local files", "lack local files"
 HEAP = -1
 """Number of a process's location that has no thread: for what it has in use of its heap."""
 
@@ -68,6 +69,8 @@ class Row:
     """When it did not record."""
     end_ns: int = 0
     """When its process ended; 0: that is not known."""
+    absent: bool = False
+    """There are no files of its process, which is told by its rank."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -102,6 +105,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         _stop(result, known.properties), _without_notes(result),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
         gaps_of(process, number, result) if number != HEAP else (), end_of(process) if number == 0 else 0,
+        process.absent,
     )  # fmt: skip
 
 
@@ -119,10 +123,11 @@ def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
 
 
 def _is_unknown(process: Process, number: int, result: Transcoded | None) -> bool:
-    """Whether nobody has counted what a location lost: its process was killed after it had stopped recording, or its
-    last words could not be written."""
+    """Whether nobody has counted what a location lost: there are no files of its process, the process was killed after
+    the location had stopped recording, or its last words could not be written."""
     killed = process.died or process.running
-    return number in process.unsure or (killed and result is not None and result.limit_ns is not None)
+    stopped = result is not None and result.limit_ns is not None
+    return process.absent or number in process.unsure or (killed and stopped)
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
@@ -192,19 +197,26 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
             [p for p in incomplete if p.hidden],
         ),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
-        ("lacks local files", "lack local files", [p for p in incomplete if p.lacks]),
+        (*_LACKS, [p for p in incomplete if p.lacks]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
         why = ", ".join(f"{n:,} {_LOST_WORDS.get(name, 'for another reason')}" for name, n in total["lost_by"].items())
         found.append(f"{lost:,} {'event' if lost == 1 else 'events'} lost ({why})")
-    if unknown := total["unknown"]:
+    if unknown := sum(row.unknown and not row.absent for row in rows):
         where = "location" if unknown == 1 else "locations"
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {unknown:,} {where}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{n:,} {'location' if n == 1 else 'locations'} stopped at {why}" for why, n in sorted(stops.items())]
     return found
+
+
+def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
+    """Those of the shortfalls that intervals of the ledger do not show. alone: what find_alone says."""
+    lacking = [p for p in incomplete if p.lacks]
+    found = [f"{labels(lacking)} {_LACKS[0] if len(lacking) == 1 else _LACKS[1]}"] if lacking else []
+    return [alone, *found] if alone else found
 
 
 def _ranks(numbers: Sequence[int]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.io import records as r
 from vtrace.io.kernel import Transcoded
 from vtrace.io.sidecar import Table
+from vtrace.left_out import left_out
 from vtrace.unify.process import Process
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ _CLASSES = {
     r.CLASS_COLLECTIVE: "mpi/collective", r.CLASS_RMA: "mpi/rma", r.CLASS_IO: "io", r.CLASS_MEMORY: "memory",
     r.CLASS_TEAM: "openmp", r.CLASS_THREAD: "threads", r.CLASS_METRIC: "metrics",
 }  # fmt: skip
-_SETTINGS = {"VT_MPITRACE": "mpi", "VT_OMPTRACE": "openmp", "VT_PTHREAD": "threads", "VT_EXECTRACE": "processes"}
-"""Settings that are on unless somebody turns them off, and what is not recorded then."""
+_SETTING = "setting."
 _UNSEEN = {"FILE": "files missing", "WRITE": "not written", "DAMAGE": "damaged"}
 
 
 class Gap(NamedTuple):
     """An interval. Times as events of the archive have them; ns: how much of it is meant, less than to - from where
-    intervals were joined; kind: a path of the tree of activities, several with + between them, or "all"."""
+    intervals were joined, None: to - from, UNKNOWN: its end is not known; kind: a path of the tree of activities,
+    several with + between them, or "all"."""
 
     begin: int
     end: int
@@ -69,8 +70,8 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     if number in process.unsure:
         found.append(Gap(last, END, None, UNKNOWN, "all", "not written"))
     if process.died or process.running:
-        found = [gap._replace(events=UNKNOWN) if gap.end == END else gap for gap in found]
-        found.append(Gap(last, FOR_EVER, None, UNKNOWN, "all", "process died" if process.died else "still running"))
+        found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
+        found.append(Gap(last, FOR_EVER, UNKNOWN, UNKNOWN, "all", "process died" if process.died else "still running"))
     elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
         found.append(Gap(last, END, None, UNKNOWN, "all", "damaged"))
     return (*_windowed(found, process.definitions.properties), *_left_out(process.definitions.properties))
@@ -111,11 +112,9 @@ def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[G
 
 def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
     """What settings keep out for the whole run."""
-    if properties.get("setting.VT_FILTER_SPEC"):
-        yield Gap(BEGIN, END, None, UNKNOWN, "user", "VT_FILTER_SPEC")
-    for name, kind in _SETTINGS.items():
-        if str(properties.get(f"setting.{name}", "yes")).lower() in ("no", "off", "false", "0"):
-            yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
+    settings = {key.removeprefix(_SETTING): str(value) for key, value in properties.items() if key.startswith(_SETTING)}
+    for name, kind in left_out(settings):
+        yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
 
 
 def end_of(process: Process) -> int:
