@@ -294,7 +294,7 @@ def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
     for key in foreign & found.keys():
         moved: Counter[str] = Counter()
         for name, n in found[key].items():
-            moved[f"nested_{name.removeprefix('nested_')}"] += n
+            moved[name if name == "closes" else f"nested_{name.removeprefix('nested_')}"] += n
         found[key] = moved
     return {key: {name: n for name, n in sums.items() if n} for key, sums in found.items() if any(sums.values())}
 

@@ -213,7 +213,7 @@ def _move_closes(sums: Array) -> None:
     """OTF2 does not tell from where a handle is closed: what was opened inside a call of a higher layer is closed
     there."""
     inside = (sums[_INNER + _OPENS] > 0) & (sums[_OPENS] == 0)
-    sums[_INNER + _CLOSES, inside] = sums[_CLOSES, inside]
+    sums[_INNER + _CLOSES, inside] += sums[_CLOSES, inside]
     sums[_CLOSES, inside] = 0
 
 
