@@ -42,7 +42,7 @@ def started(mpi: Mpi, *words: str | Path, ranks: int = 3, options: tuple[str, ..
     return {"before": [*run, *launch, *words], "behind": [*launch, *run, *words]}
 
 
-POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
+POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Waitsome"}
 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
