@@ -90,7 +90,7 @@ def intervals(where: Path, name: str = CUT) -> list[tuple[str, float, float]]:
 def test_chrome_draws_them(where: Path, tmp_path: Path) -> None:
     command(where, "export", CUT, "--to", "chrome", "-o", tmp_path / "x")
     found = json.loads((tmp_path / "x").read_text())
-    assert found["otherData"] == {"caveats": caveats(where)}
+    assert found["otherData"] == {"creator": f"vtrace {vtrace.__version__}", "caveats": caveats(where)}
     drawn = [event for event in found["traceEvents"] if event.get("cat") == "not recorded"]
     begins, ends = ({e["id"]: e for e in drawn if e["ph"] == ph} for ph in "be")
     assert sorted(
