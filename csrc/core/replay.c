@@ -2,15 +2,15 @@
 /* What a finished chunk holds and leaves open, found by reading it again: nothing of this burdens the path of an event. */
 #include "internal.h"
 
-/* Classes of kinds, and whether a record of that kind changes the stack. */
+/* Classes of kinds, and whether a record of that kind changes the stack, as function events do. */
 #define STACK 0x80000000u
-static const uint32_t classes[128] = {
+static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
 #define KIND_CLASS(name, number, words, class)                                                                         \
     [number] = VT_CLASS_##class | (number <= VT_K_LEAVE_ADDRESS || number == VT_K_THREAD ||                            \
                                            (number >= VT_K_ENTER_ALLOC && number < VT_K_HEAP)                          \
                                        ? STACK                                                                         \
                                        : 0),
-    VT_KINDS(KIND_CLASS)
+                                      VT_KINDS(KIND_CLASS)
 #undef KIND_CLASS
 };
 
@@ -84,6 +84,23 @@ static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t 
     return i && i == c->records;
 }
 
+/* How many calls like c stand one behind the other at w: a loop over messages makes hundreds. What is compared stays in
+   registers, so that a call costs a third of what is_like does. 0 where calls have more records than are compared.      */
+static inline uint32_t alike(const struct vt_shape *c, const uint64_t *w, uint32_t n)
+{
+    const uint32_t words = c->words, last = c->records - 1;
+    const uint32_t second = last > 1 ? 1 : last, third = last > 2 ? 2 : last;
+    const uint32_t at[3] = {c->at[second], c->at[third], c->at[last]};
+    const uint32_t what[4] = {c->what[0], c->what[second], c->what[third], c->what[last]};
+    uint32_t calls = 0;
+    if (last > 3) return 0;
+    for (uint32_t i = 0; n - i >= words; i += words, calls++)
+        if ((uint32_t)w[i] != what[0] || (uint32_t)w[i + at[0]] != what[1] || (uint32_t)w[i + at[1]] != what[2] ||
+            (uint32_t)w[i + at[2]] != what[3])
+            break;
+    return calls;
+}
+
 /* Learns the call that begins at w. 0: it is no such call, or a longer one. */
 static int learn(struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
@@ -109,6 +126,22 @@ static inline int begins_call(uint32_t what)
     return kind == VT_K_ENTER || (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP && kind != VT_K_LEAVE_ALLOC);
 }
 
+/* Walks over the records that leave the stack as it is: a call such as MPI_Waitall has hundreds of them. Among equal ones
+   the next one's place is known before this one is loaded.                                                            */
+static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_t *count, uint32_t *found)
+{
+    while (i < n) {
+        const uint32_t what = (uint32_t)w[i], class = classes[what >> 24], words = 1 + (what >> 21 & 7);
+        if (class & STACK) break;
+        *found |= class;
+        do {
+            ++*count;
+            i += words;
+        } while (i < n && (uint32_t)w[i] == what);
+    }
+    return i;
+}
+
 /* Walks from word i to the next function event. Returns where that is, or n. */
 static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shapes *shapes, const uint64_t *w,
                                                  uint32_t i, uint32_t n, uint32_t *records)
@@ -118,12 +151,17 @@ static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shape
     while (i < n) {
         if (VT_LIKELY(is_like(last->next, w + i, n - i))) {
             last = last->next;
-            i += last->words;
-            count += last->records;
+            const uint32_t calls = last->next == last ? 1 + alike(last, w + i + last->words, n - i - last->words) : 1;
+            i += calls * last->words;
+            count += calls * last->records;
             found |= last->classes;
             continue;
         }
         uint32_t what = (uint32_t)w[i];
+        if (!(classes[what >> 24] & STACK)) {
+            i = inside(w, i, n, &count, &found);
+            continue;
+        }
         if (what & VT_FUNCTION) break;
         struct vt_shape *c = &shapes->of[VT_ID(what) & (VT_SHAPES - 1)];
         if (begins_call(what) && (is_like(c, w + i, n - i) || learn(c, w + i, n - i))) {

@@ -109,6 +109,26 @@ static void chunks(void)
     for (int i = 39; i >= 0; i--) vt_leave(r[i]);
 }
 
+/* Calls of two to five records in runs, one with hundreds inside, in more than one chunk; the last stays open. */
+static void runs(void)
+{
+    const uint32_t r = region("call"), all = region("all"), open = region("open");
+    for (int round = 0; round < 40; round++) {
+        for (int kind = 0; kind < 4; kind++)
+            for (int i = 0; i < 50; i++) {
+                vt_enter(r);
+                for (int inside = 0; inside < kind; inside++)
+                    vt_write_2(VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), (uint64_t)i);
+                vt_leave(r);
+            }
+        vt_enter(all);
+        for (int i = 0; i < 100; i++) vt_write_2(VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), (uint64_t)i);
+        for (int i = 0; i < 100; i++) vt_write_3(VT_HEAD(VT_K_RECV, 2, 1), 0, 8);
+        vt_leave(all);
+    }
+    vt_enter(open);
+}
+
 static void abi(void)
 {
     struct vt_shim s = {
@@ -176,6 +196,7 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "handler-other-stack")) interrupted(1);
     else if (!strcmp(what, "stale")) stale();
     else if (!strcmp(what, "chunks")) chunks();
+    else if (!strcmp(what, "runs")) runs();
     else if (!strcmp(what, "abi")) abi();
     else if (!strcmp(what, "ids")) ids();
     else if (!strcmp(what, "world")) world(argv[2]);

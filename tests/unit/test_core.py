@@ -94,6 +94,18 @@ def test_block(core: Path, tmp_path: Path) -> None:
     assert all(int(a["end_ticks"]) == int(b["ticks"]) for a, b in pairwise(heads))
 
 
+def test_runs_of_equal_calls(core: Path, tmp_path: Path) -> None:
+    """What the heads of blocks tell of equal calls and equal records is what a walk over each record finds."""
+    run(core, tmp_path, "runs")
+    with open_local(tmp_path / "t.1.events") as file:
+        heads = [head for head, _ in words.blocks(file)]
+    assert len(heads) > 2
+    assert sum(int(h["records"]) for h in heads) == len(words.events(tmp_path / "t.1.events")) == 40 * 902 + 1
+    assert {int(h["classes"]) for h in heads} == {records.CLASS_REGION | records.CLASS_MESSAGE}
+    assert [int(h["depth"]) for h in heads] == [int(h["nopen"]) for h in heads]
+    assert max(int(h["depth"]) for h in heads) <= 1
+
+
 def test_abi(core: Path, tmp_path: Path) -> None:
     done = run(core, tmp_path, "abi")
     assert done.stdout == "1\n"
