@@ -89,11 +89,17 @@ static inline void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_r
 }
 
 /* What a receive with a status got. */
-void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
+__attribute__((always_inline)) static inline void
+vt_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
 {
     if (status->MPI_SOURCE >= 0)
         vt_received(batch, r, vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
                     vt_mpi_received(status));
+}
+
+void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
+{
+    vt_add_received(batch, r, status);
 }
 
 /* MPICH leaves the status of an MPI_Isendrecv as it was: then what was asked for must do. */
@@ -139,8 +145,10 @@ static __attribute__((noinline)) bool vt_is_cancelled(const struct vt_mpi_wait *
 }
 
 /* Sends and receives inline, since programs wait for many at once. */
-static inline void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
-                                const MPI_Status *status)
+__attribute__((always_inline)) static inline void vt_completed_inline(const struct vt_mpi_wait *wait,
+                                                                      struct vt_mpi_batch *batch,
+                                                                      struct vt_mpi_request *r,
+                                                                      const MPI_Status *status)
 {
     const bool cancels = atomic_load_explicit(&vt_cancels, memory_order_acquire);
     if (!VT_LIKELY(!cancels) && vt_is_cancelled(wait, r, status))
@@ -149,9 +157,15 @@ static inline void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_ba
         uint64_t *w = vt_mpi_add(batch, 2);
         w[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
         w[1] = r->id;
-    } else if (r->kind == VT_REQUEST_RECV && !r->end && !r->n) vt_mpi_add_received(batch, r, status);
+    } else if (r->kind == VT_REQUEST_RECV && !r->end && !r->n) vt_add_received(batch, r, status);
     else vt_record_end(batch, r, status);
     vt_end(r);
+}
+
+static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                         const MPI_Status *status)
+{
+    vt_completed_inline(wait, batch, r, status);
 }
 
 static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
@@ -194,9 +208,12 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
         }
         wait->requests = (struct vt_mpi_request **)(((uintptr_t)(own + n) + 63) & ~(uintptr_t)63);
     }
-    for (int i = 0; i < wait->n; i++) {
-        struct vt_mpi_request *r = wait->requests[i] = vt_take_active(requests[i]);
-        if (r) curious |= vt_needs_status(r) || wait->cancels;
+    struct vt_mpi_request **taken = wait->requests; /* what the loop needs, in registers */
+    const int taking = wait->n;
+    const bool cancels = wait->cancels;
+    for (int i = 0; i < taking; i++) {
+        struct vt_mpi_request *r = taken[i] = vt_take_active(requests[i]);
+        if (r) curious |= vt_needs_status(r) || cancels;
     }
     if (curious && statuses == ignore) {
         wait->statuses = own;
@@ -278,7 +295,7 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
     if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
     if (VT_LIKELY(result == MPI_SUCCESS && !in_status && (!flag || *flag))) {
         for (int i = 0; i < wait->n; i++)
-            if (wait->requests[i]) vt_completed(wait, &batch, wait->requests[i], &wait->statuses[i]);
+            if (wait->requests[i]) vt_completed_inline(wait, &batch, wait->requests[i], &wait->statuses[i]);
         vt_wait_leave(wait, &batch, region);
         return;
     }

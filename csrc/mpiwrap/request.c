@@ -320,22 +320,6 @@ __attribute__((noinline)) void vt_mpi_drop_any(struct vt_mpi_request *request)
 
 /* ---- Operations ---- */
 
-/* The entry of an operation that has begun, taken: the caller fills it and puts it back. NULL when there is no memory;
-   then its end is not seen. shared: the library may give the handle to several such operations; the others' entry
-   found by it is of a request that ended out of our sight.                                                          */
-struct vt_mpi_request *vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object,
-                                   const MPI_Request *request)
-{
-    struct vt_mpi_request *r = vt_mpi_put(&vt_mpi_requests, VT_HANDLE(*request), shared);
-    if (!r) {
-        vt_warn("no memory to follow requests: the completion of some is not recorded");
-        return NULL;
-    }
-    r->kind = (uint8_t)kind;
-    r->object = object;
-    return r;
-}
-
 /* Follows an operation that has begun and is not persistent until a Wait or Test, on any thread, tells that it is
    complete and writes words[0..n), n <= 5: whole records, made by VT_HEAD and without times. An unsuccessful test and
    a cancellation are recorded with object and id. Of VT_REQUEST_IO words[1] is filled in: the bytes of the status.  */

@@ -122,12 +122,12 @@ static inline struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uin
     const uint64_t key = vt_mpi_key(handle);
     const size_t place = vt_mpi_place(key);
     if (VT_LIKELY(vt_mpi_alone)) {
-        struct vt_mpi_request *r = vt_mpi_pop(&table->lists[place / VT_ROW_PLACES][0], key);
-        if (r) return r;
         if (atomic_load_explicit(&table->keys[place], memory_order_relaxed) == key) {
             atomic_store_explicit(&table->keys[place], key | VT_TAKEN, memory_order_relaxed);
             return &table->requests[place];
         }
+        struct vt_mpi_request *r = vt_mpi_pop(&table->lists[place / VT_ROW_PLACES][0], key);
+        if (r) return r;
     }
     return vt_mpi_take_any(table, handle, false);
 }
@@ -138,21 +138,28 @@ static inline struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *t
     return vt_mpi_take_any(table, handle, true);
 }
 
-/* A new entry, taken, with everything else zero but words; NULL when there is no memory. */
-static inline struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table, uint64_t handle, bool shared)
+/* A new entry beside others in a list; NULL where none is listed or none is spare. */
+static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list, struct vt_mpi_row *row, uint64_t key)
+{
+    struct vt_mpi_request *r = list->spare;
+    if (!r || !atomic_load_explicit(&list->listed, memory_order_relaxed)) return NULL;
+    list->spare = r->next;
+    vt_mpi_clear(r, NULL, row, key);
+    r->list = list;
+    return r;
+}
+
+/* A new entry, taken, with everything else zero but words; NULL when there is no memory. Inlined with a constant, so that
+   an entry in its place does not read the line of memory that holds the list.                                          */
+__attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table,
+                                                                               uint64_t handle, bool shared)
 {
     const uint64_t key = vt_mpi_key(handle);
     const size_t place = vt_mpi_place(key);
     struct vt_mpi_row *row = &table->rows[place / VT_ROW_PLACES];
     if (VT_LIKELY(vt_mpi_alone)) {
-        struct vt_mpi_list *list = &table->lists[place / VT_ROW_PLACES][0];
-        struct vt_mpi_request *r = list->spare;
-        if (shared && r && atomic_load_explicit(&list->listed, memory_order_relaxed)) {
-            list->spare = r->next;
-            vt_mpi_clear(r, NULL, row, key);
-            r->list = list;
-            return r;
-        }
+        struct vt_mpi_request *r = shared ? vt_mpi_put_listed(&table->lists[place / VT_ROW_PLACES][0], row, key) : NULL;
+        if (r) return r;
         if (!(atomic_load_explicit(&row->published, memory_order_relaxed) |
               atomic_load_explicit(&row->displaced, memory_order_relaxed) |
               atomic_load_explicit(&table->keys[place], memory_order_relaxed))) {
@@ -184,8 +191,22 @@ static inline void vt_mpi_drop(struct vt_mpi_request *request)
     } else vt_mpi_drop_any(request);
 }
 
-struct vt_mpi_request *vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object,
-                                   const MPI_Request *request);
+/* The entry of an operation that has begun, taken: the caller fills it and puts it back. NULL when there is no memory;
+   then its end is not seen. shared: the library may give the handle to several such operations; the others' entry
+   found by it is of a request that ended out of our sight.                                                          */
+__attribute__((always_inline)) static inline struct vt_mpi_request *
+vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object, const MPI_Request *request)
+{
+    struct vt_mpi_request *r = vt_mpi_put(&vt_mpi_requests, VT_HANDLE(*request), shared);
+    if (!VT_LIKELY(r != NULL)) {
+        vt_warn("no memory to follow requests: the completion of some is not recorded");
+        return NULL;
+    }
+    r->kind = (uint8_t)kind;
+    r->object = object;
+    return r;
+}
+
 void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
                    const MPI_Request *request);
 
