@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where floors store: a file mapping of the same kind as vtrace's buffer, for each thread: grown by the same steps, 64 KiB
-   touched at a time, used again from the start after ALL bytes.                                                        */
+/* Where floors store: a file mapping of the same kind as vtrace's buffer, for each thread: grown by the same steps, cleared
+   in the same way, 64 KiB touched at a time, used again from the start after ALL bytes.                                */
 #ifndef BENCH_MAPPING_H
 #define BENCH_MAPPING_H
 
@@ -29,7 +29,10 @@ static void map(uint64_t bytes)
 {
     uint64_t offset = (uint64_t)mapped * CHUNK;
     char *p;
+    static const char zeros[CHUNK];
     if (fallocate(fd, 0, (off_t)offset, (off_t)bytes)) _exit(1);
+    for (uint64_t i = 0; offset && i < bytes; i += CHUNK)
+        if (pwrite(fd, zeros, CHUNK, (off_t)(offset + i)) != CHUNK) _exit(1);
     p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
     if (p == MAP_FAILED) _exit(1);
     for (uint64_t i = 0; i < bytes && mapped < ALL / CHUNK; i += CHUNK) chunks[mapped++] = p + i;

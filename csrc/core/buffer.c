@@ -68,6 +68,16 @@ static char *reserve(uint32_t bytes)
     return start;
 }
 
+/* Clears a segment that is new by writing it. Storing into pages of a file that were never written makes the kernel read each
+   of them and ask the file system about it, which takes ext4 three times as long. Chunk by chunk, for it looks at all that one
+   call has written whenever a page of that is stored into for the first time. What cannot be written is cleared when stored into. */
+static void clear_in_file(long fd, uint32_t number)
+{
+    static const char zeros[VT_CHUNK_SIZE];
+    uint64_t at = segment_offset(number), end = at + segment_bytes(number);
+    while (at < end && VT_SYS4(pwrite64, fd, zeros, VT_CHUNK_SIZE, at) == VT_CHUNK_SIZE) at += VT_CHUNK_SIZE;
+}
+
 static long map_from_file(char *at, uint32_t number)
 {
     uint64_t mask;
@@ -75,6 +85,7 @@ static long map_from_file(char *at, uint32_t number)
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
     long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
+    if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need the first only */
     vt_release_signals(&mask);
     if (r >= 0)
         r = VT_SYS6(mmap, at, segment_bytes(number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,

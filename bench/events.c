@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* events KIND CALLS PASSES: prints for each pass the ns a call of a tiny function (KIND function), of write(2) of 64 bytes
+   (write), of fgets (fgets), of a pair of malloc and free (malloc); with -DMPI of MPI_Send and MPI_Recv of a message to
+   itself (message), and of a message and its answer between two ranks (exchange).                                        */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef MPI
+#include <mpi.h>
+#endif
+
+#define PLAIN __attribute__((no_instrument_function))
+
+static PLAIN double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+__attribute__((noinline)) long tiny(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+#ifdef MPI
+static PLAIN void send_itself(long calls)
+{
+    double x = 0, y;
+    for (long i = 0; i < calls; i++) {
+        MPI_Send(&x, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF);
+        MPI_Recv(&y, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    }
+}
+
+static PLAIN void exchange(long calls)
+{
+    int rank;
+    double x = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (long i = 0; i < calls; i++) {
+        if (!rank) MPI_Send(&x, 1, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD);
+        MPI_Recv(&x, 1, MPI_DOUBLE, !rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank) MPI_Send(&x, 1, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD);
+    }
+}
+#endif
+
+static PLAIN long work(const char *kind, long calls, int fd, FILE *lines)
+{
+    char text[65];
+    long x = 0;
+    memset(text, 'x', sizeof text);
+    if (!strcmp(kind, "function"))
+        for (long i = 0; i < calls; i++) x = tiny(x);
+    if (!strcmp(kind, "write"))
+        for (long i = 0; i < calls; i++) x += write(fd, text, 64);
+    if (!strcmp(kind, "fgets"))
+        for (long i = 0; i < calls; i++) {
+            if (i % 1024 == 0) rewind(lines);
+            x += fgets(text, sizeof text, lines) != NULL;
+        }
+    if (!strcmp(kind, "malloc"))
+        for (long i = 0; i < calls; i++) {
+            volatile char *p = malloc(16 + (size_t)(i & 63) * 16);
+            p[0] = 1;
+            free((void *)p);
+        }
+#ifdef MPI
+    if (!strcmp(kind, "message")) send_itself(calls);
+    if (!strcmp(kind, "exchange")) exchange(calls);
+#endif
+    return x;
+}
+
+PLAIN int main(int argc, char **argv)
+{
+    const char *kind = argc > 1 ? argv[1] : "function";
+    long calls = argc > 2 ? atol(argv[2]) : 100000, passes = argc > 3 ? atol(argv[3]) : 1;
+    int rank = 0, fd = open("/dev/null", O_WRONLY);
+    FILE *lines = tmpfile();
+    for (int i = 0; i < 1024; i++) fprintf(lines, "%063d\n", i);
+#ifdef MPI
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+#endif
+    for (long p = 0; p < passes; p++) {
+        double begin = now();
+        if (work(kind, calls, fd, lines) < 0) return 1;
+        if (!rank) printf("%.3f\n", (now() - begin) / (double)calls);
+    }
+#ifdef MPI
+    MPI_Finalize();
+#endif
+    return 0;
+}
