@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* events KIND CALLS PASSES: prints for each pass the ns a call of a tiny function (KIND function), of write(2) of 64 bytes
-   (write), of fgets (fgets), of a pair of malloc and free (malloc); with -DMPI of MPI_Send and MPI_Recv of a message to
-   itself (message), and of a message and its answer between two ranks (exchange).                                        */
+   (write), of fgets (fgets), of a pair of malloc and free (malloc); with -DMPI of a message and its answer between two ranks
+   (exchange).                                                                                                           */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,15 +29,6 @@ __attribute__((noinline)) long tiny(long x)
 }
 
 #ifdef MPI
-static PLAIN void send_itself(long calls)
-{
-    double x = 0, y;
-    for (long i = 0; i < calls; i++) {
-        MPI_Send(&x, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF);
-        MPI_Recv(&y, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    }
-}
-
 static PLAIN void exchange(long calls)
 {
     int rank;
@@ -72,7 +63,6 @@ static PLAIN long work(const char *kind, long calls, int fd, FILE *lines)
             free((void *)p);
         }
 #ifdef MPI
-    if (!strcmp(kind, "message")) send_itself(calls);
     if (!strcmp(kind, "exchange")) exchange(calls);
 #endif
     return x;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         (traced,) = run("./forks_traced", CHILDREN, cwd=work)
         added.append((traced - plain) / 1e3)
         all_of_them = unify(work)
+        shutil.rmtree(work / "forks_traced.trace")  # else the next run pays for its removal
         run("./forks_traced", 1, cwd=work)
         small.append(unify(work))
         many.append((all_of_them - small[-1]) / (CHILDREN - 1) * 1e3)
