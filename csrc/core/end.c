@@ -251,20 +251,13 @@ static void say_size(uint64_t events)
     char size[32];
     uint64_t set = vt_process.set.max_size;
     vt_settings_show_size(size, sizeof size, set ? set : atomic_load(&vt_process.max_size));
-    if (!set && atomic_load(&vt_process.small_disk)) {
-        vt_say(
-            1,
-            "recording stopped at VT_MAX_SIZE=%s (from the free space of %s): %llu events of rank 0 are missing; "
-            "VT_PFORM_GDIR on a larger disk or a set VT_MAX_SIZE keeps them, and vtrace score --fit finds functions to "
-            "leave out",
-            size, vt_process.set.gdir, (unsigned long long)events);
-        return;
-    }
+    int small = !set && atomic_load(&vt_process.small_disk);
     vt_say(
         1,
-        "recording stopped at VT_MAX_SIZE=%s: %llu events of rank 0 are missing; a larger VT_MAX_SIZE keeps them, and "
+        "recording stopped at VT_MAX_SIZE=%s%s%s%s: %llu events of rank 0 are missing; %s VT_MAX_SIZE keeps them, and "
         "vtrace score --fit finds functions to leave out",
-        size, (unsigned long long)events);
+        size, small ? " (from the free space of " : "", small ? vt_process.set.gdir : "", small ? ")" : "",
+        (unsigned long long)events, small ? "VT_PFORM_GDIR on a larger disk or a set" : "a larger");
 }
 
 static void say_what_was_written(int all)

@@ -278,7 +278,10 @@ int vt_attach(const struct vt_shim *shim)
         return 0;
     }
     vt_switch_attach(shim);
-    if (shim->kind == VT_SHIM_MPI) vt_define_property(l, "shim.mpi", mpi = shim->name);
+    if (shim->kind == VT_SHIM_MPI) {
+        mpi = shim->name;
+        vt_define_property(l, "shim.mpi", mpi);
+    }
     return vt_settings_allow(shim->kind);
 }
 

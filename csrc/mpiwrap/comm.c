@@ -155,6 +155,7 @@ static bool vt_comm_group(MPI_Comm comm, int side, uint32_t n, MPI_Group *group)
     int members = 0;
     if ((side ? PMPI_Comm_remote_group(comm, group) : PMPI_Comm_group(comm, group)) != MPI_SUCCESS) return false;
     if (PMPI_Group_size(*group, &members) == MPI_SUCCESS && (uint32_t)members == n) return true;
+    /* Ranks that are threads of one process call MPI at the same time, whatever level MPI_Query_thread told. */
     vt_mpi_alone = false;
     PMPI_Group_free(group);
     return false;
