@@ -224,6 +224,16 @@ def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     assert done.stdout == "[] None\n"  # numpy puts a docstring to each function: a tenth of its start
 
 
+def test_numpy_gets_its_modules_of_docstrings_where_it_needs_them(tmp_path: Path) -> None:
+    """As if a later numpy took something from them: they are there in full."""
+    code = (
+        "from vtrace.commands import vtunify; vtunify.lighten(); import numpy; "
+        "from numpy._core._add_newdocs import add_newdoc; print(add_newdoc.__name__, bool(numpy.add.reduce.__doc__))"
+    )
+    done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path)
+    assert done.stdout == "add_newdoc True\n"
+
+
 def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
     code = "import sys, vtrace.cli; sys.exit('numpy' in sys.modules or 'otf2' in sys.modules)"
     assert call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path).returncode == 0

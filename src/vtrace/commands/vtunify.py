@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import shlex
 import signal
@@ -11,14 +12,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
-from vtrace.console import CLICK_SETTINGS, Console
+from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError
 
 if TYPE_CHECKING:
@@ -129,10 +130,10 @@ def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None
 
 def summary(written: Written) -> str:
     """What came of unifying, in one line."""
-    world = _count(written.ranks, "rank") if written.ranks else _count(written.processes, "process", "processes")
+    world = some(written.ranks, "rank") if written.ranks else some(written.processes, "process", "processes")
     return (
-        f"{written.archive}: {world}, {_count(written.locations, 'location')}, {_count(written.events, 'event')}, "
-        f"{_count(written.messages, 'message')}, {_count(written.collectives, 'collective call')}, "
+        f"{written.archive}: {world}, {some(written.locations, 'location')}, {some(written.events, 'event')}, "
+        f"{some(written.messages, 'message')}, {some(written.collectives, 'collective call')}, "
         f"{written.seconds:.6g} s"
     )
 
@@ -147,16 +148,24 @@ def level(words: tuple[str, ...], start: int) -> int:
     return now
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+class _Docstrings(ModuleType):
+    """Takes the place of a module of numpy 2 that does nothing but add docstrings to functions and types, a tenth of
+    the time that numpy takes to load. If another version of numpy needs something of the module, it is loaded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 def lighten() -> None:
     """Leaves out what Python and numpy do for nothing here; to be called before numpy is loaded."""
     gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else a thread for each core
-    for name in ("_add_newdocs", "_add_newdocs_scalars"):  # these put docstrings to all that numpy has, and no more
-        sys.modules.setdefault(f"numpy._core.{name}", ModuleType(name))
+    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+        sys.modules.setdefault(name, _Docstrings(name))
 
 
 def main() -> int:
