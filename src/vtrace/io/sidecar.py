@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import struct
-from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
+from vtrace.io.hashing import blake2b
 from vtrace.io.heads import open_file
 from vtrace.io.kernel_abi import checksum
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -14,6 +13,7 @@ import numpy as np
 from vtrace.errors import FormatError
 from vtrace.io.alike import same_array
 from vtrace.io.archive import Comm, Group
+from vtrace.io.hashing import blake2b
 from vtrace.io.records import COMM_KINDS
 from vtrace.unify import members
 from vtrace.unify.definitions import ProcessDefinitions
