@@ -131,3 +131,23 @@ def test_streams(tmp_path: Path) -> None:
 def test_marks_end_with_the_window(tmp_path: Path) -> None:
     """The call around an operation counts, also where it began before the window."""
     assert library(tmp_path / "a", True).io(start=3)["bytes_written"].sum() == 7
+
+
+@pytest.mark.parametrize("ids", [(0, 1), (7, 3)], ids=["dense", "sparse"])
+def test_calls_of_an_undefined_region(tmp_path: Path, ids: tuple[int, int]) -> None:
+    """They do not begin the program, nor end the reading; what follows counts."""
+    archive = Foreign(tmp_path)
+    init, write = ids
+    archive.events(0, [
+        (0, "Enter", 99), (1, "Leave", 99), (2, "Enter", init), (3, "Leave", init), (4, "Enter", write),
+        (5, "IoOperationBegin", 0, WRITE, 0, 7, 1), (6, "IoOperationComplete", 0, 7, 1), (7, "Leave", write),
+    ])  # fmt: skip
+    archive.begin_definitions()
+    archive.machine(length=100)
+    archive.location(0)
+    archive.region(init, "MPI_Init", _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
+    archive.region(write, "write", _otf2.REGION_ROLE_FILE_IO.value, _otf2.PARADIGM_NONE.value)
+    archive.define("IoParadigm", 0, "POSIX", "POSIX", 0, 0, 0, None, None, None)
+    archive.define("IoHandle", 0, "handle", UNDEFINED, 0, 0, UNDEFINED, UNDEFINED)
+    table = Trace(archive.close()).io()
+    assert table["bytes_written"].tolist() == [7]

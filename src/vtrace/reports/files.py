@@ -37,14 +37,14 @@ _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 
 
 class _System:
-    """What of a trace's files is the system's: files that libraries read before the program begins, that is before
-    MPI_Init and the first call of a function of the program's own; sockets."""
+    """Which files of a trace belong to the system: sockets, and files that libraries read before the program begins,
+    that is, before MPI_Init and before the first function of the program itself."""
 
     def __init__(self, trace: TraceBase) -> None:
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
-        self.begins = np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0)
-        """Whether a region begins the program."""
+        self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
+        """By region: whether its first call is the begin of the program; the last one stands for undefined regions."""
         self.mpi = bool((regions["activity"] == init).any())
         names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
         self.files = np.array([*(name.startswith(_SYSTEM) for name in names), False], bool)
@@ -58,7 +58,7 @@ class _IoPart(Part):
         self.early: set[int] = set()
         """Handles of the system's files that were opened before the program began."""
         self.sockets: set[int] = set()
-        """Handles that MPI uses inside its calls: handlers of exit use them, too."""
+        """Handles that MPI uses inside its calls. What exit handlers do with them is MPI's, too."""
         self.ids = trace.definitions.ids["io_handles"]
         self.layers = np.append(trace.io_handles["layer"], OTHER)
         self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
@@ -81,12 +81,13 @@ class _IoPart(Part):
         self.operations(batch)
 
     def look_for_begin(self, batch: Rows, replay: Replay) -> None:
-        """A window that begins later does not tell whether the program has begun."""
+        """Finds handles of the system's files. In a window that starts later the program counts as begun."""
         self.began |= replay.fields.from_ > 0
         if self.began:
             return
         enters = np.flatnonzero(batch.kind == number("Enter"))
-        first = enters[self.system.begins[batch.ref[enters]]][:1]
+        regions = np.minimum(batch.ref[enters], len(self.system.begins) - 1)
+        first = enters[self.system.begins[regions]][:1]
         for _, made in present(batch, "IoCreateHandle"):
             early = self.system.files[self.ids.rows(made["ref"])]
             early &= made["row"] < first[0] if len(first) else True
@@ -99,8 +100,8 @@ class _IoPart(Part):
             self.sums[handle] = np.concatenate([0 * own, own + inner])
 
     def inner(self, handles: Array, marked: Array) -> Array:
-        """_INNER for what is done with a handle inside a call of a layer above its own, or by a library for itself;
-        else 0."""
+        """_INNER for operations inside a call of a layer above the handle's own and for those that a library does for
+        itself, else 0."""
         rows = self.ids.rows(handles)
         if self.helper:
             return np.full(len(handles), _INNER, np.int64)
