@@ -133,10 +133,10 @@ def test_option_of_run(flood: Path, ranks: int, tmp_path: Path) -> None:
         assert limits(tmp_path / f"mpi_flood.{rank}.events") == [(SIZE_REASON, r.CLASS_FIRST)]
 
 
-@pytest.mark.parametrize("size", ["0", "many", "1T", "-1", "M"])
+@pytest.mark.parametrize("size", ["0", "00K", "many", "1T", "-1", "M"])
 def test_no_size(size: str, tmp_path: Path) -> None:
     done = call([*command("vtrace"), "run", f"--max-size={size}", "true"], tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        f"vtrace: error: --max-size {size}: is no size (give bytes, or a number that ends in K, M or G: 4G)\n"
+        f"vtrace: error: --max-size {size} is not a size (give bytes, or a number that ends in K, M or G: 4G)\n"
     )

@@ -14,13 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "vtrace"
 CSRC = ROOT / "csrc"
 
-BASE = {"", "errors", "console", "left_out", "settings", "paths", "text"}
+BASE = {"", "errors", "console", "left_out", "python_command", "settings", "paths", "text"}
 """Modules that every other may use; "" is the package itself, for its version."""
 
 MAY_USE = {
     "errors": set(),
     "paths": set(),
     "text": set(),
+    "python_command": set(),
     "python_functions": set(),
     "python_hook": set(),
     "user": BASE | {"python_functions"},

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from support.tools import call, environment, need
+from vtrace.python_command import python_script
+from vtrace.unify.programs import program_name
 from vtrace.wrappers import program as programs
-from vtrace.wrappers import uses
 from vtrace.wrappers.preload import joined, script_name, standard_prefix
 
 HEAVY = {"click", "dataclasses", "inspect", "json", "pathlib", "subprocess", "typing", "shutil", "hashlib", "elftools"}
@@ -51,7 +52,9 @@ def test_loads_little() -> None:
     ],
 )
 def test_python_script(line: str, script: str | None) -> None:
-    assert uses.python_script(shlex.split(line)) == script
+    assert python_script(shlex.split(line)) == script
+    assert program_name("/usr/bin/python3.11", ["python3", *shlex.split(line)]) == (script or "python3.11")
+    assert program_name("/opt/heat", ["./heat", *shlex.split(line)]) == "heat"
 
 
 @pytest.mark.parametrize(

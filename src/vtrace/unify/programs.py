@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
+
+from vtrace.python_command import is_python, python_script
 
 _TEXT_MAX = 16_384
 """Longest command line that is kept: OTF2 reads an anchor file of 256 KiB at most."""
-_INTERPRETER = re.compile(r"python[\d.]*")
 
 
 def shortened(words: Sequence[str]) -> list[str]:
-    """The words of a command line, without those behind the first 16 KiB."""
+    """The words of a command line that fit into _TEXT_MAX characters; "..." stands for the others."""
     kept: list[str] = []
     size = 0
     for word in words:
@@ -25,10 +25,8 @@ def shortened(words: Sequence[str]) -> list[str]:
 
 
 def program_name(executable: str, command: Sequence[str]) -> str:
-    """The name of the executable without its directory; of a Python interpreter that of the script or module it runs.
-    "": it is not known."""
+    """The name of the executable without its directory; for a Python interpreter, that of the script or module that it
+    runs. Empty if it is unknown."""
     name = os.path.basename(executable)
-    if not _INTERPRETER.fullmatch(name):
-        return name
-    first = next((n for n, word in enumerate(command) if n and (word == "-c" or not word.startswith("-"))), None)
-    return name if first is None or command[first] == "-c" else os.path.basename(command[first])
+    script = python_script([*command[1:]]) if is_python(name) else None
+    return os.path.basename(script) if script else name

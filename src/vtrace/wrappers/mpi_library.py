@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose MPI a launcher is, and which library a process must load to talk to those that its launcher has started."""
+"""To which MPI a launcher belongs, and which library a process must load to talk to the others of its launcher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtrace.wrappers.program import holds
 _OPENMPI, _MPICH = ("libmpi.so.40",), ("libmpi.so.12", "libmpich.so.12")
 """Sonames of both families; MPICH's in Debian is the last."""
 _LAUNCHERS = {"MPICH": (b"hydra_pmi_proxy",), "Open MPI": (b"libopen-rte.so", b"libprrte.so", b"ompirun_")}
-"""In the file of its mpiexec: Hydra's helper; libraries of Open MPI's, and a name that Open MPI 5 has in it."""
+"""What the file of an mpiexec holds: the name of Hydra's helper; names in that of Open MPI 4 and of Open MPI 5."""
 
 
 def choose(environ: MutableMapping[str, str]) -> None:
@@ -53,7 +53,7 @@ def launchers_family(environ: Mapping[str, str]) -> str | None:
 
 
 def family_of_launcher(path: str) -> str | None:
-    """Whose mpiexec a file is; None for other launchers, which start programs of any MPI."""
+    """To which MPI an mpiexec belongs; None for other launchers, which start programs of any MPI."""
     return next((name for name, marks in _LAUNCHERS.items() if any(holds(path, mark) for mark in marks)), None)
 
 

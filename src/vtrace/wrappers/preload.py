@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 
 from vtrace.errors import UsageError, VtraceError
+from vtrace.python_command import is_python, python_script
 from vtrace.wrappers import mpi_library, uses
 from vtrace.wrappers import program as programs
 from vtrace.wrappers.cache import cache_directory
@@ -50,8 +51,8 @@ class Plan:
 
 
 class Start:
-    """Where a program starts: environment, directory, launched: by a launcher; launcher: how that is called, mpicc and
-    family: those of its MPI if known.
+    """Where a program starts: its environment and directory, and whether a launcher starts it. launcher: the launcher's
+    name; mpicc, family: the compiler command and the name of the launcher's MPI, None if unknown.
     """
 
     def __init__(self, environ: Mapping[str, str], directory: str = ".", launched: bool = False) -> None:
@@ -61,7 +62,7 @@ class Start:
         self.mpicc: str | None = None
         self.launcher = "the launcher"
         self.family = "Open MPI" if mpi_library.launchers_family(environ) == "Open MPI" else None
-        """MPICH's variables are those of other launchers, too."""
+        """Only Open MPI's variables tell: other launchers set those of MPICH, too."""
 
 
 def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
@@ -100,8 +101,8 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
             made.changes[SETTINGS[kind]] = "yes" if asked else "no"
     if size := chosen.max_size:
         number = size[:-1] if size[-1] in "KMGkmg" else size
-        if not (number.isascii() and number.isdigit() and int(number)):
-            raise UsageError(f"--max-size {size}: is no size", "give bytes, or a number that ends in K, M or G: 4G")
+        if not (number.isascii() and number.isdigit() and number.strip("0")):
+            raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
         made.changes["VT_MAX_SIZE"] = size
 
 
@@ -125,8 +126,8 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
 def script_name(program: Program) -> str | None:
     """The name of the script that runs, without its ending; None for a program that is none."""
     script = program.script
-    if script is None and uses.is_python(program.name):
-        script = uses.python_script(program.words[1:])
+    if script is None and is_python(program.name):
+        script = python_script(program.words[1:])
     elif script is None and program.name in _SHELLS and program.words[1:2] and program.words[1][0] not in "-+":
         script = program.words[1]
     base = os.path.basename(script or "")
@@ -198,7 +199,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
     if job:
         made.warnings.append(f"the script starts {job}: put vtrace run before it there, or MPI calls are not recorded")
-    elif not recorded and uses.is_python(program.name):
+    elif not recorded and is_python(program.name):
         if not uses.names_module(program, "vtrace.user"):
             made.warnings.append(
                 f"little of {program.words[0]} is recorded (no MPI): --python, --io, --memory record more"
@@ -214,7 +215,7 @@ def _set_python(made: Plan, program: Program, environ: Mapping[str, str]) -> Non
     path = environ.get("PYTHONPATH")
     made.changes["PYTHONPATH"] = f"{_PYTHON_HOOK}:{path}" if path else _PYTHON_HOOK
     options = "".join(itertools.takewhile(lambda word: word.startswith("-"), program.words[1:]))
-    if uses.is_python(program.name) and set(options.replace("--", "")) & set("IES"):
+    if is_python(program.name) and set(options.replace("--", "")) & set("IES"):
         made.warnings.append("functions of Python are not recorded: its options -I, -E and -S keep out what does it")
 
 
@@ -223,7 +224,7 @@ def _starts_jobs(program: Program) -> str | None:
     script = program.script
     if script is None and program.name in _SHELLS and program.words[1:]:
         script = program.words[1]
-    if script is None or uses.is_python(program.name):
+    if script is None or is_python(program.name):
         return None
     names = ("mpiexec", "mpirun", "srun", "jsrun", "aprun")
     if programs.holds(script, b"vtrace run"):
@@ -280,7 +281,7 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
         library, by = named, "--mpicc names"
     asked = chosen.switches["mpi"] is True
     is_script = program.script is not None or program.name in _SHELLS
-    if library is None and (asked or (start.launched and is_script and not uses.is_python(program.name))):
+    if library is None and (asked or (start.launched and is_script and not is_python(program.name))):
         library, by = uses.launchers_library(start.mpicc), "the launcher has"
         started = mpi_library.launchers_family(start.environ)
         if library and not start.mpicc and started == "Open MPI" and mpi_library.family(library) != started:
@@ -305,7 +306,7 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
 
 
 def _compare_families(made: Plan, user: str, library: str | None, start: Start) -> None:
-    """Warns before the start of processes that will not find each other; csrc/core/life.c says it where they do not."""
+    """Warns before the start if the processes will not find each other; csrc/core/life.c tells when they did not."""
     own = mpi_library.family(library or "")
     if own and start.family and own != start.family:
         made.warnings.append(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from vtrace.errors import VtraceError
+from vtrace.python_command import is_python, python_script
 from vtrace.wrappers import program as programs
 from vtrace.wrappers.cache import cache_directory, is_trusted
 from vtrace.wrappers.program import Loaded, NoProgramError, Program
@@ -19,7 +20,6 @@ _FEW = 24
 """Arguments of a program that are looked at: the program that a wrapper script starts is among the first."""
 _BETWEEN = dict.fromkeys(map(ord, ";&|()"), " ")
 """What stands between the commands of a shell."""
-_PYTHON_VALUES = ("-W", "-X", "--check-hash-based-pycs")
 _QUESTION = """import mpi4py
 mpi4py.rc.initialize = mpi4py.rc.finalize = False
 import mpi4py.MPI
@@ -51,9 +51,10 @@ def functions(program: Program, loaded: Loaded) -> bool:
 
 
 def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> tuple[str, str | None]:
-    """The program that is looked at, and its MPI library, of what a program starts: of mpi4py if it is a Python that
-    uses it, else of the first program among its arguments that has one (a script that binds each rank to cores has it
-    there)."""
+    """Which program uses MPI behind a program that does not link it, and the MPI library; None: there is none.
+
+    A Python uses the library of mpi4py. Else the program is the first among the arguments that has an MPI library: a
+    script that binds each rank to cores is called with it."""
     if is_python(program.name):
         return program.words[0], _mpi_of_python(program, environ, launched)
     words = _arguments(program.words)[:_FEW]
@@ -79,26 +80,6 @@ def _arguments(words: list[str]) -> list[str]:
     for before, word in pairwise(words):
         found += word.translate(_BETWEEN).split() if before == "-c" else [word]
     return found
-
-
-def is_python(name: str) -> bool:
-    return name.startswith(("python", "pypy"))
-
-
-def python_script(words: list[str]) -> str | None:
-    """The script or module that an interpreter with these arguments runs; behind -m mpi4py its own."""
-    rest = iter(words)
-    for word in rest:
-        if word == "-m":
-            module = next(rest, "")
-            return python_script(list(rest)) if module == "mpi4py" else module.rpartition(".")[2]
-        if word == "-c" or not word or word == "-":
-            return None
-        if word in _PYTHON_VALUES:
-            next(rest, None)
-        elif not word.startswith("-"):
-            return word
-    return None
 
 
 def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool) -> str | None:

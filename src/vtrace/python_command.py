@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the command line of a Python interpreter runs. This module loads nothing: `vtrace run` uses it."""
+
+from __future__ import annotations
+
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+
+
+def is_python(name: str) -> bool:
+    """Whether an executable of this name is a Python interpreter."""
+    return name.startswith(("python", "pypy"))
+
+
+def python_script(words: list[str]) -> str | None:
+    """The script or module that an interpreter with these arguments runs; behind -m mpi4py its own."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-m":
+            module = next(rest, "")
+            return python_script(list(rest)) if module == "mpi4py" else module.rpartition(".")[2]
+        if word == "-c" or not word or word == "-":
+            return None
+        if word in _WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return None
