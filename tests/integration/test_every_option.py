@@ -31,7 +31,7 @@ VALUES = {
 FREE = {("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K")}
 """Options that want others."""
 MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to"}
-"""Of a trace without MPI, or that lacks calls; of parts that an archive has not."""
+"""Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""
 SAMPLE = ("markers",)
 """The kind that is tried always; `full` takes all."""
 

@@ -190,7 +190,7 @@ def test_where_the_mpi_library_stands(words: str, position: int | None) -> None:
         ("mpic++.openmpi", "mpicc.openmpi"),
         ("mpiicpx", "mpiicx"),
         ("ccache mpicc -m64", "mpicc"),
-        ("env MPI=mpicc /home/mpi/bin/gcc --mpi", None),
+        ("env MPI=mpicc /opt/mpi/bin/gcc --mpi", None),
     ],
 )
 def test_a_compiler_of_mpi_is_known_by_its_name(command: str, mpicc: str | None) -> None:
