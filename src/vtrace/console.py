@@ -156,7 +156,7 @@ def environment_level(name: str) -> int:
     if not text:
         return NORMAL
     if not text.isdigit():
-        click.echo(f"{name}: warning: VT_VERBOSE={text} is not a whole number: {NORMAL} is used", err=True)
+        click.echo(f"{name}: warning: VT_VERBOSE={plain(text)} is not a whole number: {NORMAL} is used", err=True)
         return NORMAL
     return min(int(text), DEBUG)
 

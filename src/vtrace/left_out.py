@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which classes of events the VT_ settings of a run leave out of its trace: one table of all settings.
 
-A setting leaves events out where fewer are recorded than by default. Classes are paths of the tree of activities,
-several with + between them.
+A setting leaves events out if fewer are recorded than by default. Classes are paths of the tree of activities; + stands
+between several.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO = ("no", "off", "false", "0")
 
 
 def _unless(name: str, kind: str) -> Callable[[Settings], str]:
-    """Of a switch that is on by default."""
+    """For a switch that is on by default: the class that turning it off leaves out."""
     return lambda settings: kind if settings.get(name, "yes").lower() in _NO else ""
 
 
@@ -56,8 +56,8 @@ WHOLE_RUN: dict[str, Callable[[Settings], str]] = {
     "VT_EXECTRACE": _unless("VT_EXECTRACE", "processes"),
     "VT_MEMTRACE_THRESHOLD": _small_blocks,
 }
-"""Settings that may leave events out from the begin of a run to its end, and the classes that they leave out with the
-given values: empty where they leave out nothing."""
+"""Settings that may leave events out during the whole run, and the classes that they leave out with the given values;
+empty if they leave nothing out."""
 
 
 def left_out(settings: Settings) -> Iterator[tuple[str, str]]:

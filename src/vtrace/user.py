@@ -160,7 +160,7 @@ def _region(name: str, group: str | None, file: str, line: int) -> Region:
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8; a name of any characters ends no program."""
+    """text in UTF-8. What UTF-8 cannot hold is escaped: recording a name must not raise an error in the program."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -71,7 +71,7 @@ def command(
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     if not output:
-        refuse_unmarked(path, f"-o {operand(path)} replaces it; -o takes another name, too")
+        refuse_unmarked(path, f"-o {operand(path)} replaces it; -o also takes another name")
     part = window.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):

@@ -84,7 +84,7 @@ def _data(o: Overview) -> dict[str, Any]:
 
 
 def _programs(o: Overview) -> list[dict[str, Any]]:
-    """Each command line once. ranks: 0-3,5, empty for processes without a rank."""
+    """Each command line once. ranks: such as 0-3,5; empty for processes without a rank."""
     from vtrace.reports.programs import programs
 
     return [
@@ -156,8 +156,8 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
 
 
 def _sums(o: Overview, known: Ledger) -> list[list[str]]:
-    """By class and reason; the share is of the time of all threads until the last thing that is known. What nobody
-    knows is empty, or "unknown"."""
+    """By class and reason. The share refers to the time of all threads until the last known moment. Times and shares
+    that nobody knows are empty, counts of events "unknown"."""
     from vtrace.reports.ledger import UNKNOWN
 
     resolution, zero = o.clock
@@ -174,7 +174,7 @@ def _sums(o: Overview, known: Ledger) -> list[list[str]]:
 
 
 def _table(rows: list[list[str]], left: int = 2) -> Iterator[str]:
-    """A head and rows; so many columns are text."""
+    """A head and rows. left: how many columns are text, which is aligned to the left."""
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:

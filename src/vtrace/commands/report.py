@@ -50,7 +50,7 @@ def write(
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     if not output:
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
-        refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o takes another name, too")
+        refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o also takes another name")
     report.plotly()
     part = window.window(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)

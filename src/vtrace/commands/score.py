@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console
+from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.outfile import complete
 from vtrace.text import json_text, plain
@@ -55,19 +55,21 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     """
     from vtrace.reports import score
 
+    if output is not None and fit is None:
+        raise UsageError("-o takes a filter", "--fit SIZE makes one")
+    console = Console("vtrace", NORMAL)
     trace = _open(target)
     known = len(trace.problems)
     found = score.scores(trace)
     for problem in trace.problems[known:]:
-        Console("vtrace", NORMAL).warn(problem)
+        console.warn(problem)
     if fit is not None:
         _refuse_incomplete(target, trace)
-    for line in trace.caveats() if fit is not None else []:
-        Console("vtrace", NORMAL).warn(line)  # a filter may go to standard output
-    for line in trace.caveats() if fit is None and not as_json else []:
-        click.echo(plain(line))
-    if output is not None and fit is None:
-        raise UsageError("-o takes a filter", "--fit SIZE makes one")
+        for line in trace.caveats():
+            console.warn(line)  # a filter may go to standard output
+    elif not as_json:
+        for line in trace.caveats():
+            click.echo(plain(line))
     if as_json:
         click.echo(json_text([asdict(row) for row in found], indent=2))
     elif fit is None:
@@ -77,7 +79,8 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
         return
     chosen = score.to_leave_out(found, fit)
     left = score.total(found) - sum(row.most for row in chosen)
-    title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without {_functions(len(chosen))}"
+    without = some(len(chosen), "function")
+    title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without {without}"
     functions, unread = _compiled_functions(trace)
     text, reasons = score.filter_text(chosen, title, functions)
     if output is None and not as_json:
@@ -85,8 +88,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     elif output is not None:
         with complete(output) as file:
             file.write(text)
-        click.echo(plain(f"{output}: {_functions(len(chosen))}; next: VT_FILTER_SPEC={output} for the run"))
-    console = Console("vtrace", NORMAL)
+        click.echo(plain(f"{output}: {without}; next: VT_FILTER_SPEC={output} for the run"))
     for line in _about_flag(reasons, unread if chosen else None):
         console.warn(line)
     if left > fit:
@@ -129,10 +131,6 @@ def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
         yield f"left out by the filter only, not by gcc's flag: {', '.join(shown)}{more}"
     if unread:
         yield f"gcc's flag may leave out functions that were not called: {plain(unread)}"
-
-
-def _functions(number: int) -> str:
-    return f"{number:,} function{'s' if number != 1 else ''}"
 
 
 def _open(target: str) -> Trace:

@@ -22,6 +22,7 @@ _TABLES = (
     "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
     "heap", "coverage",
 )  # fmt: skip
+"""The tables of reports/summary_sheets.py, which is loaded only when it is needed."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 

@@ -50,8 +50,8 @@ def opened(archive: str) -> Trace:
 
 
 def tell_caveats(console: Console, trace: Trace, part: Window) -> list[str]:
-    """Says on standard error what numbers of this part cannot know, before any of them; returns the lines."""
-    lines = trace.caveats(part.recorded, part.start, part.stop)
+    """Says on standard error, before any number, what the numbers of this part cannot know; returns the lines."""
+    lines = trace.caveats(**part.of_recording())
     for line in lines:
         console.warn(line)
     return lines

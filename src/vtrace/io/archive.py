@@ -59,6 +59,7 @@ def _umask() -> int:
 
 
 def _write_new(path: str, data: bytes) -> None:
+    """Path.write_bytes without Python's buffers: there is such a file for each location."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         while data:
@@ -68,7 +69,7 @@ def _write_new(path: str, data: bytes) -> None:
 
 
 class _Path(str):
-    """A path as the otf2 package takes it: that one would encode it as UTF-8, which a file's name need not be."""
+    """A path for the otf2 package, which encodes texts as UTF-8; the bytes of a file's name need not be UTF-8."""
 
     def encode(self, *_: object) -> bytes:
         return os.fsencode(str(self))

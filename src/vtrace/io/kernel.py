@@ -56,7 +56,7 @@ def prepare_archive(archive: int) -> int:
 
 
 class _Room(threading.local):
-    """Room for what the kernel writes, one for each thread."""
+    """Memory that the kernel writes to, one for each thread."""
 
     def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
@@ -64,7 +64,7 @@ class _Room(threading.local):
 
 _text = _Room(256)
 _block = _Room(records.RAW_MAX)
-"""Of one block or chunk: new pages for each one would take longer than what is written there."""
+"""For one block or chunk. It is kept, since fresh pages for each block take longer than decoding it."""
 
 
 def complaint() -> tuple[int, str]:

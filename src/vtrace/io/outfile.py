@@ -20,9 +20,9 @@ MARKS = {
     "csv": b"time,process,thread,event",
     "parquet": b"vtrace.caveats",
 }
-"""By the ending of a file's name: what stands at the beginning of files that vtrace writes; in Parquet's footer."""
+"""By the ending of a file's name: what the first bytes of a file written by vtrace hold; of Parquet, its footer."""
 _HEAD = 512
-"""Bytes at the beginning of a file that have the mark."""
+"""The mark is within so many first bytes of a file."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -50,7 +50,7 @@ def refuse_unmarked(path: Path, hint: str) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a regular file, with an ending of MARKS, has the mark of the files that vtrace writes."""
+    """Whether a regular file has the mark of the files that vtrace writes. Its name has an ending of MARKS."""
     kind = path.suffix[1:]
     try:
         with path.open("rb") as file:

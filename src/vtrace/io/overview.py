@@ -62,7 +62,7 @@ class Locations:
 
     @property
     def threads(self) -> int:
-        """How many of them record events of their own: not those that hold counters alone."""
+        """How many of them are threads: not those that hold only counters."""
         import _otf2
 
         return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
@@ -92,7 +92,7 @@ class Locations:
         return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
 
     def programs(self) -> list[tuple[int, str, str]]:
-        """The MPI rank (-1: none), the executable and the command line of each process that vtunify names them of."""
+        """MPI rank (-1: none), executable and command line of each process, as far as the archive has them."""
         import _otf2
 
         told = self._told[self._told["type"] == _otf2.TYPE_STRING.value]
@@ -106,7 +106,7 @@ class Locations:
         return sorted(found, key=lambda one: (one[0] < 0, one[0]))
 
     def _ranks(self) -> dict[int, int]:
-        """The MPI rank of each location group: their order in the group of all locations of MPI."""
+        """The MPI rank of each location group: its place in OTF2's group of all locations of MPI."""
         import _otf2
 
         from vtrace.io.ids import Ids

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 CLASSES = ("user", "MPI", "I/O", "memory", "OpenMP", "threads", "other library", "tracing", "runtime")
 """The classes, by their numbers: the first part of an activity. runtime: what libraries do for themselves, in threads
-of their own and by I/O inside calls of MPI; no region alone belongs to it."""
+of their own and by I/O inside calls of MPI. A region alone does not tell whether it belongs there."""
 USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING, RUNTIME = range(9)
 ACTIVITIES = (
     "user", "mpi/management", "mpi/p2p", "mpi/collective", "mpi/rma", "mpi/io", "io/posix", "io/iso-c", "io/hdf5",
@@ -87,7 +87,7 @@ _MPI_NAMES = {
 }
 """Of functions without "MPI_", in lower case, where the role of a region does not tell."""
 _ENDS = {"init": re.compile(r"(session_)?init(_thread)?$"), "finalize": re.compile(r"(session_)?finalize$")}
-"""Functions that begin and end the use of MPI, as in _MPI_NAMES."""
+"""Functions that begin and end the use of MPI, named as in _MPI_NAMES."""
 _STREAMS = re.compile(
     r"f(d|re)?open|fclose|p(open|close)|tmpfile|f(read|write)|f?(get|put)(w?c|w?char|w?s)|getw?char|putw?char|getw|putw|"
     r"ungetw?c|get(line|delim)|fflush|setv?buf|setbuffer|setlinebuf|f(seek|tell)o?|f[gs]etpos|rewind|"

@@ -72,7 +72,7 @@ def read(trace: Trace, window: Window, paths: Paths) -> Run:
     met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
     members = trace.places.process[window.rows(trace)]
     run = Run(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
-    run.caveats = trace.caveats(window.recorded, window.start, window.stop)
+    run.caveats = trace.caveats(**window.of_recording())
     _paths(run, paths, *tree.tables())
     names = [str(name) for name in trace.processes["name"]]
     for pair in matrix.matrix(trace).table().records():

@@ -123,8 +123,8 @@ def events(
     trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
     show: Callable[[str], str] = str,
 ) -> int:  # fmt: skip
-    """All events of the window, location by location. begin gets the columns with their types, and gives the function
-    that gets the events, with names as show gives them. Returns how many there were.
+    """All events of the window, location by location. begin gets the columns with their types and returns the function
+    that gets the events. show turns each name into what the events have. Returns how many there were.
 
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and the values that
     any of the events has, None where one has it not.

@@ -41,8 +41,8 @@ class Shown:
     counters: Table
     collectives: Table
     missing: Table
-    """Intervals that were not recorded: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted);
-    without flushes, which are calls, and without what holds for the whole run."""
+    """Intervals that were not recorded: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted).
+    Flushes are not among them, since they are drawn as calls, nor is what a setting leaves out of the whole run."""
     notes: list[str] = field(default_factory=list)
     """What is left out, one line each."""
 
@@ -97,8 +97,8 @@ def span(ns: float) -> str:
 
 
 def label(region: str) -> str:
-    """What a timeline calls a region. Short calls show the begin of their names only: that of all OpenMP regions says
-    nothing."""
+    """What a timeline calls a region. Short calls show only the start of a name, which is the same for all OpenMP
+    regions."""
     return region.removeprefix("!$omp ")
 
 

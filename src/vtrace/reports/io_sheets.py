@@ -79,7 +79,9 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
 
 
 def _runtime(rows: list[Row]) -> Row:
-    """One row for the files of libraries. Their streams may read by descriptors: the larger sum of a file counts."""
+    """One row for the files of libraries. A stream may read through a descriptor of the same file: of each file the
+    layer with the larger sum counts."""
+
     what = some(len(rows), "file, pipe or socket", "files, pipes and sockets")
     sums = {key: sum(max(row[f"{_key(layer)}_{key}"] for layer in _layers()) for row in rows) for key in _BYTES}
     return {**sums, "file": f"({what} of MPI: start-up and communication)"}

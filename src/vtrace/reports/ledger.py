@@ -21,7 +21,7 @@ from vtrace.reports.table import Array, Table, add_up, group, texts
 UNKNOWN = 2**64 - 1
 FLUSH = "flush"
 CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
-"""Reasons that the user has asked for: nothing was lost. Those of WHOLE_RUN say what is recorded, not when."""
+"""Reasons that the user chose: nothing was lost. The settings in WHOLE_RUN choose what is recorded, not when."""
 _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
@@ -134,7 +134,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     for row in rows:
         if row["reason"] == FLUSH:
             continue
-        where = f"{row['locations']:,} location{'s' if row['locations'] != 1 else ''}"
+        where = some(row["locations"], "location")
         what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
         since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
         known = row["count"] != UNKNOWN

@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.io.batches import Rows
 from vtrace.reports.details import present, region_rows
 from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table, add_up, group, stack, texts
+from vtrace.reports.table import Array, Table, add_up, group, stack
 
 if TYPE_CHECKING:
     from vtrace.reports.base import TraceBase
@@ -213,8 +213,3 @@ class Allocations(Question):
         ]
         names = ("location", "region", "caller", *_SUMS)
         return Table(dict(zip(names, np.array(rows, np.int64).reshape(len(rows), len(names)).T, strict=True)))
-
-
-def metric_names(trace: TraceBase, values: Table) -> Array:
-    """The name of each value's metric."""
-    return texts([*trace.metrics["name"].tolist(), ""])[values["metric"]]

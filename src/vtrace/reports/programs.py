@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vtrace.console import ranges
+from vtrace.console import ranges, some
 from vtrace.io.properties import PROPERTY
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ class Program:
 
     @property
     def processes(self) -> str:
-        """Who they are in words: ranks 0-3, 5."""
+        """The processes in words: ranks 0-3,5."""
         parts = [f"{'rank' if len(self.ranks) == 1 else 'ranks'} {ranges(self.ranks)}"] if self.ranks else []
         if self.others:
-            parts.append(f"{self.others:,} {'process' if self.others == 1 else 'processes'} without a rank")
+            parts.append(f"{some(self.others, 'process', 'processes')} without a rank")
         return ", ".join(parts)
 
 
@@ -50,7 +50,7 @@ def programs(told: Iterable[tuple[int, str, str]]) -> list[Program]:
 
 
 def of_processes(trace: TraceBase) -> list[tuple[int, str, str]]:
-    """For programs(): of each row of trace.processes."""
+    """What programs() takes: rank, executable and command line of each row of trace.processes."""
     table = trace.group_properties
     rows = zip(*(table[name].tolist() for name in ("group", "name", "value")), strict=True)
     texts = {(group, name): str(value) for group, name, value in rows}
@@ -59,7 +59,7 @@ def of_processes(trace: TraceBase) -> list[tuple[int, str, str]]:
 
 
 def lines(trace: TraceBase, most: int = 8) -> list[str]:
-    """For people: the command lines of a trace with several, and who has which; else none."""
+    """For people: if a trace has several command lines, each of them with its processes, at most `most`; else none."""
     found = programs(of_processes(trace))
     if len(found) < 2:
         return []

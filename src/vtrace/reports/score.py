@@ -96,8 +96,8 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
 
 
 def _pattern(name: str) -> str:
-    """The pattern nearest to a name that a line of a filter can hold. ? stands for one byte, so * for a character of
-    several, among them what stands for bytes that are no UTF-8."""
+    """The pattern nearest to a name that a line of a filter can hold. ? stands for one byte, so a character of several
+    bytes becomes *; so does the character that stands for bytes that are not UTF-8."""
     return "".join(
         ("?" if c.isascii() else "*") if c in _MEANT or c == "\ufffd" or not c.isprintable() else c for c in name
     )

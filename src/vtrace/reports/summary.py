@@ -31,7 +31,7 @@ _SIZE = "ALLOCATION_SIZE"
 @dataclass
 class Numbers:
     """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions. ends: (locations,
-    2), what of MPI's time began and ended the use of MPI."""
+    2), the part of MPI's time in its initialisation and in its finalisation."""
 
     trace: Trace
     window: Window
@@ -52,7 +52,7 @@ class Numbers:
     @property
     def caveats(self) -> list[str]:
         """What these numbers cannot know, one line each."""
-        return self.trace.caveats(self.window.recorded, self.window.start, self.window.stop)
+        return self.trace.caveats(**self.window.of_recording())
 
 
 def read(trace: Trace, window: Window) -> Numbers:
@@ -128,7 +128,7 @@ class Extent(Question):
 
 
 def class_times(numbers: Numbers) -> dict[str, Array]:
-    """(locations,) ns of each class and of no region; the begin and the end of the use of MPI stand apart."""
+    """(locations,) ns of each class, and outside all regions. MPI's initialisation and finalisation stand apart."""
     found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
     ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
     parts = found | {"MPI": found["MPI"] - numbers.ends.sum(axis=1)} | ends

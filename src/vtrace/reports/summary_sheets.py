@@ -20,25 +20,19 @@ from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers, class_times, heap_peaks
 from vtrace.reports.table import add_up, group
 
-NAMES = (
-    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
-    "heap", "coverage",
-)  # fmt: skip
-"""The tables, in their order."""
-SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 MOST_LOCATIONS = 24
 """More are not shown to people, only the extremes."""
 _NOTABLE = 0.001
 """Share of all time below which a class has no extremes."""
 _NOTHING = "no calls were recorded here"
 _COMMUNICATION = "MPI other"
-"""What of MPI does not begin or end its use."""
+"""MPI without its initialisation and finalisation."""
 ALL = "all with --json or --csv"
 _Key = tuple[int, ...]
 
 
 def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
-    """All of NAMES; people see the first `top` rows."""
+    """All tables; people see the first `top` rows."""
     made = (
         classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
@@ -49,7 +43,7 @@ def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[She
 
 
 def lead(numbers: Numbers) -> str:
-    """The time by class in one sentence, and of what it is a share."""
+    """The time by class in one sentence: shares, and the time and the locations that they are shares of."""
     sums = {name: int(times.sum()) for name, times in class_times(numbers).items()}
     whole = sum(sums.values())
     order = sorted(filter(sums.get, sums), key=lambda name: -sums[name])

@@ -83,7 +83,7 @@ class Table(Mapping[str, Array]):
 
 
 def caveats_html(lines: Collection[str]) -> str:
-    """Lines to be read before any number; nothing for none."""
+    """A list of lines that stand above the numbers; empty without lines."""
     return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 

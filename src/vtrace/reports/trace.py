@@ -35,7 +35,7 @@ _PREPARED: dict[str, Callable[[], Question]] = {
 
 
 def _told(method: _Asked) -> _Asked:
-    """Gives the tables of a question what their numbers cannot know: table.caveats, lines of text."""
+    """Adds to the tables of an answer, as table.caveats, lines of text that say what their numbers cannot know."""
 
     @wraps(method)
     def ask(

@@ -19,8 +19,8 @@ _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1
 
 @dataclass(frozen=True)
 class Window:
-    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: in words. helpers:
-    rows of the chosen processes that are left out, threads that libraries have made for themselves."""
+    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: the window in words.
+    helpers: rows of locations that are left out, since libraries made these threads for themselves."""
 
     start: int | None = None
     stop: int | None = None
@@ -30,7 +30,7 @@ class Window:
 
     @property
     def recorded(self) -> tuple[int, ...] | None:
-        """locations and helpers: what is missing of either is told."""
+        """locations and helpers, for what tells how complete the recording is."""
         return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
     def arguments(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class Window:
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
     def of_recording(self) -> dict[str, Any]:
-        """The same for what tells of the recording itself, that of helpers too."""
+        """arguments() with helpers, for what tells how complete the recording is."""
         return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: TraceBase) -> list[int]:
@@ -64,7 +64,7 @@ def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | No
     if start is not None and start >= trace.duration > 0:
         raise UsageError(f"--from {begin} is not before the end of the trace", _lasts(trace))
     if stop == 0:
-        raise UsageError(f"--to {end} is not behind the begin of the trace", _lasts(trace))
+        raise UsageError(f"--to {end} is not after the start of the trace", _lasts(trace))
     locations = None if ranks is None else _of_ranks(trace, ranks)
     left: tuple[int, ...] = ()
     if not helpers and trace.locations["helper"].any():

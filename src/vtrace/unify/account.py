@@ -125,7 +125,7 @@ _HELP = {
 }
 """What keeps events behind these limits."""
 _SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
-"""The same where the limit follows from the free space."""
+"""The same for a limit that was derived from the free space."""
 
 
 def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
@@ -137,7 +137,7 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
         lost = sum(row.lost for row in stopped)
         hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
         uncounted = any(row.unknown for row in stopped)
-        what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_are(lost)}"
+        what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
@@ -147,20 +147,20 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     if unrecorded:
         where = _locations([row for row in rows if row.id in unrecorded])
         count = sum(unrecorded.values())
-        yield f"{some(count, 'event')} {'was' if count == 1 else 'were'} not recorded on {where}"
+        yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
     if unknown := [row for row in rows if row.unknown and not row.absent]:
-        yield f"an unknown number of events was not recorded on {_locations(unknown)}: nobody was left to count them"
+        yield f"an unknown number of events were not recorded on {_locations(unknown)}: nobody was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:
-        moved = "was moved" if clamped == 1 else "were moved"
-        yield f"{some(clamped, 'time')} would have gone backwards and {moved} up to the one before"
+        moved = f"{_verb(clamped, 'was', 'were')} moved up to the one before"
+        yield f"{some(clamped, 'time')} would have gone backwards and {moved}"
     unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
     if unmapped:
-        refer = "refers" if unmapped == 1 else "refer"
-        yield f"{some(unmapped, 'event')} {refer} to something that is not defined: UNKNOWN in the archive, or left out"
+        what = f"{some(unmapped, 'event')} {_verb(unmapped, 'refers', 'refer')} to something that is not defined"
+        yield f"{what}: UNKNOWN in the archive, or left out"
     if stray:
         what = some(stray, "leave without an enter", "leaves without an enter")
-        yield f"{what} {'was' if stray == 1 else 'were'} left out"
+        yield f"{what} {_verb(stray, 'was', 'were')} left out"
     yield from user.warnings(rows)
 
 
@@ -170,8 +170,8 @@ def _locations(rows: Sequence[Row]) -> str:
     return some(len(rows), "location")
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
 
 
 def used_regions(definitions: Definitions, rows: Sequence[Row]) -> None:

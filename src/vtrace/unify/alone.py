@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of a launcher and an MPI library that do not belong together: each process is a world of its own."""
+"""Runs whose launcher and MPI library do not belong together: each process is a world of its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vtrace.unify.ranks import Ranks
 
 
 def find_alone(processes: Sequence[Process], ranks: Ranks) -> str:
-    """At rank 0 what such processes say of themselves, in one sentence; empty where there are none.
+    """At rank 0, what such processes say of themselves, in one sentence; empty if there are none.
 
-    csrc/core/life.c notes it at MPI_Init; the definitions must be loaded.
+    The definitions must be loaded: csrc/core/life.c writes the note into them at MPI_Init.
     """
     found = {}
     for process in processes:
@@ -24,7 +24,7 @@ def find_alone(processes: Sequence[Process], ranks: Ranks) -> str:
 
 
 def refuse_alone(text: str, allowed: bool, warn: Callable[[str], None]) -> None:
-    """Warns of what find_alone has found; raises VtraceError where that is not allowed."""
+    """Warns of what find_alone has found; raises VtraceError unless that is allowed."""
     if text and not allowed:
         hint = "run it again with the mpiexec of its MPI; --partial unifies them as worlds of one rank"
         raise VtraceError(f"{text}: MPI_COMM_WORLD had 1 rank", hint)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vtrace.console import ranges
+from vtrace.console import ranges, some
 from vtrace.io.archive import Marker
 from vtrace.io.kernel import Transcoded
 from vtrace.io.local import FileHead
@@ -70,7 +70,7 @@ class Row:
     end_ns: int = 0
     """When its process ended; 0: that is not known."""
     absent: bool = False
-    """There are no files of its process, which is told by its rank."""
+    """There are no files of its process; only the number of ranks tells that it existed."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -203,12 +203,11 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
         why = ", ".join(f"{n:,} {_LOST_WORDS.get(name, 'for another reason')}" for name, n in total["lost_by"].items())
-        found.append(f"{lost:,} {'event' if lost == 1 else 'events'} lost ({why})")
+        found.append(f"{some(lost, 'event')} lost ({why})")
     if unknown := sum(row.unknown and not row.absent for row in rows):
-        where = "location" if unknown == 1 else "locations"
-        found.append(f"an unknown number of {'further ' if lost else ''}events lost on {unknown:,} {where}")
+        found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
-    found += [f"{n:,} {'location' if n == 1 else 'locations'} stopped at {why}" for why, n in sorted(stops.items())]
+    found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     return found
 
 

@@ -14,7 +14,7 @@ from vtrace.io.records import DEFINITIONS
 from vtrace.unify.shapes import fits, fits_plain
 
 HELPER = "helper."
-"""Begin of the properties that name the library which has made a location's thread for itself; its number follows."""
+"""How properties begin that name the library which made a thread for itself; the location's number follows."""
 
 
 class Region(NamedTuple):

@@ -13,7 +13,7 @@ from vtrace.unify.find import several
 
 
 def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
-    """Those whose owner is none of the user ids own, with the owner; files that cannot be seen are left out."""
+    """The files that belong to none of the user ids in own, with their owners; without files that cannot be seen."""
     found = {}
     for path in paths:
         with suppress(OSError):
@@ -24,7 +24,7 @@ def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
 
 
 def mixed(paths: Iterable[Path]) -> dict[Path, int]:
-    """Files of others among those of a run that are not all one user's."""
+    """If the files of a run have several owners, those of other users than this one, with their owners."""
     found = of_others(paths, ())
     return {path: owner for path, owner in found.items() if owner != os.geteuid()} if len({*found.values()}) > 1 else {}
 
@@ -36,7 +36,7 @@ def told(files: dict[Path, int]) -> str:
 
 
 def users_of(directory: Path) -> set[int]:
-    """Whom files belong to that this process creates there: a network file system may give them to another user."""
+    """The possible owners of files that this process creates there: a network file system may change the owner."""
     return {os.geteuid(), directory.stat().st_uid}
 
 

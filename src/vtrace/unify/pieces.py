@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Of which functions clang, up to version 14, has made the pieces that it calls .omp_outlined. in all of them.
+"""From which functions clang has outlined the bodies of their parallel regions.
 
-A function that forks a parallel region hands the address of its piece to libomp: it stands in the function's code, in
-x86-64 relative to the instruction behind (lea) or, in programs at a fixed address, as such (mov). Neither the names nor
-the order of the pieces tell.
+Up to version 14, clang calls all these pieces .omp_outlined., whatever function they come from, and their order does
+not tell either. But a function that forks a parallel region hands the address of its piece to libomp, so this address
+stands in the function's code: on x86-64 relative to the next instruction (lea) or, in programs at a fixed address, as
+it is (mov).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _CODE = 4  # SHF_EXECINSTR
 
 
 def with_owners(elf: ELFFile, found: Holders, holders: Callable[[Any], Holders]) -> Holders:
-    """found (address -> begin and linker's name of the function that holds it) with names such as
-    FUNCTION.omp_outlined.1 for pieces of one function each. holders: finds the same for other addresses."""
+    """found (address -> begin and linker's name of the function that holds it), where a piece that only one function
+    uses is called FUNCTION.omp_outlined.1, for example. holders: finds the same for other addresses."""
     begins = {begin for begin, name in found.values() if _PIECE.fullmatch(name)}
     if not begins or elf["e_machine"] != "EM_X86_64":
         return found
@@ -41,14 +42,15 @@ def with_owners(elf: ELFFile, found: Holders, holders: Callable[[Any], Holders])
                     begins.add(around[place][0])
     of = {piece: name for piece in sorted(asked) if (name := _owner(piece, owners))}
     names: dict[int, str] = {}
-    for owner in set(of.values()):
-        for number, piece in enumerate(piece for piece in of if of[piece] == owner):
-            names[piece] = f"{owner}.omp_outlined" + (f".{number}" if number else "")
+    met: dict[str, int] = {}
+    for piece, owner in of.items():
+        number = met[owner] = met.get(owner, -1) + 1
+        names[piece] = f"{owner}.omp_outlined" + (f".{number}" if number else "")
     return {address: (begin, names.get(begin, name)) for address, (begin, name) in found.items()}
 
 
 def _owner(piece: int, owners: dict[int, set[tuple[int, str]]]) -> str:
-    """The function at the end of the chain; empty: there are none or several, or the chain has no end."""
+    """The function at the end of the chain of users; empty: there are none or several, or the chain has no end."""
     for _ in owners:
         mine = owners.get(piece, set())
         if len(mine) != 1:
@@ -60,7 +62,7 @@ def _owner(piece: int, owners: dict[int, set[tuple[int, str]]]) -> str:
 
 
 def _uses(elf: ELFFile, begins: Iterable[int]) -> dict[int, int]:
-    """Where in the code the address of one of these functions stands, and of which."""
+    """Address in the code -> function whose address stands there, of these functions."""
     wanted = np.array(sorted(begins), np.int64)
     found: dict[int, int] = {}
     for section in elf.iter_sections():

@@ -77,7 +77,7 @@ class Process:
     unsure: set[int] = field(default_factory=set)
     """Locations of a process that has come to its end of which no summary says how many records they have."""
     whole: set[int] = field(default_factory=set)
-    """Locations with just as many records as their summaries promise: no damage has taken any."""
+    """Locations with exactly as many records as their summaries promise: damage took none."""
 
     index: int | None = None
     """Place among all MPI processes."""
@@ -144,7 +144,7 @@ class Process:
 
     def find_buffer(self) -> None:
         """Looks for the left-over buffer that its head names, which may be on this machine only."""
-        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # few leave one behind
+        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave none
             path = Path(self.head.buffer)
             with suppress(VtraceError):
                 self.buffer = path if read_head(path).process == self.head.process else None

@@ -84,13 +84,13 @@ class _Work(Generic[Item]):
         self.stopped = False
         """Nobody begins with another item."""
         self.failure: BaseException | None = None
-        """The first one of any thread."""
+        """The first one in any thread."""
         self.done = 0
 
     def start(self, threads: int) -> None:
         """Begins in threads of its own."""
         for _ in range(threads):
-            Thread(target=self._run).start()
+            Thread(target=self._run).start()  # raises if there can be no more threads: then this one is not counted
             with self._changed:
                 self._busy += 1
 
@@ -101,7 +101,7 @@ class _Work(Generic[Item]):
             return self._busy > 0
 
     def stop(self) -> None:
-        """Waits until each thread has done its item, and begins with no other one."""
+        """Lets no thread begin with another item, and waits until all have ended."""
         self.stopped = True
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)

@@ -254,8 +254,8 @@ def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row
 
 
 def _clean_up(run: Run, users: set[int], keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:
-    """The archive is complete: the local files of the run go, unless they are asked for, hold more than it, or belong
-    to none of these users."""
+    """The archive is complete: removes the local files of the run, unless the user keeps them, they hold more than the
+    archive, or they belong to none of these users."""
     if keep:
         return
     if reasons:

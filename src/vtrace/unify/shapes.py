@@ -86,7 +86,7 @@ def fits(array: list[Any]) -> str | None:
 
 
 def fits_plain(array: list[Any]) -> bool:
-    """Whether a decoded definition is a property with one word for its value: most definitions of a process are."""
+    """Whether a decoded definition is a property whose value is one word. Most definitions are: this check is quick."""
     return (
         len(array) == 3
         and array[0] == _PROPERTY_NUMBER

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vtrace.io.archive import Definitions, Location, LocationGroup, SystemNode
+from vtrace.io.overview import PROPERTY
 from vtrace.unify.definitions import HELPER
 from vtrace.unify.process import Process
 from vtrace.unify.programs import program_name, shortened
@@ -29,7 +30,7 @@ class About(NamedTuple):
     threads: tuple[str, ...]
     """Their names."""
     helpers: frozenset[int]
-    """Places among them of those that a library has made for itself."""
+    """Places in threads of those that a library made for itself."""
     tells_heap: bool
     tells_threads: bool
     executable: str
@@ -114,12 +115,12 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
         name = process.name if world == 1 else f"{process.name} of world {world}"
         if process.mpi and several and process.program:
             name += f" ({process.program})"
-        told = {"VTRACE::EXECUTABLE": process.executable, "VTRACE::COMMAND": shlex.join(process.command)}
+        told = {PROPERTY + "EXECUTABLE": process.executable, PROPERTY + "COMMAND": shlex.join(process.command)}
         told = {key: text for key, text in told.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
         first = len(definitions.locations)
         for place, thread in enumerate(process.threads):
-            marked = {"VTRACE::HELPER": 1} if place in process.helpers else {}
+            marked = {PROPERTY + "HELPER": 1} if place in process.helpers else {}
             definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
         if process.tells_heap:
