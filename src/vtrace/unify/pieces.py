@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Holders = dict[int, tuple[int, str]]
 _PIECE = re.compile(r"\.omp_(outlined|task_entry)\..*")
 _CODE = 4  # SHF_EXECINSTR
+_AT_ONCE = 1 << 20
+"""Words of code that are looked at together: a program may have hundreds of megabytes."""
 
 
 def with_owners(elf: ELFFile, found: Holders, holders: Callable[[Any], Holders]) -> Holders:
@@ -70,9 +72,11 @@ def _uses(elf: ELFFile, begins: Iterable[int]) -> dict[int, int]:
             continue
         data = section.data()
         for shift in range(4):
-            words = np.frombuffer(data, "<i4", max(0, len(data) - shift) // 4, shift).astype(np.int64)
-            at = section["sh_addr"] + shift + 4 * np.arange(len(words))
-            for values in (at + 4 + words, words):
-                rows = np.flatnonzero(np.isin(values, wanted))
-                found |= dict(zip(at[rows].tolist(), values[rows].tolist(), strict=True))
+            every = np.frombuffer(data, "<i4", max(0, len(data) - shift) // 4, shift)
+            for first in range(0, len(every), _AT_ONCE):
+                words = every[first : first + _AT_ONCE].astype(np.int64)
+                at = section["sh_addr"] + shift + 4 * (first + np.arange(len(words)))
+                for values in (at + 4 + words, words):
+                    rows = np.flatnonzero(np.isin(values, wanted))
+                    found |= dict(zip(at[rows].tolist(), values[rows].tolist(), strict=True))
     return found
