@@ -247,4 +247,7 @@ def test_list_of_shims(tmp_path: Path) -> None:
     (line,) = vtrace(tmp_path, "shim", "list", env=env).stdout.splitlines()
     assert harmless(line.replace("\t", ""))
     assert line.count("\t") == 3
-    assert harmless(vtrace(tmp_path, "shim", "clean", env=env).stdout)
+    removed = vtrace(tmp_path, "shim", "clean", env=env).stdout
+    assert harmless(removed)
+    assert removed.startswith("removed ")
+    assert not (tmp_path / NAMED / shim.name).exists()

@@ -96,7 +96,7 @@ def _of_ranks(trace: TraceBase, ranks: str) -> tuple[int, ...]:
     for part in ranks.split(","):
         found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if not found:
-            raise UsageError(f"--ranks {ranks}: {part or 'nothing'} is no rank", "for example 0-7,12")
+            raise UsageError(f"--ranks {ranks}: {part or 'nothing'} is not a rank", "for example 0-7,12")
         first, last = int(found[1]), int(found[2] or found[1])
         if last >= known or first > last:
             raise UsageError(f"--ranks {ranks}: the trace has ranks 0 to {known - 1}")
