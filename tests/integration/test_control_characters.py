@@ -240,7 +240,7 @@ def test_wrappers_and_run(tmp_path: Path) -> None:
 
 
 def test_list_of_shims(tmp_path: Path) -> None:
-    """A cache in a directory with an odd name."""
+    """A cache in a directory with an odd name, which is a copy: what is removed is the copy."""
     shim = Path(vtrace(tmp_path, "shim", "build", "--mpicc", need("mpicc")).stdout.strip()).parent
     shutil.copytree(shim, tmp_path / NAMED / shim.name)
     env = {"VT_SHIM_CACHE": str(tmp_path / NAMED)}
@@ -251,3 +251,4 @@ def test_list_of_shims(tmp_path: Path) -> None:
     assert harmless(removed)
     assert removed.startswith("removed ")
     assert not (tmp_path / NAMED / shim.name).exists()
+    assert shim.exists()

@@ -90,7 +90,9 @@ def list_shims() -> list[Shim]:
     for path in cache_dir().glob(f"{_PREFIX}*/{_INFO}"):
         try:
             if is_trusted(str(path)):
-                shims.append(Shim(**json.loads(path.read_text())))
+                known = json.loads(path.read_text())
+                # The cache may be a copy: clean_shims must not remove what the file names elsewhere.
+                shims.append(Shim(**(known | {"directory": str(path.parent)})))
         except (OSError, ValueError, TypeError):
             continue
     return sorted(shims, key=lambda shim: (shim.label, shim.directory))
