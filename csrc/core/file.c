@@ -152,11 +152,13 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
 }
 
 static _Atomic int has_started; /* vt_file_start has made the main thread's def file, which holds its head alone */
+static _Atomic int is_stale;    /* and this head tells an earlier name */
 
 static long open_started(struct vt_location *l, enum vt_content content)
 {
     if (content != VT_DEFINITIONS || l->number || !atomic_exchange(&has_started, 0)) return -ENOENT;
     l->scratch.made[content] = vt_scratch.made[content];
+    if (atomic_exchange(&is_stale, 0)) l->stale |= 1u << content;
     return vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]);
 }
 
@@ -173,6 +175,8 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     if (fd < 0) return fd;
     l->files |= 1u << content;
     long r = old ? VT_SYS2(fstat, fd, &s) : 0;
+    if (r >= 0 && l->stale & 1u << content && (r = write_head(fd, &l->scratch, l->number, content)) >= 0)
+        l->stale &= ~(1u << content);
     *end = old ? (uint64_t)s.st_size : VT_FILE_HEAD;
     if (r >= 0) return fd;
     VT_SYS1(close, fd);
@@ -279,6 +283,7 @@ void vt_file_start(void)
     if (fd >= 0) keep_room(fd, VT_FILE_HEAD, 0);
     if (fd >= 0) VT_SYS1(close, fd);
     atomic_store(&has_started, fd >= 0);
+    atomic_store(&is_stale, 0);
     vt_unlock(&vt_process.naming, &mask);
 }
 
@@ -314,9 +319,10 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
             continue;
         }
         long fd = vt_reopen(scratch->path, O_WRONLY, &scratch->made[content]);
-        if (fd < 0) continue;
-        write_head(fd, scratch, number, content);
-        VT_SYS1(close, fd);
+        int fresh = fd >= 0 && write_head(fd, scratch, number, content) >= 0;
+        if (fd >= 0) VT_SYS1(close, fd);
+        if (l && !fresh) l->stale |= 1u << content; /* the program may have used up its descriptors */
+        else if (!fresh) atomic_store(&is_stale, 1);
         if (l) l->files |= 1u << content;
     }
 }

@@ -83,6 +83,7 @@ struct vt_location {
     struct vt_chunk *defs, *defs_full, *defs_last; /* the same for definitions */
     uint32_t sequence, defs_sequence, chunks, quota; /* chunks: of events in memory */
     uint32_t flushes, files; /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
+    uint32_t stale; /* bits of files whose head tells an earlier name: to be written when they are opened again */
     _Atomic uint64_t lost; /* events not recorded, all in all */
     uint64_t lost_told; /* of these, standing in LOST records */
     uint32_t lost_why, unwritten; /* unwritten: bits like files, a write failed, the buffer must stay */

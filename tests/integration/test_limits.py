@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from support.build import Builder
+from support.check import check
 from support.ledger import Ledger, ledger
-from support.run import names
+from support.run import names, unify
 from support.tools import Done, call
 
 CALLS = 300000
@@ -68,3 +69,12 @@ def test_no_memory_at_all(build: Builder, tmp_path: Path) -> None:
 def test_descriptors(build: Builder, tmp_path: Path, number: int) -> None:
     done, _ = limited(build, tmp_path, f"-n {number}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_one_descriptor(build: Builder, tmp_path: Path) -> None:
+    """While vtrace holds a name it has no second descriptor: the head of a file that is renamed then is written later."""
+    done = call(["sh", "-c", 'ulimit -n 4; exec "$0" 10 7', build("many.c")], tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (7, "done 10\n"), str(done)
+    unify(tmp_path, "many")
+    trace = check(tmp_path / "many.trace")
+    assert trace.kinds()["Enter"] == trace.kinds()["Leave"] == 11

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, window_options
+from vtrace.commands.window import opened, operand, stale_lines, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.text import json_text, plain
 
@@ -79,7 +79,7 @@ def _about(run: Run) -> dict[str, object]:
     told = trace.vtrace.get("ABOUT", {})
     return {
         "archive": str(trace.path), "command": told.get("command", []), "duration_ns": trace.duration,
-        "processes": run.processes, "locations": trace.locations.rows, "caveats": run.caveats,
+        "processes": run.processes, "locations": trace.locations.rows, "caveats": [*stale_lines(trace), *run.caveats],
     }  # fmt: skip
 
 

@@ -63,6 +63,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
 
 
 def _data(o: Overview) -> dict[str, Any]:
+    known = _ledger(o)
     return {
         "archive": str(o.anchor.parent),
         "creator": o.creator,
@@ -70,13 +71,13 @@ def _data(o: Overview) -> dict[str, Any]:
         "start": _when(o.start),
         "seconds": o.seconds,
         "about": o.vtrace.get("ABOUT", {}),
-        "complete": o.vtrace.get("COVERAGE", {}).get("complete"),
-        "shortfalls": o.vtrace.get("COVERAGE", {}).get("shortfalls", []),
+        "complete": known.complete,
+        "shortfalls": known.shortfalls,
         "programs": _programs(o),
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
-        **_not_recorded(o),
+        **_not_recorded(known),
         "clocks": o.vtrace.get("CLOCKS", {}),
         "regions": o.regions,
         "communicators": o.communicators,
@@ -101,12 +102,12 @@ def _programs(o: Overview) -> list[dict[str, Any]]:
 def _ledger(o: Overview) -> Ledger:
     from vtrace.reports.ledger import read_ledger
 
-    return read_ledger(o.anchor, o.properties, o.vtrace.get("COVERAGE", {}))
+    of = o.locations
+    return read_ledger(o.anchor, o.properties, o.vtrace.get("COVERAGE", {}), of.ids, of.events)
 
 
-def _not_recorded(o: Overview) -> dict[str, Any]:
+def _not_recorded(known: Ledger) -> dict[str, Any]:
     """Intervals in the ticks of the archive's events; of a count that nobody knows null."""
-    known = _ledger(o)
     return {"not_recorded": known.rows(), "notes": known.notes}
 
 
@@ -199,19 +200,19 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("MPI", about.get("shim.mpi", "")),
         ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
         ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
-        ("complete", _complete(coverage, known)),
+        ("complete", _complete(known)),
         ("coverage", _coverage(coverage, known)),
     ]
     return [(key, value) for key, value in pairs if value]
 
 
-def _complete(coverage: dict[str, Any], known: Ledger) -> str:
+def _complete(known: Ledger) -> str:
     from vtrace.reports.ledger import left_out_by
 
-    if "complete" not in coverage:
+    if known.complete is None:
         return ""
-    if not coverage["complete"]:
-        return "no: " + "; ".join(coverage["shortfalls"])
+    if not known.complete:
+        return "no: " + "; ".join(known.shortfalls)
     settings = left_out_by(known)
     return f"yes, but for what {' and '.join(settings)} leave{'s' * (len(settings) == 1)} out" if settings else "yes"
 

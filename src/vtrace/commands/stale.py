@@ -47,7 +47,7 @@ def stale(anchor: Path, about: Any) -> str | None:
     if isinstance(start, int) and newest.start < start:
         hint = f"vtunify -o NAME {word} makes another archive of them"
         return f"warning: local files of an earlier run of {prefix.name} lie beside {archive} ({hint})"
-    begun = datetime.fromtimestamp(newest.start // 10**9).isoformat(" ")
+    begun = datetime.fromtimestamp(newest.start // 10**9).astimezone().isoformat(" ")
     hint = f"vtunify {'-k ' if keep else ''}--force {word}"
     return f"warning: {archive} is not the last run, which began at {begun} and left local files ({hint})"
 

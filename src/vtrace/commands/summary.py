@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, operand, tell_caveats, title
+from vtrace.commands.window import (
+    HELPERS_HELP,
+    RANKS,
+    RANKS_HELP,
+    TIME,
+    opened,
+    operand,
+    stale_lines,
+    tell_caveats,
+    title,
+)
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
 from vtrace.text import json_text, plain
@@ -65,7 +75,7 @@ def command(
         console.warn(note)
     if as_json:
         not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
-        about = {"caveats": numbers.caveats, "not_recorded": not_recorded, **_about(numbers)}
+        about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
         click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
         tell_caveats(console, trace, part)

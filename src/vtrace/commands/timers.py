@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, tell_caveats, window_options
+from vtrace.commands.window import opened, stale_lines, tell_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.text import json_text
 
@@ -38,7 +38,8 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
     for note in notes:
         console.warn(note)
     start, stop = part.ends(trace)
-    head = {"caveats": caveats, "archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
+    told = [*stale_lines(trace), *caveats]
+    head = {"caveats": told, "archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
     click.echo(json_text({**head, "timers": found, "notes": notes}, indent=1))
     if not found and not every:
         console.note("the program has marked no regions: --all takes those that were recorded by themselves")

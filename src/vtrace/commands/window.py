@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.stale import tell_of_stale
+from vtrace.commands.stale import stale, tell_of_stale
 from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ def opened(archive: str) -> Trace:
     for line in trace.problems:
         Console("vtrace", environment_level("vtrace")).warn(line)
     return trace
+
+
+def stale_lines(trace: Trace) -> list[str]:
+    """What tell_of_stale says of the archive, for JSON, which may be read without standard error."""
+    text = stale(trace.path, trace.vtrace.get("ABOUT"))
+    return [text.removeprefix("warning: ")] if text else []
 
 
 def tell_caveats(console: Console, trace: Trace, part: Window) -> list[str]:

@@ -38,6 +38,8 @@ from vtrace.io.definitions import (
     chunk_bytes,
     plain_text,
 )
+from vtrace.io.event_files import EVENT_BYTES
+from vtrace.io.properties import PROPERTY
 
 __all__ = [
     "FIRST_STRING", "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location",
@@ -161,6 +163,8 @@ class Archive:
             self._writers.together(self._take_parts)
             size = self._writers.first(lambda: self._chunk_bytes(definitions))
             self._writers.together(lambda: self._write_local(size))
+            (told,) = self._writers.total([self._writers.together(self._bytes_of_events)])
+            definitions.properties[PROPERTY + EVENT_BYTES] = str(told)
             self._writers.first(lambda: self._write_global(definitions, markers))
             self._writers.together(self._close)
             self._writers.first(lambda: self.directory.chmod(0o777 & ~_umask()))
@@ -205,6 +209,13 @@ class Archive:
                 _write_new(f"{place}/{number}.def", empty)
         except OSError as error:
             raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
+
+    def _bytes_of_events(self) -> int:
+        """Of the files that this process has written: readers notice by the sum whether one is missing or cut."""
+        try:
+            return sum(os.stat(self._path(number)).st_size for number in self.events)
+        except OSError as error:
+            raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
 
     def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
         for number, location in enumerate(definitions.locations):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import _otf2
@@ -25,6 +25,9 @@ class Writers(Protocol):
     def first(self, work: Callable[[], Value]) -> Value:
         """Rank 0 works, and all get what comes of it."""
 
+    def total(self, numbers: Sequence[int]) -> list[int]:
+        """The sums over all."""
+
     def broadcast_bytes(self, address: int, size: int, root: int) -> None:
         """Memory of root gets to all others."""
 
@@ -37,6 +40,9 @@ class _Alone:
 
     def first(self, work: Callable[[], Value]) -> Value:
         return work()
+
+    def total(self, numbers: Sequence[int]) -> list[int]:
+        return [*numbers]
 
     def broadcast_bytes(self, address: int, size: int, root: int) -> None:
         pass

@@ -56,6 +56,11 @@ class Locations:
         return len(self._table)
 
     @property
+    def ids(self) -> Array:
+        """(n,) OTF2's."""
+        return self._table["id"]
+
+    @property
     def events(self) -> Array:
         """(n,) as the definitions have it."""
         return self._table["events"]

@@ -174,5 +174,7 @@ _FORMS: dict[str, Check] = {
         _any,
     ),
     "CLOCKS": _clocks,
+    "EVENT_BYTES": _count,
 }  # fmt: skip
-"""What unify/account.py writes. Members that later versions add are not checked: who reads one adds it here."""
+"""What unify/account.py and io/archive.py write. Members that later versions add are not checked: who reads one adds it
+here."""

@@ -122,7 +122,7 @@ class TraceBase:
         def ns(ticks: int) -> int:
             return int(min(max(ticks * scale, -LATEST), LATEST))
 
-        return Table(
+        table = Table(
             {
                 "time": np.array([ns(marker.time - zero) for marker in found], np.int64),
                 "duration": np.array([ns(marker.duration) for marker in found], np.int64),
@@ -131,6 +131,8 @@ class TraceBase:
                 "text": texts([marker.text for marker in found]),
             }
         )
+        table.notes["caveats"] = self.caveats()
+        return table
 
     def coverage(self) -> Table:
         """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
@@ -155,7 +157,8 @@ class TraceBase:
     @cached_property
     def ledger(self) -> Ledger:
         """What was not recorded when and why; see vtrace.reports.ledger. Empty for other tools' archives."""
-        return read_ledger(self.path, self.properties, self.vtrace.get("COVERAGE", {}))
+        coverage = self.vtrace.get("COVERAGE", {})
+        return read_ledger(self.path, self.properties, coverage, self.locations["id"], self.locations["events"])
 
     def not_recorded(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None

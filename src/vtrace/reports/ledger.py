@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from vtrace.console import some
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
+from vtrace.io.event_files import damage
 from vtrace.io.properties import PROPERTY, parsed
 from vtrace.left_out import WHOLE_RUN, left_out
 from vtrace.reports.table import Array, Table, add_up, group, texts
@@ -22,6 +23,7 @@ UNKNOWN = 2**64 - 1
 FLUSH = "flush"
 CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
 """Reasons that the user chose: nothing was lost. The settings in WHOLE_RUN choose what is recorded, not when."""
+LOWER_BOUNDS = "counts and bytes below are lower bounds; the time of missing calls counts as that of their callers"
 _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
@@ -35,7 +37,8 @@ class Ledger:
 
     told: whether the archive has intervals at all; else there are only totals. notes: why they cannot be used, one line
     each. totals: what vtunify says of the whole archive (COVERAGE); empty for other tools' archives. settings: those
-    that leave events out for the whole run, and the classes of these events.
+    that leave events out for the whole run, and the classes of these events. damage: what is missing of the archive's
+    own files, one line each.
     """
 
     intervals: Table
@@ -43,6 +46,17 @@ class Ledger:
     notes: list[str]
     totals: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    damage: Sequence[str] = ()
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether no event is missing that was to be recorded; None: nobody knows, as of other tools' archives."""
+        return False if self.damage else self.totals.get("complete")
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Why it is not complete, one line each."""
+        return [*self.damage, *self.totals.get("shortfalls", [])]
 
     @cached_property
     def sums(self) -> Table:
@@ -87,23 +101,27 @@ class Ledger:
         return replace(self, intervals=table.take(kept))
 
 
-def read_ledger(anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any]) -> Ledger:
+def read_ledger(
+    anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any], ids: Array, events: Array
+) -> Ledger:
     """The ledger of an archive with this anchor file. properties: of the archive, by their whole names; coverage: what
-    vtunify says in VTRACE::COVERAGE. A table that is damaged or another archive's is left aside, with a note."""
+    vtunify says in VTRACE::COVERAGE; ids, events: (locations,) OTF2's ids, and events as the definitions have them. A
+    table that is damaged or another archive's is left aside, with a note."""
     notes: list[str] = []
     found = None
     totals = coverage if isinstance(coverage, Mapping) else {}
     settings = parsed("SETTINGS", properties.get(f"{PROPERTY}SETTINGS", "{}"), [])
     kinds = dict(left_out(settings or {}))
+    missing = damage(anchor, properties, ids, events)
     if f"{PROPERTY}COVERAGE" in properties:
         try:
             found = sidecar.read(anchor.parent, *sidecar.COVERAGE, sidecar.identity(anchor, properties))
             if found is not None:
-                return Ledger(_intervals(found), True, notes, totals, kinds)
+                return Ledger(_intervals(found), True, notes, totals, kinds, missing)
         except (FormatError, KeyError, IndexError) as error:
             text = str(error.args[0]) if isinstance(error, FormatError) else "its table of coverage is damaged"
             notes.append(f"{text}: only totals are known of what was not recorded")
-    return Ledger(_intervals(None), False, notes, totals, kinds)
+    return Ledger(_intervals(None), False, notes, totals, kinds, missing)
 
 
 def _intervals(found: sidecar.Table | None) -> Table:
@@ -147,9 +165,9 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
             lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
     if not ledger.told:
         lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
-    lines += [f"incomplete: {text}" for text in _untimed(ledger)]
+    lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
     if any(line.startswith("incomplete") for line in lines):
-        lines.append("counts, bytes and times below are lower bounds")
+        lines.append(LOWER_BOUNDS)
     return ledger.notes + lines
 
 
@@ -185,6 +203,7 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
         unknown = len(np.unique(table["location"][missing & uncounted]))
         why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
     parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
+    parts += [f"incomplete: {text}" for text in ledger.damage]
     parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
     settings = left_out_by(ledger)
     if not parts:

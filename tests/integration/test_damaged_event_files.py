@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An archive whose files of events are missing or cut is called incomplete by each command, before any number."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import vtrace as api
+from support import mpis
+from support.build import Builder
+from support.run import unify, vtrace
+from support.tools import Done
+
+MISSING = "1 file of events missing in the archive (0.evt)"
+CUT = "the archive's files of events have "
+
+
+@pytest.fixture(scope="module")
+def whole(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("whole")
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_messages.c"), where, ranks=2)
+    unify(where, "mpi_messages")
+    return where
+
+
+@pytest.fixture(params=[MISSING, CUT], ids=["missing", "cut"])
+def damaged(request: pytest.FixtureRequest, whole: Path, tmp_path: Path) -> tuple[Path, str]:
+    shutil.copytree(whole, tmp_path / "p")
+    events = tmp_path / "p" / "mpi_messages.trace" / "traces" / "0.evt"
+    if request.param == MISSING:
+        events.unlink()
+    else:
+        events.write_bytes(events.read_bytes()[: events.stat().st_size // 2])
+    return tmp_path / "p", request.param
+
+
+def told(done: Done, text: str) -> bool:
+    return any("incomplete" in line and text in line for line in (done.stdout + done.stderr).splitlines())
+
+
+@pytest.mark.parametrize("words", [("summary",), ("timers", "--all"), ("mpip",), ("report",), ("score",),
+                                   ("summary", "--csv"), ("diff", "mpi_messages"), ("export", "--to", "csv")],
+                         ids=" ".join)  # fmt: skip
+def test_each_command_says_it(damaged: tuple[Path, str], words: tuple[str, ...]) -> None:
+    place, text = damaged
+    done = vtrace(place, words[0], "mpi_messages", *words[1:], check=False)
+    assert told(done, text), str(done)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_whole_archive_is_complete(whole: Path) -> None:
+    found = json.loads(vtrace(whole, "info", "--json", "mpi_messages").stdout)
+    assert (found["complete"], found["shortfalls"]) == (True, [])
+    assert "incomplete" not in vtrace(whole, "summary", "mpi_messages").stdout
+
+
+def test_info(damaged: tuple[Path, str]) -> None:
+    place, text = damaged
+    found = json.loads(vtrace(place, "info", "--json", "mpi_messages").stdout)
+    assert found["complete"] is False
+    assert found["shortfalls"][0].startswith(text)
+    lines = vtrace(place, "info", "mpi_messages").stdout.splitlines()
+    assert any(line.split()[:2] == ["complete", "no:"] and text in line for line in lines)
+    assert not any("all events recorded" in line for line in lines)
+
+
+def test_summary_and_the_python_api(damaged: tuple[Path, str]) -> None:
+    place, text = damaged
+    assert text in json.loads(vtrace(place, "summary", "--json", "mpi_messages").stdout)["caveats"][0]
+    trace = api.open(place / "mpi_messages.trace")
+    assert text in trace.caveats()[0]
+    assert text in trace.markers().caveats[0]
