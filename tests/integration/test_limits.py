@@ -72,7 +72,7 @@ def test_descriptors(build: Builder, tmp_path: Path, number: int) -> None:
 
 
 def test_one_descriptor(build: Builder, tmp_path: Path) -> None:
-    """While vtrace holds a name it has no second descriptor: the head of a file that is renamed then is written later."""
+    """While vtrace holds a name it has no second descriptor: a renamed file gets its head when it is opened again."""
     done = call(["sh", "-c", 'ulimit -n 4; exec "$0" 10 7', build("many.c")], tmp_path, check=False)
     assert (done.returncode, done.stdout) == (7, "done 10\n"), str(done)
     unify(tmp_path, "many")
