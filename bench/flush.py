@@ -12,7 +12,7 @@ from pathlib import Path
 from functions import BUFFER, CALLS
 from measure import ENVIRONMENT, Row, against_floor, at_most, run
 
-from vtrace.io.overview import read_overview
+from vtrace.io.archive.overview import read_overview
 
 BYTES = int(BUFFER * 0.7)
 """The first thread's share of VT_BUFFER_SIZE."""

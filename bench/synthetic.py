@@ -35,7 +35,7 @@ from synthetic_program import (
     thread_step,
 )
 
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 WORDS = r.RAW_MAX // 8
 _SLAB = 4_000_000

@@ -15,7 +15,7 @@ import numpy as np
 import zstandard
 from synthetic_program import EPOCH, START, HostClocks, Program
 
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 RUN = b"S" * 16
 WORLD = 7

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vtrace.io.records import FUNCTION, FUNCTION_LEAVE, what
+from vtrace.io.local.records import FUNCTION, FUNCTION_LEAVE, what
 
 Times = npt.NDArray[np.int64]
 

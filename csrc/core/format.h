@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of everything that vtrace writes: the only thing the runtime and the unifier share.
-   Its Python twin is src/vtrace/io/records.py; docs/file-format.md explains it with pictures.
+   Its Python twin is src/vtrace/io/local/records.py; docs/file-format.md explains it with pictures.
    All numbers are little endian. Sizes are bytes unless a name says words (8 bytes).            */
 #ifndef VT_FORMAT_H
 #define VT_FORMAT_H

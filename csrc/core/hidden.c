@@ -90,7 +90,7 @@ static size_t without_clone(const char *name)
     return least;
 }
 
-/* As vtunify shows it (src/vtrace/unify/names.py). Fortran is known there by debug information, here by the symbols that its
+/* As vtunify shows it (src/vtrace/symbols/demangle.py). Fortran is known there by debug information, here by the symbols that its
    compilers need: the name with underscore counts too.                                                                    */
 static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
 {

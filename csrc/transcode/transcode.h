@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Python sees of the kernel through ctypes (src/vtrace/io/kernel.py has the twins of these structures).
+/* What Python sees of the kernel through ctypes (src/vtrace/io/local/kernel.py has the twins of these structures).
    Nothing here trusts the bytes of a file; of the caller it expects rows that point into mapped files.      */
 #ifndef VT_TRANSCODE_H
 #define VT_TRANSCODE_H

@@ -7,22 +7,22 @@ TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vtrace.reports.trace import Trace
+    from vtrace.analysis.trace import Trace
 
 __version__ = "0.1.0"
 
 
 def open(path: str | Path) -> Trace:
     """Opens an OTF2 archive of any tool: its directory, its anchor file or its prefix. See
-    vtrace.reports.trace.Trace. Raises VtraceError, which of local files says how they become an archive."""
+    vtrace.analysis.trace.Trace. Raises VtraceError, which of local files says how they become an archive."""
     from pathlib import Path
 
-    from vtrace.io.overview import find_anchor
+    from vtrace.io.archive.overview import find_anchor
 
     if find_anchor(Path(path)) is None:
-        from vtrace.unify.look import no_archive
+        from vtrace.unify.discover.list_files import no_archive
 
         raise no_archive(Path(path))
-    from vtrace.reports.trace import open_trace  # numpy and otf2 only for those who read
+    from vtrace.analysis.trace import open_trace  # numpy and otf2 only for those who read
 
     return open_trace(path)

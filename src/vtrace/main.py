@@ -7,13 +7,13 @@ import sys
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without loading typing
 if TYPE_CHECKING:
-    from vtrace.wrappers.choices import Choices
+    from vtrace.wrappers.launch.choices import Choices
 
 
 def main() -> int:
     """The command vtrace."""
     if sys.argv[1:2] == ["run"]:
-        from vtrace.wrappers import choices
+        from vtrace.wrappers.launch import choices
 
         chosen = choices.parse(sys.argv[2:])
         if chosen and not chosen.unify and not chosen.view:
@@ -25,11 +25,11 @@ def main() -> int:
 
 def _run(chosen: Choices) -> int:
     from vtrace.errors import VtraceError
-    from vtrace.wrappers import launch
+    from vtrace.wrappers.launch import start
 
-    environ = launch.environment()
+    environ = start.environment()
     try:
-        launch.become(launch.prepare(chosen, environ), environ)
+        start.become(start.prepare(chosen, environ), environ)
     except VtraceError as error:
-        launch.say(f"error: {error}")
+        start.say(f"error: {error}")
         return error.exit_code

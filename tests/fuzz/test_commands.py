@@ -24,9 +24,9 @@ from support.mutants import TOLD, Mutant, copy, mutant, rich, spoil_table, told
 from support.run import run, unify
 from support.tools import ROOT, call, command
 from support.whole_run import make_run
-from vtrace.io.readback import LATEST
-from vtrace.reports.gather import gather
-from vtrace.reports.window import Window
+from vtrace.analysis.time_range import Window
+from vtrace.analysis.timeline_data import gather
+from vtrace.io.archive.reader import LATEST
 from vtrace.text import plain
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))

@@ -16,7 +16,7 @@ from support.localfiles import Chunk, varint
 from support.operations import IO, ONE_SIDED, THREADS
 from support.tools import ROOT, call, need_sanitizer
 from support.transcoding import MPI
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
 RUNS = os.environ.get("VT_FUZZ_RUNS")

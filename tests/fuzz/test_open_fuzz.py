@@ -19,7 +19,7 @@ from support.foreign import Foreign
 from support.isolate import isolated
 from support.mutants import rich
 from vtrace.errors import VtraceError
-from vtrace.io import readback
+from vtrace.io.archive import reader
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 fuzzed = partial(
@@ -59,7 +59,7 @@ def archives() -> Iterator[tuple[Path, Path]]:
 def ask(path: Path) -> None:
     """Everything that can be asked; only a VtraceError of one line may come of it. In a process of its own: other tests
     open archives under load, and have the usual time for it."""
-    readback.OPEN_SECONDS = 1
+    reader.OPEN_SECONDS = 1
     try:
         trace = vtrace.open(path)
         trace.prepare(*QUESTIONS)

@@ -30,8 +30,8 @@ from support.whole_run import make_run
 from vtrace.cli import main as vtrace
 from vtrace.commands.vtunify import main as vtunify
 from vtrace.errors import FormatError
-from vtrace.io import records as r
-from vtrace.io.heads import read_uctl
+from vtrace.io.local import records as r
+from vtrace.io.local.heads import read_uctl
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 SHARE = 3

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from support.isolate import isolated
 from support.tools import PROGRAMS, call, need
-from vtrace.unify.symbols import Place, Symbols
+from vtrace.symbols.symbols import Place, Symbols
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 fuzzed = partial(

@@ -13,8 +13,8 @@ from support.build import Builder
 from support.mpis import Mpi, find
 from support.run import vtrace
 from support.tools import need
-from vtrace.wrappers.header import REMOVED, exported_symbols, prototypes
-from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, exported_symbols, prototypes
 
 HIDE = """
 from importlib import metadata

@@ -11,10 +11,10 @@ from support import mpis
 from support.build import Builder
 from support.run import vtrace as vtrace_command
 from support.tools import call, need
-from vtrace.reports.activity import CLASSES
-from vtrace.reports.collectives import op_name
-from vtrace.reports.profile import add_names, reduce
-from vtrace.reports.trace import Trace
+from vtrace.analysis.activity import CLASSES
+from vtrace.analysis.collectives import op_name
+from vtrace.analysis.profile import add_names, reduce
+from vtrace.analysis.trace import Trace
 
 
 def called(trace: Trace) -> dict[str, tuple[int, str]]:

@@ -22,7 +22,7 @@ from support.readback import Trace
 from support.run import names
 from support.tools import environment
 from vtrace.console import QUIET, Console
-from vtrace.unify.alive import is_process
+from vtrace.unify.model.alive import is_process
 from vtrace.unify.run import Request, unify
 
 HARD = ("kill", "segv", "abort", "term", "xcpu")

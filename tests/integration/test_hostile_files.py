@@ -11,7 +11,7 @@ import pytest
 from support.damage import damage
 from support.hostile import limited
 from support.whole_run import File, Files, make_run
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 
 def write(where: Path, change: Callable[[Files], None]) -> Path:

@@ -108,7 +108,7 @@ def test_damaged_count_of_the_anchor_file(archive: Path, tmp_path: Path) -> None
     anchor = bytearray((damaged / "traces.otf2").read_bytes())
     anchor[48] = 0xFF
     (damaged / "traces.otf2").write_bytes(anchor)
-    code = "import vtrace.io.readback as r, vtrace.main as m; r.OPEN_SECONDS = 1; raise SystemExit(m.main())"
+    code = "import vtrace.io.archive.reader as r, vtrace.main as m; r.OPEN_SECONDS = 1; raise SystemExit(m.main())"
     done = call([sys.executable, "-c", code, "info", damaged], tmp_path, check=False, timeout=60)
     assert done.returncode == 1
     assert "traces.otf2: OTF2 cannot open it within 1 s (is the file damaged?)\n" in done.stderr

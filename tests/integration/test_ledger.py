@@ -17,7 +17,7 @@ from support.check import check
 from support.readback import Trace
 from support.run import run, unify
 from support.run import vtrace as command
-from vtrace.io import records
+from vtrace.io.local import records
 
 RAW = {"VT_COMPRESSION": "no"}
 SMALL = RAW | {"VT_BUFFER_SIZE": "200K"}

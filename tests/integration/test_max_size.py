@@ -18,7 +18,7 @@ from support.check import check
 from support.ledger import ledger
 from support.run import run, unify
 from support.tools import call, command, environment, need
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 SIZE = {"VT_MAX_SIZE": "1M", "VT_COMPRESSION": "no"}
 SIZE_REASON = next(number for number, name in r.LOST_REASONS.items() if name == "SIZE")

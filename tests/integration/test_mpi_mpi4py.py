@@ -20,8 +20,8 @@ from support.build import Builder
 from support.mpis import Mpi
 from support.run import unify, vtrace
 from support.tools import call, need, unavailable
-from vtrace.wrappers.mpi import find_mpi
-from vtrace.wrappers.shim import shim_library
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.shim import shim_library
 
 EXCLUDED = {
     # Fails without a Fortran library.

@@ -13,8 +13,8 @@ from support.mpis import Mpi
 from support.readback import Trace
 from support.run import names, unify
 from support.tools import call, command, need
-from vtrace.wrappers.mpi import find_mpi
-from vtrace.wrappers.shim import shim_library
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.shim import shim_library
 
 SOURCE = "mpi_messages.c"
 

@@ -18,11 +18,11 @@ from support.readback import Trace as Slow
 from support.readback import read
 from support.run import run, unify
 from support.tools import PROGRAMS
-from vtrace.reports import profile as p
-from vtrace.reports.collectives import op_name
-from vtrace.reports.files import reduce_io
-from vtrace.reports.table import Table
-from vtrace.reports.trace import Trace
+from vtrace.analysis import profile as p
+from vtrace.analysis.collectives import op_name
+from vtrace.analysis.io_files import reduce_io
+from vtrace.analysis.table import Table
+from vtrace.analysis.trace import Trace
 
 NUMBERS = tuple(p.NUMBERS)
 MPI = {

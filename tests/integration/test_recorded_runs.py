@@ -14,7 +14,7 @@ from support.check import check
 from support.run import names, unify
 from support.tools import ROOT
 from support.userapi import ALL, MARKERS, story
-from vtrace.io import records
+from vtrace.io.local import records
 
 RECORDED = sorted((ROOT / "tests" / "archives").glob("local-*.tar.xz"))
 

@@ -21,9 +21,9 @@ from support.check import check
 from support.mpis import Mpi
 from support.run import names, unify, vtrace
 from support.tools import Done, call, command, need, need_sanitizer
-from vtrace.io.local import read_head
-from vtrace.wrappers.program import find, libraries, read_elf
-from vtrace.wrappers.uses import mpi_behind, mpi_library
+from vtrace.io.local.local_files import read_head
+from vtrace.wrappers.launch.program import find, libraries, read_elf
+from vtrace.wrappers.launch.uses import mpi_behind, mpi_library
 
 PROGRAM = """
 #include <stdio.h>

@@ -15,7 +15,7 @@ from support.build import Builder
 from support.run import vtrace
 from support.seconduser import OTHER, shared_directory
 from support.tools import PROGRAMS, call, command
-from vtrace.wrappers.shim import ARCHIVE, LIBRARY
+from vtrace.wrappers.mpi_shim.shim import ARCHIVE, LIBRARY
 
 
 @pytest.fixture
@@ -26,7 +26,9 @@ def wheel(build: Builder) -> mpis.Mpi:
 @pytest.fixture
 def cache(wheel: mpis.Mpi) -> Iterator[Path]:
     """A directory with what looks like a whole shim. It is no library: a tool that takes it fails otherwise."""
-    script = f"from vtrace.wrappers.mpi import find_mpi; print(find_mpi({str(wheel.mpicc)!r}).key, end='')"
+    script = (
+        f"from vtrace.wrappers.mpi_shim.installation import find_mpi; print(find_mpi({str(wheel.mpicc)!r}).key, end='')"
+    )
     with shared_directory(0o755) as place:
         key = call([sys.executable, "-c", script], place).stdout
         shim = place / "home" / "vtrace" / f"mpi-{key}"

@@ -103,7 +103,7 @@ def test_nobody_enters_an_archive_in_the_making(build: Builder, shared: Path) ->
     """libotf2 follows links: a second user who may write into its directory could plant some."""
     run(build("many.c"), shared)
     script = (
-        "import os, sys; from pathlib import Path; from vtrace.io.archive import Archive;"
+        "import os, sys; from pathlib import Path; from vtrace.io.archive.writer import Archive;"
         "os.umask(0); Archive(Path('made')); print(oct(os.stat('made').st_mode & 0o777))"
     )
     python = Path(command("vtunify")[0]).parent / "python"

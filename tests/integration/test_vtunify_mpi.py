@@ -22,7 +22,7 @@ from support.mpis import NAMES, Mpi, find
 from support.parallel import assert_same, unify_mpi
 from support.run import names, run, unify, vtrace
 from support.tools import ROOT, call, command, environment
-from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.mpi_shim.installation import find_mpi
 
 RANKS = (1, 2, 3, 5, 8)
 HEAT = ROOT / "examples" / "heat2d"
@@ -192,7 +192,7 @@ def test_library_of_another_mpi(family: str, build: Builder, heat: Path, tmp_pat
 
 BEFORE_EVENTS = """
 import os, resource, time
-from vtrace.io.archive import Archive
+from vtrace.io.archive.writer import Archive
 quick = Archive.event_writer
 def event_writer(archive, location):
     {}

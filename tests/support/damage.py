@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from support.whole_run import File, Files
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 Op = tuple[Any, ...]
 

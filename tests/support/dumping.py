@@ -10,7 +10,7 @@ from typing import Any
 
 from support.localfiles import Chunk, write_defs, write_events
 from support.tools import Done, call, command
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 D = r.DEFINITIONS
 DEFINITIONS: list[list[Any]] = [

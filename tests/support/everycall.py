@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from support.tools import PROGRAMS
-from vtrace.wrappers.header import REMOVED, Argument, Function, Meaning, prototypes
+from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Argument, Function, Meaning, prototypes
 
 _HEADING = re.compile(r"^//// (.*)$", re.MULTILINE)
 

@@ -11,7 +11,7 @@ from typing import Any
 import _otf2
 
 from support.headers import DEFINITIONS, EVENTS
-from vtrace.io.kernel import Kernel, prepare_archive
+from vtrace.io.local.kernel import Kernel, prepare_archive
 
 UNDEFINED = 0xFFFFFFFF
 _LISTS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtrace.wrappers.fortran_locals import Entry
+from vtrace.wrappers.mpi_shim.fortran_locals import Entry
 
 LENGTH = 5
 """Of each CHARACTER argument, plus its number."""

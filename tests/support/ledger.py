@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from support import words
-from vtrace.io import records
-from vtrace.io.local import open_local
+from vtrace.io.local import records
+from vtrace.io.local.local_files import open_local
 
 
 @dataclass

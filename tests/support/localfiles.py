@@ -13,7 +13,7 @@ import msgpack
 import numpy as np
 import zstandard
 
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 PAIR = (0, 0, 0)
 

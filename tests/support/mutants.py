@@ -16,7 +16,7 @@ import numpy as np
 from support.foreign import UNDEFINED, Foreign
 from support.headers import EVENTS
 from vtrace.io import sidecar
-from vtrace.io.kernel_abi import checksum
+from vtrace.io.local.kernel_abi import checksum
 
 NUMBERS = [0, 1, 2, 3, 7, 255, 2**16, 2**22 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**48, 2**63 - 1, 2**63,
            2**64 - 2, 2**64 - 1]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 ALL = r.NO_RANK
 Operation = tuple[str, int, tuple[int, ...], str, dict[str, Any], str]

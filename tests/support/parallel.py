@@ -13,7 +13,7 @@ from typing import Any
 
 from support.mpis import Mpi
 from support.tools import Done, call, command
-from vtrace.unify.ranks import Ranks, Value
+from vtrace.parallel.ranks import Ranks, Value
 
 
 def unify_mpi(mpi: Mpi, cwd: Path, *args: str | Path, ranks: int, check: bool = True, **env: str) -> Done:

@@ -9,7 +9,7 @@ from typing import Any
 from support.localfiles import Chunk, write_defs, write_events
 from support.readback import Trace, read
 from vtrace.console import QUIET, Console
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 from vtrace.unify.run import Request, unify
 
 START = 1_700_000_000_000_000_000

@@ -10,8 +10,7 @@ import numpy as np
 
 from support import localfiles as lf
 from support.readback import Event, read
-from vtrace.io import records as r
-from vtrace.io.archive import (
+from vtrace.io.archive.writer import (
     Archive,
     Attribute,
     Comm,
@@ -27,8 +26,9 @@ from vtrace.io.archive import (
     SystemNode,
     Window,
 )
-from vtrace.io.kernel import UNMAPPED, Kernel, Maps, Transcoded
-from vtrace.io.local import Stream, open_local, streams
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import UNMAPPED, Kernel, Maps, Transcoded
+from vtrace.io.local.local_files import Stream, open_local, streams
 
 NONE = 0xFFFFFFFF
 ATTRIBUTES: list[tuple[int, str, int, object]] = [

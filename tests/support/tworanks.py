@@ -9,7 +9,7 @@ from typing import Any
 from support.localfiles import Chunk, write_defs, write_events
 from support.readback import Trace, read
 from vtrace.console import QUIET, Console
-from vtrace.io.records import COMM_KINDS, DEFINITIONS
+from vtrace.io.local.records import COMM_KINDS, DEFINITIONS
 from vtrace.unify.run import Request, Written, unify
 
 NS = 1_700_000_000_000_000_000

@@ -12,7 +12,7 @@ import msgpack
 import numpy as np
 
 from support import localfiles as lf
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 NS = 1_700_000_000_000_000_000
 Files = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from vtrace.io import records
-from vtrace.io.local import LocalFile, open_local
+from vtrace.io.local import records
+from vtrace.io.local.local_files import LocalFile, open_local
 
 NAMES = {number: name for name, (number, _, _) in records.KINDS.items()}
 

@@ -18,10 +18,20 @@ from support.readback import read
 from support.tools import call, need
 from support.transcoding import definitions, maps, stream_of
 from vtrace.errors import VtraceError
-from vtrace.io import archive as archive_module
-from vtrace.io.archive import Archive, Comm, Definitions, Group, Location, LocationGroup, Marker, Region, SystemNode
-from vtrace.io.definitions import DEFINITION_CHUNK, chunk_bytes, plain_text
-from vtrace.io.kernel import Kernel, Transcoded
+from vtrace.io.archive import writer as archive_module
+from vtrace.io.archive.definitions import DEFINITION_CHUNK, chunk_bytes, plain_text
+from vtrace.io.archive.writer import (
+    Archive,
+    Comm,
+    Definitions,
+    Group,
+    Location,
+    LocationGroup,
+    Marker,
+    Region,
+    SystemNode,
+)
+from vtrace.io.local.kernel import Kernel, Transcoded
 
 
 def machine(ranks: int, **changes: object) -> Definitions:

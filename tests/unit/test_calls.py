@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from vtrace.io.readback_abi import SLICE
-from vtrace.reports.calls import Calls, lanes
+from vtrace.analysis.calls import Calls, lanes
+from vtrace.io.archive.reader_abi import SLICE
 
 Event = tuple[bool, int, int]
 """Whether a call begins, its time, its number."""

@@ -17,7 +17,7 @@ from support.localfiles import Chunk, write_defs, write_events
 from support.tools import Done, call, command
 from vtrace import __version__, cli
 from vtrace.commands import info, vtunify
-from vtrace.io.records import DEFINITIONS
+from vtrace.io.local.records import DEFINITIONS
 
 NS = 1_700_000_000_000_000_000
 HEAD = {"prefix": "heat", "world": 0, "start": NS, "pair": (1000, 1000, NS), "host": "node1"}
@@ -217,7 +217,8 @@ def test_info_of_nothing_and_of_a_broken_archive(heat: Path) -> None:
 def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     unneeded = {"concurrent.futures", "difflib", "hashlib", "logging", "_hashlib", "multiprocessing"}
     code = (
-        "from vtrace.commands import vtunify; vtunify.lighten(); import vtrace.unify.run, vtrace.unify.look, numpy; "
+        "from vtrace.commands import vtunify; vtunify.lighten()\n"
+        "import vtrace.unify.run, vtrace.unify.discover.list_files, numpy\n"
         f"print(sorted({unneeded!r} & set(sys.modules)), numpy.add.reduce.__doc__)"
     )
     done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path)
@@ -281,7 +282,7 @@ def test_interrupt_leaves_nothing(heat: Path, number: signal.Signals) -> None:
     before = {path.name for path in heat.iterdir()}
     code = (
         f"import sys, time; sys.path[:] = {sys.path!r}; sys.argv = ['vtunify', 'heat']\n"
-        "from vtrace.io.kernel import Kernel\n"
+        "from vtrace.io.local.kernel import Kernel\n"
         "from vtrace.commands.vtunify import main\n"
         "Kernel.transcode = lambda *args: time.sleep(60)\n"
         "sys.exit(main())"

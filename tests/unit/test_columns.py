@@ -18,8 +18,8 @@ from support.operations import IO, ONE_SIDED, THREADS
 from support.tools import ROOT, call, need
 from support.transcoding import MPI, chunk, stream_of
 from vtrace.errors import FormatError
-from vtrace.io import records as r
-from vtrace.io.kernel import Kernel
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel
 
 STEP = 49 << 15
 """24.5 ticks."""

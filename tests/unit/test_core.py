@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from support import tools, words
-from vtrace.io import records
-from vtrace.io.local import open_local, read_head
+from vtrace.io.local import records
+from vtrace.io.local.local_files import open_local, read_head
 
 NONE = 0xFFFFFFFF
 

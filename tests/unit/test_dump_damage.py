@@ -15,7 +15,7 @@ from support.dumping import DEFINITIONS, D, dumped, errors, of_type, write_run
 from support.localfiles import Chunk, write_defs, write_events
 from vtrace.commands import dump
 from vtrace.errors import VtraceError
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from support.dumping import DEFINITIONS, RECORDS, D, dumped, errors, every_kind,
 from support.localfiles import Chunk, write_buffer, write_events
 from support.tools import command
 from vtrace.commands import dump
-from vtrace.io import listing
-from vtrace.io import records as r
-from vtrace.unify import shapes
+from vtrace.io.local import listing
+from vtrace.io.local import records as r
+from vtrace.unify.model import shapes
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 
 import vtrace
 from support.tools import call
-from vtrace.io.enumerations import constant_names, names_of
+from vtrace.io.common.enumerations import constant_names, names_of
 
-CODE = "import vtrace.io.markers as m; print(sorted(m._SEVERITIES.values()), m._SCOPES[5])"
+CODE = "import vtrace.io.archive.markers as m; print(sorted(m._SEVERITIES.values()), m._SCOPES[5])"
 
 
 def test_names() -> None:

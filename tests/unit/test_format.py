@@ -17,8 +17,8 @@ from support import localfiles as lf
 from support import readback
 from vtrace.console import Console
 from vtrace.errors import VtraceError
-from vtrace.io import records as r
-from vtrace.io.local import open_local, read_head
+from vtrace.io.local import records as r
+from vtrace.io.local.local_files import open_local, read_head
 from vtrace.unify.run import Request, unify
 
 D = r.DEFINITIONS

@@ -12,7 +12,7 @@ import pytest
 
 from support.tools import need
 from vtrace.reports.gcc_list import exclude_list
-from vtrace.unify.symbols import function_names
+from vtrace.symbols.symbols import function_names
 
 
 @pytest.mark.parametrize(

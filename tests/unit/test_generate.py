@@ -12,9 +12,9 @@ import pytest
 from support import mpis
 from vtrace import paths
 from vtrace.errors import VtraceError
-from vtrace.wrappers import generate, header, shim
-from vtrace.wrappers.header import Argument, Function, Meaning
-from vtrace.wrappers.mpi import Mpi, find_mpi
+from vtrace.wrappers.mpi_shim import generate, mpi_header, shim
+from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
+from vtrace.wrappers.mpi_shim.mpi_header import Argument, Function, Meaning
 
 TABLE_4_7 = """
 Abort Error_string Recv Allgather Finalize Recv_init Allgatherv Gather Reduce Allreduce Gatherv Reduce_scatter Alltoall
@@ -63,7 +63,7 @@ def mpi(mpi: mpis.Mpi) -> Mpi:
 
 @pytest.fixture(scope="module")
 def functions(mpi: Mpi) -> list[Function]:
-    return header.functions(mpi.preprocessed, mpi.library)
+    return mpi_header.functions(mpi.preprocessed, mpi.library)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_prototypes() -> None:
     int QMPI_One(int); static inline int other(int MPI_x);
     unsigned char *MPIX_Four(char ***argv);
     """
-    found = header.prototypes(text)
+    found = mpi_header.prototypes(text)
     assert set(found) == {"MPI_One", "PMPI_One", "MPI_Two", "MPI_Three", "MPIX_Four"}
     assert found["MPI_One"] == (
         "int",
@@ -113,7 +113,7 @@ def test_prototypes() -> None:
 
 
 def test_standard() -> None:
-    known = header.standard()
+    known = mpi_header.standard()
     assert known["MPI_Isend"][-2:] == (
         Meaning("comm", "COMMUNICATOR", "in", False),
         Meaning("request", "REQUEST", "out", False),
@@ -132,7 +132,7 @@ def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
         "int",
         (Argument("MPI_Comm old", "old"), Argument("MPI_Comm *fresh", "fresh")),
         False,
-        header.standard()["MPI_Comm_dup"],
+        mpi_header.standard()["MPI_Comm_dup"],
     )
     assert generate.wrapper(dup, templates).splitlines() == [
         "VT_WRAPPER int MPI_Comm_dup(MPI_Comm old, MPI_Comm *fresh)",
@@ -153,7 +153,7 @@ def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
 
 def test_templates_name_functions_of_the_standard_and_parameters_it_gives_them() -> None:
     templates = generate.read_templates(TEMPLATES)
-    known = header.standard()
+    known = mpi_header.standard()
     own = {"FUNCTION", "BEGIN", "TRACK", "RESULT", "CALL", "IN_COMM", "OUT_COMM", "COMM_FIRST", "BARRIERS"}
     for name, text in templates.sections.items():
         if name.startswith("plain"):
@@ -187,7 +187,7 @@ def test_roles(name: str, role: str) -> None:
 
 def test_roles_are_those_of_core_h() -> None:
     text = (Path(__file__).resolve().parents[2] / "csrc" / "core" / "core.h").read_text()
-    given = {generate.role(name) for name in header.standard()}
+    given = {generate.role(name) for name in mpi_header.standard()}
     assert {f"VT_ROLE_{role}" for role in given} <= set(re.findall(r"VT_ROLE_\w+", text))
     assert len(given) == 10
 
@@ -210,12 +210,12 @@ def test_header_and_standard_agree_on_shapes(functions: list[Function]) -> None:
 
 def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[Function]) -> None:
     names = {function.name for function in generate.wrapped(functions)}
-    exported = header.exported_symbols(mpi.library)
+    exported = mpi_header.exported_symbols(mpi.library)
     tables = {f"MPI_{word}" for word in (TABLE_4_7 + TABLE_4_8).split()}
     assert len(tables) == 249
     assert tables & exported <= names
     assert {f"P{name}" for name in names} | names <= exported
-    left_out = {name for name in header.prototypes(mpi.preprocessed) if not name.startswith("P")} - names
+    left_out = {name for name in mpi_header.prototypes(mpi.preprocessed) if not name.startswith("P")} - names
     assert not [n for n in left_out if not re.search("_FN|_NULL", n) and {n, f"P{n}"} <= exported]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from support.transcoding import MPI, brief, chunk, transcode
-from vtrace.io import records as r
-from vtrace.io.kernel import Kernel
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel
 
 
 @pytest.fixture(scope="module")

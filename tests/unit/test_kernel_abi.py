@@ -13,8 +13,8 @@ import pytest
 
 from support.layout import layout
 from support.tools import ROOT
-from vtrace.io import kernel_abi as abi
-from vtrace.io.local import INDEX
+from vtrace.io.local import kernel_abi as abi
+from vtrace.io.local.local_files import INDEX
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,9 @@ import pytest
 from support import localfiles as lf
 from support.transcoding import MPI, chunk, maps, stream_of
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import records as r
-from vtrace.io.archive import (
-    Archive,
-)
-from vtrace.io.kernel import Kernel
+from vtrace.io.archive.writer import Archive
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel
 
 
 @pytest.fixture(scope="module")

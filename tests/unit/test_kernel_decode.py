@@ -13,8 +13,8 @@ import pytest
 from support import localfiles as lf
 from support.transcoding import chunk, stream_of
 from vtrace.errors import FormatError
-from vtrace.io import records as r
-from vtrace.io.kernel import Kernel, _library, _zstandard
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel, _library, _zstandard
 
 
 @pytest.fixture(scope="module")

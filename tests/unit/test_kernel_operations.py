@@ -13,9 +13,9 @@ from support.operations import IO, ONE_SIDED, THREADS, WRONG, Operation
 from support.readback import read
 from support.transcoding import ATTRIBUTES, brief, chunk, maps, stream_of, transcode
 from vtrace.errors import FormatError
-from vtrace.io import records as r
-from vtrace.io.archive import Archive
-from vtrace.io.kernel import Kernel
+from vtrace.io.archive.writer import Archive
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 
 from support.localfiles import Chunk
 from support.transcoding import chunk, transcode
-from vtrace.io.kernel import Kernel
+from vtrace.io.local.kernel import Kernel
 
 NESTING = 1 << 32
 TEAM = {

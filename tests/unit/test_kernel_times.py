@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from support import localfiles as lf
 from support.readback import read
 from support.transcoding import chunk, definitions, maps, stream_of
-from vtrace.io.archive import (
-    Archive,
-)
-from vtrace.io.kernel import Kernel
+from vtrace.io.archive.writer import Archive
+from vtrace.io.local.kernel import Kernel
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.tools import call, command, environment, need
-from vtrace.wrappers import launcher
-from vtrace.wrappers.choices import Choices, parse
+from vtrace.wrappers.launch import launchers
+from vtrace.wrappers.launch.choices import Choices, parse
 
 CASES = [
     ("mpiexec -n 4 ./a.out -n 5", "./a.out -n 5"),
@@ -60,31 +60,31 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("line", "programs"), CASES)
 def test_programs(place: Path, line: str, programs: str) -> None:
     words = shlex.split(line)
-    found = launcher.programs_in(words, environment())
+    found = launchers.programs_in(words, environment())
     assert "|".join(shlex.join(words[one.begin : one.end]) for one in found) == programs
     assert all(one.directory == "place" for one in found if "inner" in programs)
 
 
 @pytest.mark.parametrize("line", ["./a.out", "flux batch job.sh", "sh -c mpiexec", "mpicc a.c"])
 def test_no_launcher(line: str) -> None:
-    assert launcher.kind_of(shlex.split(line)) is None
+    assert launchers.kind_of(shlex.split(line)) is None
 
 
 def test_its_compiler_command(tmp_path: Path) -> None:
     for name in ("mpicc", "mpicc.openmpi"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
-    assert launcher.mpicc_of(str(tmp_path / "mpiexec.openmpi")) == str(tmp_path / "mpicc.openmpi")
-    assert launcher.mpicc_of(str(tmp_path / "mpiexec.hydra")) == str(tmp_path / "mpicc")
-    assert launcher.mpicc_of(str(tmp_path / "other" / "mpirun")) is None
+    assert launchers.mpicc_of(str(tmp_path / "mpiexec.openmpi")) == str(tmp_path / "mpicc.openmpi")
+    assert launchers.mpicc_of(str(tmp_path / "mpiexec.hydra")) == str(tmp_path / "mpicc")
+    assert launchers.mpicc_of(str(tmp_path / "other" / "mpirun")) is None
 
 
 def test_the_rank() -> None:
-    assert launcher.rank({"PMI_RANK": "3", "PMI_SIZE": "4"}) == 3
-    assert launcher.size({"PMI_RANK": "3", "PMI_SIZE": "4"}) == 4
-    assert launcher.rank({"SLURM_PROCID": "0"}) is None  # a batch script
-    assert launcher.rank({"SLURM_PROCID": "2", "SLURM_STEP_ID": "0"}) == 2
-    assert launcher.rank({}) is None
+    assert launchers.rank({"PMI_RANK": "3", "PMI_SIZE": "4"}) == 3
+    assert launchers.size({"PMI_RANK": "3", "PMI_SIZE": "4"}) == 4
+    assert launchers.rank({"SLURM_PROCID": "0"}) is None  # a batch script
+    assert launchers.rank({"SLURM_PROCID": "2", "SLURM_STEP_ID": "0"}) == 2
+    assert launchers.rank({}) is None
 
 
 @pytest.mark.parametrize("name", ["srun", "aprun", "jsrun", "prun"])

@@ -10,7 +10,7 @@ import pytest
 from support.tools import ROOT
 from vtrace.left_out import MPI_GROUPS, NOTHING, TIMED, WHOLE_RUN, left_out
 from vtrace.settings import MEANINGS
-from vtrace.wrappers.groups import GROUPS
+from vtrace.wrappers.mpi_shim.mpi_groups import GROUPS
 
 
 def test_each_setting_stands_in_one_part() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from support import localfiles as lf
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import records as r
-from vtrace.io.local import INDEX, LocalFile, Stream, open_local, read_head, read_uctl, streams
+from vtrace.io.local import records as r
+from vtrace.io.local.local_files import INDEX, LocalFile, Stream, open_local, read_head, read_uctl, streams
 
 
 def chunks(count: int, location: int = 0) -> list[lf.Chunk]:
@@ -103,7 +103,7 @@ def test_blocks_are_indexed(tmp_path: Path, codec: int) -> None:
 def test_many_blocks_are_indexed_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = lf.write_events(tmp_path / "e", chunks(5))
     whole = open_local(path)
-    monkeypatch.setattr("vtrace.io.index._BATCH", 2)
+    monkeypatch.setattr("vtrace.io.local.index._BATCH", 2)
     again = open_local(path)
     assert [*again.blocks["sequence"]] == [0, 1, 2, 3, 4]
     assert [*(again.blocks["address"] - again.base)] == [*(whole.blocks["address"] - whole.base)]

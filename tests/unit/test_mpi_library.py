@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vtrace.wrappers.mpi_library import family, family_of_launcher, launchers_family
+from vtrace.wrappers.launch.mpi_library import family, family_of_launcher, launchers_family
 
 
 def test_families() -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vtrace.reports.callsites import Bytes, Calls, bins, plain, span
-from vtrace.reports.mpip import Frame, Profile, Site, Task, parsed
-from vtrace.reports.mpip_text import Style, concise, verbose
+from vtrace.analysis.callsites import Bytes, Calls, bins, plain, span
+from vtrace.compat.mpip import Frame, Profile, Site, Task, parsed
+from vtrace.compat.mpip_text import Style, concise, verbose
 
 
 def test_bins_are_mpip_s() -> None:

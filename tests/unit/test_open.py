@@ -11,11 +11,11 @@ import pytest
 
 import vtrace
 from support.foreign import UNDEFINED, Foreign, calls, simple
+from vtrace.analysis.profile import Profile, reduce
+from vtrace.analysis.scan import Part, Question, scan
+from vtrace.analysis.table import Table
+from vtrace.analysis.trace import Trace
 from vtrace.errors import VtraceError
-from vtrace.reports.profile import Profile, reduce
-from vtrace.reports.scan import Part, Question, scan
-from vtrace.reports.table import Table
-from vtrace.reports.trace import Trace
 
 
 class _Kinds(Question):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from vtrace.errors import UsageError
-from vtrace.wrappers import options as opt
-from vtrace.wrappers.line import Line, expand, mpi_position
-from vtrace.wrappers.toolchain import choose, mpi_compiler, mpicc_of_library
+from vtrace.wrappers.compile import options as opt
+from vtrace.wrappers.compile.command_line import Line, expand, mpi_position
+from vtrace.wrappers.compile.toolchain import choose, mpi_compiler, mpicc_of_library
 
 
 def parse(*words: str, language: opt.Language = opt.C, **environ: str) -> opt.Options:

@@ -12,8 +12,8 @@ import pytest
 
 from support.layout import values
 from support.tools import ROOT, Done, call, need, unavailable
-from vtrace.io import definition_writer, definitions
-from vtrace.unify import communicators, files, merge, threads, windows
+from vtrace.io.archive import definition_writer, definitions
+from vtrace.unify.merge import communicators, files, merge, rma_windows, threads
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -126,7 +126,7 @@ def test_numbers_in_python() -> None:
         "IO_STATUS_FLAG_NONE": files._NO_STATUS,
     }  # fmt: skip
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
-    assert windows._MPI == communicators._MPI
+    assert rma_windows._MPI == communicators._MPI
     types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE STRING"
     types += " REGION COMM RMA_WIN IO_FILE IO_HANDLE"
     assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == merge._ATTRIBUTE_TYPES

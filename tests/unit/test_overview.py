@@ -11,8 +11,8 @@ import pytest
 
 from support.foreign import UNDEFINED, Foreign
 from support.run import vtrace
-from vtrace.io.overview import LocationLine, read_overview
-from vtrace.reports import locations as shown
+from vtrace.io.archive.overview import LocationLine, read_overview
+from vtrace.reports import location_lines as shown
 
 UINT64 = 4
 MANY = 50

@@ -14,9 +14,10 @@ import vtrace
 from support import viewed
 from support.foreign import Foreign
 from support.tools import unavailable
-from vtrace.reports import gather, perfetto
-from vtrace.reports import protobuf as pb
-from vtrace.reports.window import Window, window
+from vtrace.analysis import timeline_data
+from vtrace.analysis.time_range import Window, window
+from vtrace.export import perfetto
+from vtrace.export import protobuf as pb
 
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
@@ -80,8 +81,8 @@ class Read:
             self.instants.append(event.name)
 
 
-def written(archive: Path, where: Path, part: Window | None = None, most: int = gather.MOST) -> tuple[Any, Read]:
-    shown = gather.gather(vtrace.open(archive), part or Window(), most)
+def written(archive: Path, where: Path, part: Window | None = None, most: int = timeline_data.MOST) -> tuple[Any, Read]:
+    shown = timeline_data.gather(vtrace.open(archive), part or Window(), most)
     perfetto.write(shown, where / "a.pftrace")
     return shown, Read(where / "a.pftrace")
 

@@ -13,9 +13,9 @@ import pytest
 
 from support.tools import call, environment, need
 from vtrace.python_command import python_script
-from vtrace.unify.programs import program_name
-from vtrace.wrappers import program as programs
-from vtrace.wrappers.preload import joined, script_name, standard_prefix
+from vtrace.unify.merge.programs import program_name
+from vtrace.wrappers.launch import program as programs
+from vtrace.wrappers.launch.preload import joined, script_name, standard_prefix
 
 HEAVY = {"click", "dataclasses", "inspect", "json", "pathlib", "subprocess", "typing", "shutil", "hashlib", "elftools"}
 
@@ -23,8 +23,8 @@ HEAVY = {"click", "dataclasses", "inspect", "json", "pathlib", "subprocess", "ty
 def test_loads_little() -> None:
     """vtrace run stands before each rank of a job: what it imports all of them read."""
     code = (
-        "import sys, vtrace.main, vtrace.wrappers.choices, vtrace.wrappers.launch as launch\n"
-        "chosen = vtrace.wrappers.choices.parse(['--io', 'true'])\n"
+        "import sys, vtrace.main, vtrace.wrappers.launch.choices, vtrace.wrappers.launch.start as launch\n"
+        "chosen = vtrace.wrappers.launch.choices.parse(['--io', 'true'])\n"
         "launch.prepare(chosen, launch.environment())\n"
         "import json; print(json.dumps(sorted(set(sys.modules) - set(before))))"
     )
@@ -34,7 +34,7 @@ def test_loads_little() -> None:
         check=True, env=environment(),
     )  # fmt: skip
     loaded = set(json.loads(done.stdout.splitlines()[-1])) - {"json"}
-    assert "vtrace.wrappers.preload" in loaded
+    assert "vtrace.wrappers.launch.preload" in loaded
     assert not loaded & (HEAVY - {"json"})
 
 

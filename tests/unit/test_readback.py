@@ -12,10 +12,10 @@ import pytest
 
 from support.foreign import UNDEFINED, Foreign, calls, simple
 from support.headers import DEFINITIONS, EVENTS
-from vtrace.io.batches import Batch
-from vtrace.io.readback import Reader
-from vtrace.io.readback_abi import event_kinds
-from vtrace.reports.trace import Trace
+from vtrace.analysis.trace import Trace
+from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.reader import Reader
+from vtrace.io.archive.reader_abi import event_kinds
 
 LARGEST = {"uint8_t": 2**8 - 1, "uint32_t": 2**32 - 1, "uint64_t": 2**64 - 1, "int64_t": -(2**63)}
 

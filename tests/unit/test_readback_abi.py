@@ -16,7 +16,7 @@ import pytest
 from support.headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
 from support.layout import layout
 from support.tools import ROOT, call, need, unavailable
-from vtrace.io import readback_abi as abi
+from vtrace.io.archive import reader_abi as abi
 
 CALLS = [*EVENTS, *LIST_EVENTS]
 DEFINED = [*DEFINITIONS, *LISTED_DEFINITIONS]

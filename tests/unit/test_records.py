@@ -11,7 +11,7 @@ import pytest
 
 from support.layout import layout, run_c, values
 from support.tools import ROOT
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 HEADER = "core/format.h"
 TEXT = (ROOT / "csrc" / HEADER).read_text()

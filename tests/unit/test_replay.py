@@ -31,8 +31,8 @@ from support.replaying import (
     Ends,
     replayed,
 )
-from vtrace.io.kernel import UNMAPPED
-from vtrace.io.repair import Repaired
+from vtrace.io.local.kernel import UNMAPPED
+from vtrace.io.local.repair import Repaired
 
 
 @dataclass

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from vtrace.reports import serve
-from vtrace.reports.serve import Server
+from vtrace.timeline import server as module
+from vtrace.timeline.server import Server
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_names_are_text(server: Server) -> None:
 
 def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0, monotonic=lambda: clock.now, sleep=lambda _: time.sleep(0.01))
-    monkeypatch.setattr(serve, "time", clock)
+    monkeypatch.setattr(module, "time", clock)
     (tmp_path / "a.pftrace").write_bytes(b"trace")
     server = Server(tmp_path / "a.pftrace", "a", [], [])
     ended = threading.Event()
@@ -121,8 +121,8 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_changed_in_the_interface_is_there(server: Server) -> None:
     """The patterns belong to one version of the package."""
-    original = (serve.interface() / "frontend_bundle.js").read_bytes()
-    for theirs, ours in serve._INSTEAD:
+    original = (module.interface() / "frontend_bundle.js").read_bytes()
+    for theirs, ours in module._INSTEAD:
         assert theirs in original
         assert theirs not in server.bundle
         assert ours in server.bundle

@@ -15,9 +15,9 @@ from support import mpis
 from support.build import Builder
 from vtrace.commands.shim import shim as command
 from vtrace.errors import VtraceError
-from vtrace.wrappers import mpi as finder
-from vtrace.wrappers import shim
-from vtrace.wrappers.mpi import Mpi, find_mpi
+from vtrace.wrappers.mpi_shim import installation as finder
+from vtrace.wrappers.mpi_shim import shim
+from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 
 def found(mpi: mpis.Mpi) -> Mpi:

@@ -16,7 +16,7 @@ import zstandard
 
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
-from vtrace.io.kernel_abi import checksum
+from vtrace.io.local.kernel_abi import checksum
 
 TABLE = sidecar.Table(
     {"time": np.arange(1000, dtype="<u8") ** 2, "kind": (np.arange(1000) % 3).astype("<u4")}, {"kind": ["a", "b", "c"]}

@@ -11,8 +11,8 @@ import pytest
 from support.localfiles import write_defs, write_events
 from support.tworanks import define, head, message, names, read_back, run, two_ranks
 from vtrace.errors import VtraceError
-from vtrace.io.local import open_local
-from vtrace.io.records import DEFINITIONS
+from vtrace.io.local.local_files import open_local
+from vtrace.io.local.records import DEFINITIONS
 
 
 @pytest.fixture

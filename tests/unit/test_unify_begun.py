@@ -12,12 +12,12 @@ import pytest
 
 from support.tworanks import names, run, two_ranks
 from vtrace.console import Console
-from vtrace.unify import begun
+from vtrace.unify.discover import staging
 from vtrace.unify.run import Request, unify
 
 DEAD = 4_194_305
 """Above the largest number of a process."""
-LONG_AGO = 2 * begun.SILENT
+LONG_AGO = 2 * staging.SILENT
 
 
 @pytest.fixture
@@ -73,11 +73,11 @@ def test_an_archive_that_was_put_aside(heat: Path) -> None:
 
 
 def test_it_is_touched(heat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(begun, "BEAT", 0.01)
+    monkeypatch.setattr(staging, "BEAT", 0.01)
     path = left(heat, "node-7", 1, LONG_AGO)
-    beat = begun.Beat(path)
+    beat = staging.Beat(path)
     deadline = time.monotonic() + 30
-    while begun.is_left(path, "node-7", 1, time.time()) and time.monotonic() < deadline:
+    while staging.is_left(path, "node-7", 1, time.time()) and time.monotonic() < deadline:
         time.sleep(0.01)
     beat.end()
-    assert not begun.is_left(path, "node-7", 1, time.time())
+    assert not staging.is_left(path, "node-7", 1, time.time())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.wrongclocks import Ranks, Record, times, told
-from vtrace.io.records import COMM_KINDS, FROM_ALL
+from vtrace.io.local.records import COMM_KINDS, FROM_ALL
 
 LATE = 1000
 """Clocks of ranks but the first one are behind by so many ns: what they get seems to come before it is sent."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from vtrace.io.records import CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.unify.clocks import Pair, Source, curves
+from vtrace.io.local.records import CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.unify.model.clocks import Pair, Source, curves
 
 EPOCH = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from vtrace.errors import FormatError
-from vtrace.io.records import COMM_KINDS
-from vtrace.unify import communicators
-from vtrace.unify.communicators import UNDEFINED, Communicators
-from vtrace.unify.definitions import Comm, Members, ProcessDefinitions
-from vtrace.unify.ranks import ALONE
+from vtrace.io.local.records import COMM_KINDS
+from vtrace.parallel.ranks import ALONE
+from vtrace.unify.merge import communicators
+from vtrace.unify.merge.communicators import UNDEFINED, Communicators
+from vtrace.unify.model.definitions import Comm, Members, ProcessDefinitions
 
 WORLD = 7
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vtrace.errors import FormatError
-from vtrace.io.records import DEFINITIONS
-from vtrace.unify.definitions import Module, Region, inherit, read
+from vtrace.io.local.records import DEFINITIONS
+from vtrace.unify.model.definitions import Module, Region, inherit, read
 
 GOOD: dict[str, list[Any]] = {
     "PROPERTY": ["command", ["./heat", "7"]],

@@ -9,7 +9,7 @@ from typing import Any
 from support.archived import Handle
 from support.localfiles import Chunk
 from support.runs import unified, world, write_child, write_rank
-from vtrace.io.records import IO_PARADIGMS
+from vtrace.io.local.records import IO_PARADIGMS
 
 POSIX, ISOC, MPI = IO_PARADIGMS.values()
 PRE_CREATED = 1

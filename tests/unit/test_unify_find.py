@@ -14,10 +14,10 @@ import pytest
 from support.localfiles import write_buffer, write_defs, write_events
 from vtrace.console import ranges
 from vtrace.errors import FormatError, UsageError, VtraceError
-from vtrace.io.local import read_head
-from vtrace.unify.alive import alive
-from vtrace.unify.find import find_run
-from vtrace.unify.look import resolve_prefix
+from vtrace.io.local.local_files import read_head
+from vtrace.unify.discover.list_files import resolve_prefix
+from vtrace.unify.discover.select_run import find_run
+from vtrace.unify.model.alive import alive
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16
 NS = 1_700_000_000_000_000_000

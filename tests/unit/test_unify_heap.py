@@ -16,7 +16,7 @@ from support.readback import Trace
 from support.runs import unified, write_child, write_rank
 from support.tools import call, command, need
 from vtrace.errors import FormatError
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 MALLOC, FREE, REALLOC = 1, 2, 3
 REGIONS = [

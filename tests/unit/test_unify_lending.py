@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from support.parallel import in_threads
+from vtrace.parallel.ranks import Ranks
 from vtrace.unify.lending import Task, lend
-from vtrace.unify.process import Process
-from vtrace.unify.ranks import Ranks
+from vtrace.unify.model.process import Process
 
 MIB = 1 << 20
 

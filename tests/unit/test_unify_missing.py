@@ -28,7 +28,7 @@ from support.tworanks import (
 )
 from vtrace.console import Console
 from vtrace.errors import VtraceError
-from vtrace.io.records import DEFINITIONS
+from vtrace.io.local.records import DEFINITIONS
 from vtrace.unify.run import Request, unify
 
 

@@ -13,13 +13,13 @@ import pytest
 
 from support.parallel import in_threads
 from vtrace.errors import VtraceError
-from vtrace.io.archive import Definitions
-from vtrace.io.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
-from vtrace.io.records import COMM_KINDS
-from vtrace.unify import communicators
-from vtrace.unify.definitions import Comm, Members, ProcessDefinitions
-from vtrace.unify.firsts import Concatenated, Firsts, Named
-from vtrace.unify.ranks import ALONE, Ranks, work_on
+from vtrace.io.archive.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
+from vtrace.io.archive.writer import Definitions
+from vtrace.io.local.records import COMM_KINDS
+from vtrace.parallel.ranks import ALONE, Ranks, work_on
+from vtrace.unify.merge import communicators
+from vtrace.unify.merge.dedup import Concatenated, Firsts, Named
+from vtrace.unify.model.definitions import Comm, Members, ProcessDefinitions
 
 WORLD = 77
 SIZES = (1, 2, 3, 5, 8)

@@ -21,8 +21,8 @@ from support.readback import Trace, read
 from support.tools import BIN
 from vtrace.console import VERBOSE, Console
 from vtrace.errors import VtraceError
-from vtrace.io.records import BLOCK_MAGIC
-from vtrace.unify import repair
+from vtrace.io.local.records import BLOCK_MAGIC
+from vtrace.unify.clocks import repair
 from vtrace.unify.run import Request, unify
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"

@@ -24,7 +24,7 @@ from support.tworanks import (
 )
 from vtrace.console import Console
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 from vtrace.unify.run import Request, unify
 
 

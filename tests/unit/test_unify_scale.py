@@ -16,8 +16,8 @@ import pytest
 
 from support.tools import ROOT
 from vtrace.console import QUIET, Console
-from vtrace.unify import ranks as ranks_module
-from vtrace.unify.ranks import ALONE, work_on
+from vtrace.parallel import ranks as ranks_module
+from vtrace.parallel.ranks import ALONE, work_on
 from vtrace.unify.run import Request, unify
 
 sys.path.insert(0, str(ROOT / "bench"))

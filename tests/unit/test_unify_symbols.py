@@ -13,9 +13,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from support.tools import need
-from vtrace.unify.definitions import Module
-from vtrace.unify.names import readable
-from vtrace.unify.symbols import Function, Place, Symbols, _build_id, places
+from vtrace.symbols.demangle import readable
+from vtrace.symbols.symbols import Function, Place, Symbols, _build_id, places
+from vtrace.unify.model.definitions import Module
 
 C = """
 static int leaf(int i)

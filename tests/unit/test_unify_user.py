@@ -11,7 +11,7 @@ from support.check import check
 from support.localfiles import Chunk
 from support.runs import unified, world, write_child, write_rank
 from support.userapi import defined, story
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 SEND, RECV = "USER_SEND", "USER_RECV"
 QUEUE: list[Any] = ["USER_COMM", 1, "queue"]

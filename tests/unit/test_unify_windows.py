@@ -11,7 +11,7 @@ import numpy as np
 from support.archived import Window
 from support.localfiles import Chunk
 from support.runs import unified, world, write_rank
-from vtrace.io import records as r
+from vtrace.io.local import records as r
 
 PROCESS_AND_MEMORY = 3
 

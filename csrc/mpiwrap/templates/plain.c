@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Enter and leave only: every function that no other template names. See wrappers/generate.py for the notation. */
+/* Enter and leave only: every function that no other template names. See wrappers/mpi_shim/generate.py for the notation. */
 
 //// plain
 $FUNCTION

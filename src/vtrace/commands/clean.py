@@ -17,7 +17,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import plain
 
 if TYPE_CHECKING:
-    from vtrace.unify.leftovers import Leftover
+    from vtrace.unify.discover.leftovers import Leftover
 
 _EXAMPLES = """\b
 Examples:
@@ -39,7 +39,7 @@ def command(target: str, dry_run: bool, yes: bool) -> None:
     What a buffer holds is lost with it: vtunify PREFIX makes an archive of it. Files of processes that still record,
     and of other hosts, are left alone. Local files that vtunify can read without a buffer stay.
     """
-    from vtrace.unify.leftovers import leftovers
+    from vtrace.unify.discover.leftovers import leftovers
 
     console, found = Console("vtrace clean"), leftovers(target)
     kept = [one for one in found if one.keeper]

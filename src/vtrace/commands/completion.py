@@ -16,7 +16,7 @@ _TOOLS = ("vtrace", "vtunify", "vtunify-mpi")
 
 def complete_prefix(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Prefixes of local files that begin with what is typed, with its directory."""
-    from vtrace.unify.look import prefixes
+    from vtrace.unify.discover.list_files import prefixes
 
     directory, slash, start = incomplete.rpartition("/")
     try:

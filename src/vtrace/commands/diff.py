@@ -45,12 +45,13 @@ def command(
       vtrace diff four.trace eight.trace --per-rank
       vtrace diff before after --from 25% --to 75%      a part of each
     """
-    from vtrace.reports import diff, sheet, window
+    from vtrace.analysis import time_range
+    from vtrace.reports import diff, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
     paths = diff.Paths()
-    runs = [diff.read(trace, window.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
+    runs = [diff.read(trace, time_range.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
     for note in notes:
@@ -84,8 +85,8 @@ def _about(run: Run) -> dict[str, object]:
 
 
 def _line(run: Run) -> str:
-    from vtrace.reports.overview import about
-    from vtrace.reports.window import Window
+    from vtrace.analysis.time_range import Window
+    from vtrace.reports.report_numbers import about
 
     known = dict(about(run.trace, Window()))
     command = f", {known['command']}" if "command" in known else ""

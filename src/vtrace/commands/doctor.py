@@ -21,8 +21,8 @@ import click
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
 from vtrace.text import json_text, plain
-from vtrace.wrappers.mpi import Mpi, find_mpi
-from vtrace.wrappers.toolchain import HOOKS
+from vtrace.wrappers.compile.toolchain import HOOKS
+from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 _COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 _COUNTERS = ("tsc", "kvm-clock", "hyperv", "arch_sys_counter")
@@ -126,7 +126,7 @@ def _hooks() -> str:
 def _otf2() -> str:
     import _otf2
 
-    from vtrace.io.kernel import Kernel
+    from vtrace.io.local.kernel import Kernel
 
     Kernel()
     return str(_otf2.Config.lib_path())
@@ -173,8 +173,8 @@ def _in_path() -> list[str]:
 
 
 def _mpi(mpi: Mpi) -> _Finding:
-    from vtrace.wrappers.coverage import coverage
-    from vtrace.wrappers.shim import list_shims
+    from vtrace.wrappers.mpi_shim.coverage import coverage
+    from vtrace.wrappers.mpi_shim.shim import list_shims
 
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())

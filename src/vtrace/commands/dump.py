@@ -16,17 +16,17 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import listing
-from vtrace.io.kernel import Kernel
-from vtrace.io.local import LocalFile, open_local, read_head, read_uctl
-from vtrace.io.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
+from vtrace.io.local import listing
+from vtrace.io.local.kernel import Kernel
+from vtrace.io.local.local_files import LocalFile, open_local, read_head, read_uctl
+from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
+from vtrace.symbols.symbols import Symbols
 from vtrace.text import json_text, plain
-from vtrace.unify.definitions import ProcessDefinitions, inherit
-from vtrace.unify.find import Run, find_run, several
-from vtrace.unify.labels import Labels
-from vtrace.unify.look import LOCAL, resolve_prefix
-from vtrace.unify.process import Process
-from vtrace.unify.symbols import Symbols
+from vtrace.unify.discover.list_files import LOCAL, resolve_prefix
+from vtrace.unify.discover.select_run import Run, find_run, several
+from vtrace.unify.merge.labels import Labels
+from vtrace.unify.model.definitions import ProcessDefinitions, inherit
+from vtrace.unify.model.process import Process
 
 Item = dict[str, Any]
 """One line of output; type says what it is."""

@@ -12,7 +12,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, operand, size, tell_caveats, title
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError, VtraceError
-from vtrace.io.outfile import refuse_unmarked
+from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
 _ENDINGS = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
@@ -62,7 +62,8 @@ def command(
       vtrace export heat --to perfetto
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
     """
-    from vtrace.reports import exports, gather, perfetto, window
+    from vtrace.analysis import time_range, timeline_data
+    from vtrace.export import formats, perfetto
 
     kind, end = _aims(aims)
     console = Console("vtrace", environment_level("vtrace"))
@@ -72,15 +73,15 @@ def command(
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     if not output:
         refuse_unmarked(path, f"-o {operand(path)} replaces it; -o also takes another name")
-    part = window.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
+    part = time_range.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
-        write = exports.write_csv if kind == "csv" else exports.write_parquet
+        write = formats.write_csv if kind == "csv" else formats.write_parquet
         what = some(write(trace, part, path), "event")
         notes = trace.problems
     else:
-        shown = gather.gather(trace, part, most)
-        (perfetto.write if kind == "perfetto" else exports.write_chrome)(shown, path)
+        shown = timeline_data.gather(trace, part, most)
+        (perfetto.write if kind == "perfetto" else formats.write_chrome)(shown, path)
         what, notes = f"{some(len(shown.calls), 'call')}, {some(shown.messages.rows, 'message')}", shown.notes
     for note in notes:
         console.warn(note)

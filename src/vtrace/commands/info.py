@@ -14,11 +14,11 @@ import click
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import tell_of_stale
 from vtrace.console import Console, ranges, some
-from vtrace.io.overview import LocationLine, Overview, find_anchor, read_overview
+from vtrace.io.archive.overview import LocationLine, Overview, find_anchor, read_overview
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
-    from vtrace.reports.ledger import Ledger
+    from vtrace.analysis.ledger import Ledger
 
 _LOST_BY = "LOST_"
 Pairs = list[tuple[str, str]]
@@ -39,7 +39,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
     """
     anchor = find_anchor(Path(target))
     if anchor is None:
-        from vtrace.unify.look import no_archive, prefixes, resolve_prefix
+        from vtrace.unify.discover.list_files import no_archive, prefixes, resolve_prefix
 
         path = Path(target)
         bare = path.name in ("", "..") or not path.parent.is_dir()
@@ -86,7 +86,7 @@ def _data(o: Overview) -> dict[str, Any]:
 
 def _programs(o: Overview) -> list[dict[str, Any]]:
     """Each command line once. ranks: such as 0-3,5; empty for processes without a rank."""
-    from vtrace.reports.programs import programs
+    from vtrace.analysis.programs import programs
 
     return [
         {
@@ -100,7 +100,7 @@ def _programs(o: Overview) -> list[dict[str, Any]]:
 
 
 def _ledger(o: Overview) -> Ledger:
-    from vtrace.reports.ledger import read_ledger
+    from vtrace.analysis.ledger import read_ledger
 
     of = o.locations
     return read_ledger(o.anchor, o.properties, o.vtrace.get("COVERAGE", {}), of.ids, of.events)
@@ -121,7 +121,7 @@ def _json(o: Overview) -> Iterator[str]:
 
 
 def _location_data(location: LocationLine) -> dict[str, Any]:
-    from vtrace.reports.locations import COUNTS, TIMES
+    from vtrace.reports.location_lines import COUNTS, TIMES
 
     known = location.properties
     data = {"id": location.id, "name": location.name, "process": location.process, "host": location.host}
@@ -135,8 +135,8 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
 
 
 def _text(o: Overview, everything: bool) -> Iterator[str]:
-    from vtrace.reports import locations
-    from vtrace.reports.programs import programs
+    from vtrace.analysis.programs import programs
+    from vtrace.reports import location_lines
 
     told, known = programs(o.locations.programs()), _ledger(o)
     yield _heading(str(o.anchor.parent))
@@ -153,13 +153,13 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
         yield "\n" + _heading("Not recorded")
         yield from _table(_sums(o, known))
     yield "\n" + _heading("Locations")
-    yield from locations.lines(o.locations, everything)
+    yield from location_lines.lines(o.locations, everything)
 
 
 def _sums(o: Overview, known: Ledger) -> list[list[str]]:
     """By class and reason. The share refers to the time of all threads until the last known moment. Times and shares
     that nobody knows are empty, counts of events "unknown"."""
-    from vtrace.reports.ledger import UNKNOWN
+    from vtrace.analysis.ledger import UNKNOWN
 
     resolution, zero = o.clock
     last = max(o.seconds, (int(known.intervals["to"].max(initial=zero)) - zero) / resolution)
@@ -207,7 +207,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
 
 
 def _complete(known: Ledger) -> str:
-    from vtrace.reports.ledger import left_out_by
+    from vtrace.analysis.ledger import left_out_by
 
     if known.complete is None:
         return ""
@@ -240,15 +240,15 @@ def _repair(known: dict[str, Any]) -> str:
 
 
 def _coverage(coverage: dict[str, Any], known: Ledger) -> str:
-    from vtrace.reports.ledger import coverage_line
+    from vtrace.analysis.ledger import coverage_line
 
     return coverage_line(known, {"unknown": 0, "dropped": 0} | coverage) if coverage else ""
 
 
 def _local(prefix: Path) -> dict[str, Any]:
     """What lies there of a run that is not unified yet."""
-    from vtrace.unify.find import find_run
-    from vtrace.unify.look import resolve_prefix
+    from vtrace.unify.discover.list_files import resolve_prefix
+    from vtrace.unify.discover.select_run import find_run
 
     prefix = resolve_prefix(str(prefix))
     notes: list[str] = []

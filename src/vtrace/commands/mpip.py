@@ -16,12 +16,12 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, tell_caveats, title
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
-from vtrace.io.outfile import complete
+from vtrace.io.common.outfile import complete
 from vtrace.text import plain
 
 if TYPE_CHECKING:
-    from vtrace.reports.mpip import Frame, Profile, Resolve
-    from vtrace.reports.trace import Trace
+    from vtrace.analysis.trace import Trace
+    from vtrace.compat.mpip import Frame, Profile, Resolve
 
 
 @click.command()
@@ -68,10 +68,10 @@ def command(
       vtrace mpip heat -c -p -y
       vtrace mpip heat -v -f reports
     """
-    from vtrace.reports import mpip
-    from vtrace.reports.mpip_text import Style, header, verbose
-    from vtrace.reports.mpip_text import concise as written_concise
-    from vtrace.reports.window import Window
+    from vtrace.analysis.time_range import Window
+    from vtrace.compat import mpip
+    from vtrace.compat.mpip_text import Style, header, verbose
+    from vtrace.compat.mpip_text import concise as written_concise
 
     if output and directory:
         raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
@@ -164,8 +164,8 @@ def _write(path: Path, text: str) -> None:
 
 def _resolver(trace: Trace, executable: Path) -> Resolve:
     """Looks up addresses in the program: those in a file of its name, or of that of the program that ran."""
-    from vtrace.unify.callsites import call_at
-    from vtrace.unify.symbols import Place, Symbols
+    from vtrace.symbols.symbols import Place, Symbols
+    from vtrace.unify.merge.callsites import call_at
 
     ran = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", ""))).name
 

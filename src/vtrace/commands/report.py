@@ -11,7 +11,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, size, tell_caveats, title, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
-from vtrace.io.outfile import refuse_unmarked
+from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
 
@@ -41,7 +41,8 @@ def write(
     ranks: str | None = None, helpers: bool = False, default: Path | None = None,
 ) -> Path:  # fmt: skip
     """Writes the report and says where it is. default: the name without output."""
-    from vtrace.reports import overview, report, window
+    from vtrace.analysis import time_range
+    from vtrace.reports import report, report_numbers
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
@@ -52,9 +53,9 @@ def write(
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
         refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o also takes another name")
     report.plotly()
-    part = window.window(trace, begin, end, ranks, helpers)
+    part = time_range.window(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)
-    numbers = overview.read(trace, part)
+    numbers = report_numbers.read(trace, part)
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
     for note in numbers.notes:
         console.warn(note)

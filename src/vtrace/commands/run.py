@@ -17,9 +17,9 @@ import click
 from vtrace import console as talk
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import NoFilesError, UsageError, VtraceError
-from vtrace.wrappers import choices, launch, launcher
-from vtrace.wrappers.choices import Choices
-from vtrace.wrappers.preload import Plan
+from vtrace.wrappers.launch import choices, launchers, start
+from vtrace.wrappers.launch.choices import Choices
+from vtrace.wrappers.launch.preload import Plan
 
 _HELP = """Run a program that was built without vtrace and record it: the libraries that record are loaded before it.
 
@@ -71,16 +71,16 @@ def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: 
             raise UsageError(f"{option}: {what} is empty", "is a variable in it not set?")
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
-    environ = launch.environment()
-    if unify and launcher.rank(environ) is not None and launcher.size(environ) != 1:
-        if launcher.rank(environ) == 0:
-            launch.say(
+    environ = start.environment()
+    if unify and launchers.rank(environ) is not None and launchers.size(environ) != 1:
+        if launchers.rank(environ) == 0:
+            start.say(
                 "warning: --unify belongs before the launcher: vtrace run --unify mpiexec ...; nothing is unified"
             )
         unify = chosen.unify = False
-    made = launch.prepare(chosen, environ)
+    made = start.prepare(chosen, environ)
     if not unify:
-        launch.become(made, environ)
+        start.become(made, environ)
     click.get_current_context().exit(_and_unify(made, chosen, environ))
 
 
@@ -106,10 +106,10 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     archive = Path(f"{prefix}.trace")
     if archive.exists() and not chosen.force:
         raise VtraceError(f"{archive} exists", "remove it, or replace it with --force")
-    code = launch.wait_for(made, environ)
+    code = start.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from vtrace.commands.vtunify import summary
-    from vtrace.unify.look import prefixes
+    from vtrace.unify.discover.list_files import prefixes
     from vtrace.unify.run import Request, unify
 
     try:
@@ -123,7 +123,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
                 said += f", and ended with exit code {code}: what it says stands above"
             hint = None if code else "--io, --memory or compiling with vtrace-cc record more"
             error = VtraceError(f"nothing to unify: {said}", hint)
-        launch.say(f"error: {error}")
+        start.say(f"error: {error}")
         return code or 1
     console.note(summary(written))
     word = shlex.quote(str(prefix))
@@ -141,4 +141,4 @@ def _show(prefix: Path) -> None:
     try:
         show(str(prefix), err=True)
     except VtraceError as error:
-        launch.say(f"error: {error}")
+        start.say(f"error: {error}")

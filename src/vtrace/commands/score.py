@@ -14,12 +14,12 @@ import click
 from vtrace.commands.completion import complete_target
 from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, some
 from vtrace.errors import UsageError, VtraceError
-from vtrace.io.outfile import complete
+from vtrace.io.common.outfile import complete
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
     from vtrace.reports.score import Score
-    from vtrace.reports.trace import Trace
 
 _EXAMPLES = """\b
 Examples:
@@ -109,7 +109,7 @@ def _compiled_functions(trace: Trace) -> tuple[set[str], str | None]:
     """The compiled functions of the trace's regions and of its executable's symbol table, and why that could not be
     read.
     """
-    from vtrace.unify.symbols import function_names
+    from vtrace.symbols.symbols import function_names
 
     names, linked, paradigms = (trace.regions[column].tolist() for column in ("name", "canonical", "paradigm"))
     found = {str(name) for name, paradigm in zip(names, paradigms, strict=True) if str(paradigm) == "COMPILER"}
@@ -137,7 +137,7 @@ def _open(target: str) -> Trace:
     """The archive, or one made in passing of local files."""
     import vtrace
     from vtrace.commands.window import opened
-    from vtrace.unify.look import resolve_prefix
+    from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
 
     try:

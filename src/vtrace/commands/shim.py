@@ -7,8 +7,8 @@ import click
 
 from vtrace.errors import VtraceError
 from vtrace.text import plain
-from vtrace.wrappers.mpi import Mpi, find_mpi
-from vtrace.wrappers.shim import clean_shims, list_shims, shim_library
+from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
+from vtrace.wrappers.mpi_shim.shim import clean_shims, list_shims, shim_library
 
 
 @click.group()

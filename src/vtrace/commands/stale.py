@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from vtrace.errors import VtraceError
-from vtrace.io.heads import FileHead, read_head
+from vtrace.io.local.heads import FileHead, read_head
 from vtrace.text import plain
 
 _LOOKED_AT = 32
@@ -54,7 +54,7 @@ def stale(anchor: Path, about: Any) -> str | None:
 
 def _latest(prefix: Path) -> list[FileHead]:
     """The heads of the prefix's local files that were changed last; those that cannot be read are left out."""
-    from vtrace.unify.look import candidates, names
+    from vtrace.unify.discover.list_files import candidates, names
 
     try:
         paths = [path for path in candidates(prefix, names(prefix.parent)) if path.suffix != ".tmp"]

@@ -62,13 +62,14 @@ def command(
       vtrace summary heat --rank 3 --from 25% --to 75%
       vtrace summary heat --only regions --csv > regions.csv
     """
-    from vtrace.reports import sheet, summary, summary_sheets, window
+    from vtrace.analysis import time_range
+    from vtrace.reports import sheet, summary, summary_sheets
 
     if as_json and as_csv:
         raise UsageError("--json and --csv", "one of them at a time")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = window.window(trace, begin, end, ranks, helpers)
+    part = time_range.window(trace, begin, end, ranks, helpers)
     numbers = summary.read(trace, part)
     made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:
@@ -110,10 +111,11 @@ def _about(numbers: Numbers) -> dict[str, Any]:
 
 
 def _head(numbers: Numbers) -> None:
-    from vtrace.reports import overview, programs, summary_sheets
+    from vtrace.analysis import programs
+    from vtrace.reports import report_numbers, summary_sheets
 
     trace = numbers.trace
-    known = dict(overview.about(trace, numbers.window))
+    known = dict(report_numbers.about(trace, numbers.window))
     size = (
         f"{some(trace.processes.rows, 'process', 'processes')}, {some(trace.locations.rows, 'location')}, "
         f"{some(numbers.events, 'event')}, {known['time']}"
@@ -121,7 +123,11 @@ def _head(numbers: Numbers) -> None:
     commands = programs.lines(trace) or [known.get("command", "")]
     pairs = [("command" if place == 0 else "", text) for place, text in enumerate(commands)]
     pairs += [(name, known.get(name, "")) for name in ("recorded", "hosts", "written by", "MPI")]
-    pairs += [("size", size), ("shown", known.get("shown", "")), ("coverage", overview.missing(trace, numbers.window))]
+    pairs += [
+        ("size", size),
+        ("shown", known.get("shown", "")),
+        ("coverage", report_numbers.missing(trace, numbers.window)),
+    ]
     pairs += [("time", summary_sheets.lead(numbers))]
     for name, text in pairs:
         if text:

@@ -18,7 +18,7 @@ from vtrace.commands.window import opened, tell_caveats, title, window_options
 from vtrace.console import Console, environment_level, some
 
 if TYPE_CHECKING:
-    from vtrace.reports.serve import Server
+    from vtrace.timeline.server import Server
 
 
 @click.command()
@@ -58,8 +58,9 @@ def show(
     browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
 ) -> None:  # fmt: skip
     """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
-    from vtrace.reports import gather, perfetto, window
-    from vtrace.reports.serve import Server, interface
+    from vtrace.analysis import time_range, timeline_data
+    from vtrace.export import perfetto
+    from vtrace.timeline.server import Server, interface
 
     console = Console("vtrace", environment_level("vtrace"))
     interface()
@@ -67,9 +68,9 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = window.window(trace, begin, end, ranks, helpers)
+        part = time_range.window(trace, begin, end, ranks, helpers)
         caveats = tell_caveats(console, trace, part)
-        shown = gather.gather(trace, part, most)
+        shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)
         for note in shown.notes:
             console.warn(note)

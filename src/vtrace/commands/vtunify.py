@@ -81,7 +81,7 @@ def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
     partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
-    from vtrace.unify.look import resolve_prefix
+    from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
 
     console = Console("vtunify", level(levels, talk.environment_level("vtunify")), progress)
@@ -101,8 +101,8 @@ def tell_unified(
     prefix: Path, name: str | None, keep: bool, report: bool, console: Console, error: NoFilesError
 ) -> None:
     """Says that the archive which was asked for is there already; raises the error where it is not."""
-    from vtrace.io.overview import find_anchor
-    from vtrace.unify.output import archive_path
+    from vtrace.io.archive.overview import find_anchor
+    from vtrace.unify.discover.output import archive_path
 
     archive = archive_path(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep)
     if not archive.is_dir() or find_anchor(archive) is None:

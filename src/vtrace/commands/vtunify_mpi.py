@@ -19,10 +19,10 @@ from vtrace.commands import vtunify
 from vtrace.console import CLICK_SETTINGS, QUIET, Console
 from vtrace.errors import NoFilesError, VtraceError
 from vtrace.text import plain
-from vtrace.wrappers import launcher, mpi_library
+from vtrace.wrappers.launch import launchers, mpi_library
 
 if TYPE_CHECKING:
-    from vtrace.unify.mpi import MpiRanks
+    from vtrace.parallel.mpi import MpiRanks
 
 _NAME = "vtunify-mpi"
 _PATIENCE = 3
@@ -72,7 +72,7 @@ def command(
 
 
 def _prefix(operand: str, console: Console) -> Path:
-    from vtrace.unify.look import resolve_prefix
+    from vtrace.unify.discover.list_files import resolve_prefix
 
     path = resolve_prefix(operand)
     if path != Path(operand):
@@ -82,10 +82,10 @@ def _prefix(operand: str, console: Console) -> Path:
 
 def _ranks() -> MpiRanks:
     """All that mpiexec has started; raises VtraceError where they cannot talk to each other."""
-    from vtrace.unify.mpi import MpiRanks
+    from vtrace.parallel.mpi import MpiRanks
 
     mpi_library.choose(os.environ)
-    if launcher.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
+    if launchers.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
         click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without a word of this
     try:
         with warnings.catch_warnings():
@@ -97,8 +97,8 @@ def _ranks() -> MpiRanks:
     except RuntimeError as error:
         hint = "MPI4PY_LIBMPI names the libmpi.so of your mpiexec; or pip install mpich"
         raise VtraceError(f"mpi4py finds no MPI library: {str(error).splitlines()[0]}", hint) from error
-    started = launcher.size(os.environ)
-    if ranks.size == 1 and (started > 1 or launcher.rank(os.environ)):
+    started = launchers.size(os.environ)
+    if ranks.size == 1 and (started > 1 or launchers.rank(os.environ)):
         raise VtraceError(
             f"{started or 'several'} ranks were started, but each is alone: mpi4py has loaded another MPI than that of "
             "mpiexec",
@@ -126,7 +126,7 @@ def main() -> int:
     """Entry point of vtunify-mpi. Rank 0 speaks for all."""
     vtunify.lighten()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if not launcher.rank(os.environ):
+    if not launchers.rank(os.environ):
         return talk.run(command, _NAME)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -15,8 +15,8 @@ from vtrace.commands.stale import stale, tell_of_stale
 from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
-    from vtrace.reports.trace import Trace
-    from vtrace.reports.window import Window
+    from vtrace.analysis.time_range import Window
+    from vtrace.analysis.trace import Trace
 
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
 TIME = "T: 1.5 or 1.5s, 200ms, 40us, 7ns, or 25% of the trace."

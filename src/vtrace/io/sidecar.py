@@ -19,13 +19,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.hashing import blake2b
-from vtrace.io.heads import open_file
-from vtrace.io.kernel_abi import checksum
+from vtrace.io.common.hashing import blake2b
+from vtrace.io.local.heads import open_file
+from vtrace.io.local.kernel_abi import checksum
 
 FOLDER = "vtrace"
 COVERAGE = "coverage", 1
-"""Name and version of the table of what was not recorded (unify/ledger.py, reports/ledger.py)."""
+"""Name and version of the table of what was not recorded (unify/ledger.py, analysis/ledger.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.reports.activity import IO, RUNTIME, RUNTIME_MARK
-from vtrace.reports.collectives import CollectiveTotals, op_name
-from vtrace.reports.files import Io, reduce_io
-from vtrace.reports.messages import MessageMatrix
-from vtrace.reports.profile import CallTree
+from vtrace.analysis.activity import IO, RUNTIME, RUNTIME_MARK
+from vtrace.analysis.collectives import CollectiveTotals, op_name
+from vtrace.analysis.io_files import Io, reduce_io
+from vtrace.analysis.messages import MessageMatrix
+from vtrace.analysis.profile import CallTree
+from vtrace.analysis.table import add_up
+from vtrace.analysis.time_range import Window
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.table import add_up
-from vtrace.reports.window import Window
 
 if TYPE_CHECKING:
-    from vtrace.reports.trace import Trace
+    from vtrace.analysis.trace import Trace
 
 _PATH = ("calls", "inclusive", "exclusive")
 Sums = dict[Hashable, dict[str, Any]]

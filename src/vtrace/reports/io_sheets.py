@@ -8,12 +8,12 @@ import posixpath
 
 import numpy as np
 
+from vtrace.analysis.activity import LAYERS
+from vtrace.analysis.io_files import by_layer, reduce_io
+from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
-from vtrace.reports.activity import LAYERS
-from vtrace.reports.files import by_layer, reduce_io
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers
-from vtrace.reports.table import Table, add_up
 
 _NO_FILE = "(no file)"
 _SUMS = "opens reads writes bytes_read bytes_written read_ns write_ns unknown_reads unknown_writes".split()

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from vtrace import __version__
+from vtrace.analysis.collectives import op_name
+from vtrace.analysis.io_files import reduce_io
+from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.table import add_up, group
+from vtrace.analysis.timeline_data import span
 from vtrace.console import some
 from vtrace.errors import VtraceError
-from vtrace.io.outfile import complete
-from vtrace.reports import overview
-from vtrace.reports.collectives import op_name
-from vtrace.reports.files import reduce_io
-from vtrace.reports.gather import span
-from vtrace.reports.ledger import UNKNOWN
-from vtrace.reports.overview import Numbers
-from vtrace.reports.table import add_up, group
+from vtrace.io.common.outfile import complete
+from vtrace.reports import report_numbers
+from vtrace.reports.report_numbers import Numbers
 from vtrace.text import html_text
 
 PAGE = Path(__file__).with_name("page")
@@ -60,7 +60,7 @@ def page(numbers: Numbers, title: str) -> str:
         "SCRIPT": (PAGE / "report.js").read_text(), "PLOTLY": plotly(),
         "DATA": json_in_html(numbers.charts), "VERSION": __version__, "CAVEATS": _caveats(numbers),
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
-        "ABOUT": _pairs(overview.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
+        "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
     }  # fmt: skip
@@ -126,8 +126,8 @@ def _coverage(numbers: Numbers) -> str:
     found = trace.coverage().take(numbers.window.threads(trace))
     if not np.any(np.isfinite(found["seconds"])):
         return "<p>The archive does not tell what was recorded and what was not.</p>"
-    text = f"{overview.missing(trace, numbers.window)}."
-    names = overview.location_names(trace)
+    text = f"{report_numbers.missing(trace, numbers.window)}."
+    names = report_numbers.location_names(trace)
     head = ("location", "recorded s", "off s", "flushing s", "lost", "times clamped")
     rows = (
         (names[r["location"]], r["seconds"], r["off"], r["flushing"], max(0, r["lost"]), max(0, r["clamped"]))
@@ -162,7 +162,7 @@ def _not_recorded(numbers: Numbers) -> str:
 
 def _profile(numbers: Numbers) -> str:
     trace = numbers.trace
-    found, known = overview.regions(trace, numbers.profile), trace.regions
+    found, known = report_numbers.regions(trace, numbers.profile), trace.regions
     head = (
         "region", "class", "calls", "exclusive s", "inclusive s", "mean s", "min s", "max s", "imbalance", "source",
     )  # fmt: skip

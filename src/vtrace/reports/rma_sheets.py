@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from vtrace.analysis.rma import SUMS, operation_name, synchronization
+from vtrace.analysis.table import add_up, group
 from vtrace.console import some
-from vtrace.reports.rma import SUMS, operation_name, synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers
-from vtrace.reports.table import add_up, group
 
 
 def rma(numbers: Numbers) -> Sheet:

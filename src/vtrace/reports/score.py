@@ -16,7 +16,7 @@ from vtrace.reports.gcc_list import exclude_list
 from vtrace.text import plain
 
 if TYPE_CHECKING:
-    from vtrace.reports.trace import Trace
+    from vtrace.analysis.trace import Trace
 
 BYTES = {"function": 16, "OMP": 32, "MPI": 48, "I/O": 64, "memory": 64, "other": 16}
 """Bytes of a call in the buffer: enter and leave are 8 each, and the records that come with a call of a library."""

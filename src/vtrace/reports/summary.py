@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.reports.activity import ACTIVITIES, IO, RUNTIME
-from vtrace.reports.collectives import CollectiveTotals
-from vtrace.reports.files import Io
-from vtrace.reports.messages import Matrix, MessageMatrix
-from vtrace.reports.metrics import Allocations, Metrics, heap_curve, heap_metrics
-from vtrace.reports.profile import Profile
-from vtrace.reports.rma import Rma
-from vtrace.reports.scan import Part, Question, Replay
-from vtrace.reports.table import Array, Table
-from vtrace.reports.window import Window
+from vtrace.analysis.activity import ACTIVITIES, IO, RUNTIME
+from vtrace.analysis.collectives import CollectiveTotals
+from vtrace.analysis.io_files import Io
+from vtrace.analysis.messages import Matrix, MessageMatrix
+from vtrace.analysis.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.analysis.profile import Profile
+from vtrace.analysis.rma import Rma
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, Table
+from vtrace.analysis.time_range import Window
 
 if TYPE_CHECKING:
-    from vtrace.reports.base import TraceBase
-    from vtrace.reports.trace import Trace
+    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.trace import Trace
 
 _FEW = 8
 """Values of a location's heap that are kept: its highest and its last one are among them."""

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.activity import MPI
+from vtrace.analysis.collectives import op_name
+from vtrace.analysis.profile import mean_and_deviation
+from vtrace.analysis.programs import of_processes
+from vtrace.analysis.table import add_up, group
+from vtrace.analysis.timeline_data import process_names, span
 from vtrace.console import some
-from vtrace.reports import overview
-from vtrace.reports.activity import MPI
-from vtrace.reports.collectives import op_name
-from vtrace.reports.gather import process_names, span
+from vtrace.reports import report_numbers
 from vtrace.reports.io_sheets import io
-from vtrace.reports.profile import mean_and_deviation
-from vtrace.reports.programs import of_processes
 from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 from vtrace.reports.summary import Numbers, class_times, heap_peaks
-from vtrace.reports.table import add_up, group
 
 MOST_LOCATIONS = 24
 """More are not shown to people, only the extremes."""
@@ -63,7 +63,7 @@ def classes(numbers: Numbers) -> Sheet:
     trace, times = numbers.trace, class_times(numbers)
     times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
     keys = {name: _class_key(name) for name in times}
-    process, labels = trace.places.process.tolist(), overview.location_names(trace)
+    process, labels = trace.places.process.tolist(), report_numbers.location_names(trace)
     threads, helper = trace.locations["name"].tolist(), trace.locations["helper"].tolist()
     mpi = numbers.classes[:, MPI].tolist()
     of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
@@ -112,7 +112,7 @@ def _extremes(sheet: Sheet, keys: list[str]) -> None:
 def regions(numbers: Numbers, sort: str) -> Sheet:
     """The profile by region."""
     trace = numbers.trace
-    table = overview.regions(trace, numbers.profile)
+    table = report_numbers.regions(trace, numbers.profile)
     mean, deviation = mean_and_deviation(table)
     whole, known = max(1, int(table["exclusive"].sum())), trace.regions
     rows: list[Row] = []
@@ -211,7 +211,7 @@ def heap(numbers: Numbers) -> Sheet:
 def coverage(numbers: Numbers, top: int) -> Sheet:
     """What was recorded of each location; people see those of which something is missing."""
     trace = numbers.trace
-    found, names = trace.coverage().take(numbers.window.threads(trace)), overview.location_names(trace)
+    found, names = trace.coverage().take(numbers.window.threads(trace)), report_numbers.location_names(trace)
     told = ("lost", "clamped", "dropped")
     rows: list[Row] = [
         {"location": names[r["location"]],

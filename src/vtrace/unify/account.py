@@ -12,16 +12,16 @@ from typing import Any
 
 from vtrace import __version__
 from vtrace.console import ranges, some
-from vtrace.io.archive import Definitions, Marker
-from vtrace.io.overview import PROPERTY
-from vtrace.io.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.unify import user
-from vtrace.unify.absent import FILE
+from vtrace.io.archive.overview import PROPERTY
+from vtrace.io.archive.writer import Definitions, Marker
+from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.parallel.ranks import Ranks
 from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums, untimed
-from vtrace.unify.find import Run
-from vtrace.unify.process import Process
-from vtrace.unify.programs import shortened
-from vtrace.unify.ranks import Ranks
+from vtrace.unify.discover.select_run import Run
+from vtrace.unify.merge import user
+from vtrace.unify.merge.programs import shortened
+from vtrace.unify.model.absent import FILE
+from vtrace.unify.model.process import Process
 
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 

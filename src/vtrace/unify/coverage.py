@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vtrace.console import ranges, some
-from vtrace.io.archive import Marker
-from vtrace.io.kernel import Transcoded
-from vtrace.io.local import FileHead
-from vtrace.io.overview import PROPERTY
-from vtrace.io.records import LOST_REASONS
-from vtrace.unify.absent import DAMAGE, FILE
-from vtrace.unify.elsewhere import unseen
+from vtrace.io.archive.overview import PROPERTY
+from vtrace.io.archive.writer import Marker
+from vtrace.io.local.kernel import Transcoded
+from vtrace.io.local.local_files import FileHead
+from vtrace.io.local.records import LOST_REASONS
+from vtrace.parallel.ranks import Ranks
+from vtrace.unify.discover.remote_buffers import unseen
 from vtrace.unify.ledger import Gap, end_of, gaps_of
-from vtrace.unify.process import Process
-from vtrace.unify.ranks import Ranks
-from vtrace.unify.user import user_markers
+from vtrace.unify.merge.user import user_markers
+from vtrace.unify.model.absent import DAMAGE, FILE
+from vtrace.unify.model.process import Process
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]

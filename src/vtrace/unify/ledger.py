@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vtrace.io import records as r
-from vtrace.io.kernel import Transcoded
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import Table
 from vtrace.left_out import left_out
-from vtrace.unify.process import Process
+from vtrace.unify.model.process import Process
 
 if TYPE_CHECKING:
-    from vtrace.io.archive import Definitions
+    from vtrace.io.archive.writer import Definitions
     from vtrace.unify.coverage import Row
 
 UNKNOWN = r.GAP_UNKNOWN

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from vtrace.unify.process import Process
-from vtrace.unify.ranks import Ranks
-from vtrace.unify.share import A_FILE, Crew
+from vtrace.parallel.ranks import Ranks
+from vtrace.unify.discover.share import A_FILE, Crew
+from vtrace.unify.model.process import Process
 
 _EVEN = 1.1
 """A rank with so many times the mean keeps what it has: to hand on definitions costs something, too."""

@@ -14,26 +14,26 @@ from vtrace import __version__
 from vtrace.console import Console, ranges
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import sidecar
-from vtrace.io.archive import Archive, Definitions
-from vtrace.io.definitions import plain_text
-from vtrace.io.kernel import Kernel
-from vtrace.io.overview import ANCHOR
+from vtrace.io.archive.definitions import plain_text
+from vtrace.io.archive.overview import ANCHOR
+from vtrace.io.archive.writer import Archive, Definitions
+from vtrace.io.local.kernel import Kernel
+from vtrace.parallel.ranks import ALONE, Ranks, work_on
 from vtrace.unify import account, ledger
-from vtrace.unify.absent import tell_absent
-from vtrace.unify.accuracy import accuracy
-from vtrace.unify.alone import find_alone, refuse_alone
+from vtrace.unify.clocks.accuracy import accuracy
+from vtrace.unify.clocks.offsets import Clock, align
+from vtrace.unify.clocks.repair import clock_lines, repair
 from vtrace.unify.coverage import Fate, Row, fates, location_properties
-from vtrace.unify.definitions import inherit
-from vtrace.unify.elsewhere import refuse, tell
-from vtrace.unify.find import Run, kin, several
-from vtrace.unify.offsets import Clock, align
-from vtrace.unify.output import Output, archive_path, check_free
-from vtrace.unify.owners import mixed, of_others, told, users_of
-from vtrace.unify.process import Process
-from vtrace.unify.ranks import ALONE, Ranks, work_on
-from vtrace.unify.repair import clock_lines, repair
-from vtrace.unify.share import Crew, find_together, share_out
-from vtrace.unify.system import System, add_system
+from vtrace.unify.discover.alone import find_alone, refuse_alone
+from vtrace.unify.discover.output import Output, archive_path, check_free
+from vtrace.unify.discover.owners import mixed, of_others, told, users_of
+from vtrace.unify.discover.remote_buffers import refuse, tell
+from vtrace.unify.discover.select_run import Run, kin, several
+from vtrace.unify.discover.share import Crew, find_together, share_out
+from vtrace.unify.merge.system import System, add_system
+from vtrace.unify.model.absent import tell_absent
+from vtrace.unify.model.definitions import inherit
+from vtrace.unify.model.process import Process
 from vtrace.unify.tables import map_ids
 from vtrace.unify.writing import write_events
 

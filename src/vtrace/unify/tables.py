@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vtrace.console import Console
-from vtrace.io.archive import Definitions, MetricClass
-from vtrace.io.kernel import UNMAPPED, Maps
-from vtrace.unify import communicators
-from vtrace.unify.callsites import name_call_sites
-from vtrace.unify.files import merge_files
-from vtrace.unify.groups import add_spec_groups
-from vtrace.unify.heap import add_heap
-from vtrace.unify.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
-from vtrace.unify.messages import add_messages
-from vtrace.unify.nmfile import nm_files
-from vtrace.unify.process import Process
-from vtrace.unify.ranks import Ranks
-from vtrace.unify.symbols import Symbols
-from vtrace.unify.system import System
-from vtrace.unify.teams import add_teams
-from vtrace.unify.threads import add_threads
-from vtrace.unify.user import add_groups, users_own
-from vtrace.unify.windows import merge_windows
+from vtrace.io.archive.writer import Definitions, MetricClass
+from vtrace.io.local.kernel import UNMAPPED, Maps
+from vtrace.parallel.ranks import Ranks
+from vtrace.symbols.nmfile import nm_files
+from vtrace.symbols.symbols import Symbols
+from vtrace.unify.merge import communicators
+from vtrace.unify.merge.callsites import name_call_sites
+from vtrace.unify.merge.files import merge_files
+from vtrace.unify.merge.groups import add_spec_groups
+from vtrace.unify.merge.heap import add_heap
+from vtrace.unify.merge.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
+from vtrace.unify.merge.messages import add_messages
+from vtrace.unify.merge.rma_windows import merge_windows
+from vtrace.unify.merge.system import System
+from vtrace.unify.merge.teams import add_teams
+from vtrace.unify.merge.threads import add_threads
+from vtrace.unify.merge.user import add_groups, users_own
+from vtrace.unify.model.process import Process
 
 
 def map_ids(

@@ -6,13 +6,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from vtrace.console import Console
-from vtrace.io.archive import Archive
-from vtrace.io.kernel import Kernel, Transcoded
+from vtrace.io.archive.writer import Archive
+from vtrace.io.local.kernel import Kernel, Transcoded
+from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.coverage import HEAP, Row, row_of
-from vtrace.unify.find import Run
+from vtrace.unify.discover.select_run import Run
+from vtrace.unify.discover.share import Crew
 from vtrace.unify.lending import Task, lend
-from vtrace.unify.ranks import Ranks, work_on
-from vtrace.unify.share import Crew
 
 
 def write_events(

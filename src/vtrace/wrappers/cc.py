@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NoReturn
 from vtrace import __version__
 from vtrace.errors import VtraceError
 from vtrace.text import plain
-from vtrace.wrappers import options as opt
-from vtrace.wrappers import toolchain
-from vtrace.wrappers.line import Line, mpi_position
-from vtrace.wrappers.options import Language, Options
+from vtrace.wrappers.compile import options as opt
+from vtrace.wrappers.compile import toolchain
+from vtrace.wrappers.compile.command_line import Line, mpi_position
+from vtrace.wrappers.compile.options import Language, Options
 
 if TYPE_CHECKING:
-    from vtrace.wrappers.mpi import Mpi
+    from vtrace.wrappers.mpi_shim.installation import Mpi
 
 
 def main_c() -> int:
@@ -159,7 +159,7 @@ def _brings_mpi(compiler: list[str], options: Options, line: Line) -> bool:
 
 def _shim_or_none(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     """Nothing for an MPI that is linked statically: the linker decides there whose functions are called."""
-    from vtrace.wrappers.mpi import StaticMpi
+    from vtrace.wrappers.mpi_shim.installation import StaticMpi
 
     try:
         return _shim(compiler, options, language, line)
@@ -169,7 +169,7 @@ def _shim_or_none(compiler: list[str], options: Options, language: Language, lin
 
 
 def _shim(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
-    from vtrace.wrappers.shim import shim_archive
+    from vtrace.wrappers.mpi_shim.shim import shim_archive
 
     mpi = _find(compiler, line.words)
     brought = _flags(mpi, language)[1] if _brings_mpi(compiler, options, line) else ()
@@ -180,7 +180,7 @@ def _shim(compiler: list[str], options: Options, language: Language, line: Line)
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:
-    from vtrace.wrappers.mpi import find_mpi, find_mpi_of
+    from vtrace.wrappers.mpi_shim.installation import find_mpi, find_mpi_of
 
     mpicc = toolchain.mpi_compiler(compiler, args)
     mpi = find_mpi(mpicc) if mpicc else find_mpi_of(args, compiler, toolchain.mpicc_of_library(args))
@@ -191,7 +191,7 @@ def _find(compiler: list[str], args: list[str]) -> Mpi:
 
 def _flags(mpi: Mpi, language: Language) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What MPI's compiler command of this language adds, for compiling and for linking."""
-    from vtrace.wrappers.mpi import fortran_flags
+    from vtrace.wrappers.mpi_shim.installation import fortran_flags
 
     return fortran_flags(mpi) if language is opt.FORTRAN else (mpi.include_flags, mpi.link_flags)
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An OTF2 archive of any tool: its definitions, and passes over its events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis import definition_tables as d
+from vtrace.analysis.activity import marks
+from vtrace.analysis.ledger import Ledger, caveats, read_ledger
+from vtrace.analysis.places import Places
+from vtrace.analysis.scan import Pass, Question, scan
+from vtrace.analysis.table import Array, Table, caveats_html, texts
+from vtrace.io.archive.markers import read_markers
+from vtrace.io.archive.properties import PROPERTY, read_properties
+from vtrace.io.archive.reader import LATEST, Reader
+from vtrace.text import html_text
+
+_COVERAGE = {
+    "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
+    "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1), "DIED": ("died", 1),
+    "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1),
+}  # fmt: skip
+"""Properties of locations, and their columns."""
+
+
+class TraceBase:
+    """An archive: its definitions, and passes over its events. Times are in ns since its start (int64) where nothing
+    else is said.
+
+    Tables (see docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
+    metrics, metric_classes, attributes, parameters, comm_groups, and location_properties, group_properties,
+    node_properties. Where one refers to another it has its row there, -1 for none.
+    """
+
+    def __init__(self, anchor: Path) -> None:
+        self.path = anchor
+        """The anchor file."""
+        self._folder = str(anchor.with_suffix(""))
+        self._caveats: dict[Any, list[str]] = {}
+        with Reader(anchor) as reader:
+            told = read_properties(reader.handle, anchor)
+            events = told.vtrace.get("EVENTS")  # other tools do not say what they have
+            self.definitions = d.build(reader.definitions(), not isinstance(events, dict) or "BufferFlush" in events)
+        self.creator, self.machine, self.properties, self.vtrace = told.creator, told.machine, told.texts, told.vtrace
+        """properties: texts by name; vtrace: what vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE
+        ...), empty for other tools' archives."""
+        self.resolution, self._offset, length, self.start = self.definitions.clock
+        """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
+        self.duration = min(length * 10**9 // self.resolution, LATEST)
+        """ns from the start to the end, as the archive's clock properties say."""
+        self.problems: list[str] = list(told.problems)
+        """One line for each damaged part of the archive's description, and for each location whose events could not
+        all be read, so far."""
+        if length * 10**9 // self.resolution > LATEST:
+            self.problems.append(f"{anchor.with_suffix('.def')}: the clock properties are damaged: {length} ticks long")
+
+    def __getattr__(self, name: str) -> Table:
+        tables: dict[str, Table] = self.__dict__["definitions"].tables if "definitions" in self.__dict__ else {}
+        if name in tables:
+            return tables[name]
+        raise AttributeError(f"a Trace has no {name}")
+
+    def reader(self) -> Reader:
+        """Opens the archive once more, to read events."""
+        reader = Reader(self.path, self.locations["id"].tolist())
+        reader.offset, reader.resolution = self._offset, self.resolution
+        return reader
+
+    def bytes_of(self, location: int) -> int:
+        """The size of a location's events file; the counts in definitions are not always right."""
+        try:
+            return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
+        except OSError:
+            return 0
+
+    def ns(self, ticks: Array) -> Array:
+        """Times of the file (uint64) in ns since the trace's start."""
+        since = (ticks - np.uint64(self._offset)).astype(np.int64)
+        scaled = since if self.resolution == 10**9 else since * (10**9 / self.resolution)
+        found: Array = np.clip(scaled, -LATEST, LATEST).astype(np.int64)
+        return found
+
+    @cached_property
+    def places(self) -> Places:
+        """Which location is which rank, and who is who in a communicator."""
+        return Places(self)
+
+    @cached_property
+    def marks(self) -> Array:
+        """(regions,) uint8: which layer of I/O calls of a region belong to; see activity.marks."""
+        present = np.unique(self.io_handles["layer"]).tolist()
+        return marks(self.regions["name"].tolist(), self.regions["activity"], present)
+
+    @property
+    def processes(self) -> Table:
+        """Rows in the order of MPI's ranks, then those without one: group, rank (-1: none), name, host."""
+        return self.places.processes
+
+    def scan(
+        self, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
+        stop: int | None = None, jobs: int | None = None,
+    ) -> Pass:  # fmt: skip
+        """Answers several questions in one pass over the events; see vtrace.analysis.scan."""
+        met = scan(self, questions, locations, start, stop, jobs)
+        self.problems += [line for line in met.problems if line not in self.problems]
+        return met
+
+    def markers(self) -> Table:
+        """Remarks: time (ns), duration (ns), group, category, severity, scope (GLOBAL, LOCATION ...), scope_id (OTF2's
+        id of what the scope means), text; in the order of the file."""
+        with Reader(self.path) as reader:
+            found = read_markers(reader)
+        scale, zero = 10**9 / self.resolution, self._offset
+
+        def ns(ticks: int) -> int:
+            return int(min(max(ticks * scale, -LATEST), LATEST))
+
+        table = Table(
+            {
+                "time": np.array([ns(marker.time - zero) for marker in found], np.int64),
+                "duration": np.array([ns(marker.duration) for marker in found], np.int64),
+                **{name: texts([getattr(m, name) for m in found]) for name in "group category severity scope".split()},
+                "scope_id": np.array([marker.scope_id for marker in found], np.uint64),
+                "text": texts([marker.text for marker in found]),
+            }
+        )
+        table.notes["caveats"] = self.caveats()
+        return table
+
+    def coverage(self) -> Table:
+        """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
+        (events), limit (whether recording ended early), died (whether its process did), dropped (records that later
+        ones overwrote, VT_MODE=RING), unknown (1: more events may be lost than lost says). NaN and -1 where it is not
+        known, as in other tools' archives."""
+        return self._coverage
+
+    @cached_property
+    def _coverage(self) -> Table:
+        rows = self.locations.rows
+        found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
+        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped", "unknown")}
+        owners, names, values = (self.location_properties[name] for name in ("location", "name", "value"))
+        for key, (name, divisor) in _COVERAGE.items():
+            mine = np.flatnonzero((owners >= 0) & ((names == PROPERTY + key) | (names == key)))
+            for location, value in zip(owners[mine].tolist(), values[mine].tolist(), strict=True):
+                if str(value).isdigit():
+                    found[name][location] = int(value) / divisor
+        return Table({"location": np.arange(rows), **found})
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What was not recorded when and why; see vtrace.analysis.ledger. Empty for other tools' archives."""
+        coverage = self.vtrace.get("COVERAGE", {})
+        return read_ledger(self.path, self.properties, coverage, self.locations["id"], self.locations["events"])
+
+    def not_recorded(
+        self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
+    ) -> Ledger:
+        """The part of the ledger in a window. locations: rows; start, stop: ns since the trace's start."""
+        ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
+        ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
+        return self.ledger.select(ids, *ends)
+
+    def caveats(
+        self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
+    ) -> list[str]:
+        """What numbers of this archive cannot know, one line each: nothing where they are whole. locations: rows;
+        start, stop: ns since the trace's start."""
+        window = None if locations is None else tuple(map(int, locations)), start, stop
+        if window not in self._caveats:
+            self._caveats[window] = caveats(self.not_recorded(*window), self._offset, self.resolution)
+        return list(self._caveats[window])
+
+    def __repr__(self) -> str:
+        where = self.path.parent if self.path.name == "traces.otf2" else self.path
+        return f"Trace({str(where)!r}: {self.locations.rows} locations, {self._region_count} regions)"
+
+    @property
+    def _region_count(self) -> int:
+        """Without the rows that stand for what is not defined."""
+        return int(np.count_nonzero(self.regions["id"] >= 0))
+
+    def _repr_html_(self) -> str:
+        """For notebooks. Names are escaped."""
+        events = int(np.sum(self.locations["events"]))
+        rows = {
+            "archive": str(self.path), "creator": self.creator, "machine": self.machine,
+            "time": f"{self.duration / 1e9:.6g} s", "processes": f"{self.processes.rows:,}",
+            "locations": f"{self.locations.rows:,}", "regions": f"{self._region_count:,}", "events": f"{events:,}",
+        }  # fmt: skip
+        body = "".join(f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows.items())
+        return f"{caveats_html(self.caveats())}<table>{body}</table>"

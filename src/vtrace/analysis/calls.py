@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls in the order in which they began and ended, and which call was open when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from vtrace.analysis.profile import Slices, _SlicePart
+from vtrace.analysis.table import Array
+from vtrace.io.archive.reader_abi import SLICE
+
+
+class Calls:
+    """Calls of several tracks as *steps*: each call's begin and its end, in their order, track by track.
+
+    Calls of a track come in the order of their ends, as a replay tells them, and nest: a call at depth d lies in d
+    others. So the end of the n-th is step 2 n + 1 + d of its track, and begins are the steps between. That keeps calls
+    in order that begin or end at the same time.
+    """
+
+    def __init__(self, parts: Sequence[tuple[int, Array]]) -> None:
+        """parts: tracks (numbers) with their calls (SLICE)."""
+        self.track = np.concatenate([[], *(np.full(len(calls), track) for track, calls in parts)]).astype(np.int64)
+        calls = np.concatenate([np.empty(0, SLICE), *(calls for _, calls in parts)])
+        self.begin, self.end = calls["begin"], calls["end"]
+        self.region = calls["region"].astype(np.int64)
+        counts = np.array([len(calls) for _, calls in parts], np.int64)
+        n = len(calls)
+        ends = 2 * np.arange(n) + 1 + calls["depth"]
+        self.is_end = np.zeros(2 * n, bool)
+        """(steps,)"""
+        self.is_end[ends] = True
+        level = np.cumsum(np.where(self.is_end, -1, 1)).astype(np.int64)
+        self._level = level
+        own = level - ~self.is_end
+        by = np.argsort(own.astype(np.uint16) if n and own.max() < 2**16 else own, kind="stable")
+        mate = np.empty(2 * n, np.int64)
+        mate[by[1::2]] = by[::2]  # at one depth begins and ends alternate
+        begins = mate[ends]
+        self.call = np.empty(2 * n, np.int64)
+        """(steps,) which call begins or ends."""
+        self.call[ends] = self.call[begins] = np.arange(n)
+        self.step_of_begin = begins
+        self.time = np.where(self.is_end, self.end[self.call], self.begin[self.call])
+        """(steps,) ns."""
+        starts = 2 * (np.cumsum(counts) - counts)
+        self._range = {
+            track: (int(at), int(at + 2 * len(calls))) for (track, calls), at in zip(parts, starts, strict=True)
+        }
+        self._keys = by[~self.is_end[by]] + own[by[~self.is_end[by]]] * (2 * n)
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+    def around(self, tracks: Array, times: Array, regions: Array | None = None) -> Array:
+        """(n,) the innermost call open on a track at a time, else the nearest one before or after; -1 for a track
+        without calls. regions: which region the call should be of, where one ends or begins at that very time."""
+        found = np.full(len(tracks), -1, np.int64)
+        order = np.argsort(tracks, kind="stable")
+        bounds = np.flatnonzero(np.diff(tracks[order], prepend=-1, append=-1))
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            rows = order[first:last]
+            begin, end = self._range.get(int(tracks[rows[0]]), (0, 0))
+            if begin < end:
+                found[rows] = self._innermost(begin, end, times[rows], "right")
+                if regions is not None:
+                    before = self._innermost(begin, end, times[rows], "left")
+                    fits = (self.region[before] == regions[rows]) & (self.region[found[rows]] != regions[rows])
+                    found[rows[fits]] = before[fits]
+        return found
+
+    def _innermost(self, begin: int, end: int, times: Array, side: Literal["left", "right"]) -> Array:
+        step = begin + np.maximum(np.searchsorted(self.time[begin:end], times, side) - 1, 0)
+        depth = self._level[step] - 1  # of the call that is open then, -1: none
+        keys = np.maximum(depth, 0) * len(self.time) + step
+        inside = self.call[self._keys[np.searchsorted(self._keys, keys, "right") - 1] % max(1, len(self.time))]
+        after = self.call[np.minimum(step + 1, end - 1)]
+        before = self.call[step]
+        nearer = np.where(np.abs(self.begin[after] - times) < np.abs(times - self.end[before]), after, before)
+        found: Array = np.where(depth >= 0, inside, nearer)
+        return found
+
+
+class CallSteps(Slices):
+    """Asks for calls as slices do, and keeps them in the order of their ends."""
+
+    def calls(self) -> Calls:
+        """Call it once the pass is over; shortest and dropped tell of calls that are left out."""
+        if self.kept > self.most:
+            self.shorten()
+        found = []
+        for location, part in self.parts.items():
+            assert isinstance(part, _SlicePart)
+            kept = [calls[calls["end"] - calls["begin"] >= self.shortest] for calls in part.found]
+            found.append((location, np.concatenate([np.empty(0, SLICE), *kept])))
+        return Calls(found)
+
+
+def lanes(begin: Array, end: Array) -> Array:
+    """(n,) lanes of intervals in the order of their begins, so that none overlaps another of its lane."""
+    import heapq
+
+    free: list[tuple[int, int]] = []
+    found = np.zeros(len(begin), np.int64)
+    used = 0
+    for row, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if free and free[0][0] <= first:
+            lane = heapq.heappop(free)[1]
+        else:
+            lane, used = used, used + 1
+        found[row] = lane
+        heapq.heappush(free, (last, lane))
+    return found

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collective operations: sums for each location, and instances with all who took part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.details import number, present, region_rows, told_bytes
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.sums import Sums
+from vtrace.analysis.table import Array, Table, add_up, group, joined, stack
+from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.reader_abi import DETAIL
+from vtrace.io.common.enumerations import names_of
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+_END = dict.fromkeys("location comm op root sent received begin end region".split(), np.int64)
+_ENDS = ("MpiCollectiveEnd", "NonBlockingCollectiveComplete")
+_KINDS = frozenset((*_ENDS, "MpiCollectiveBegin", "NonBlockingCollectiveRequest"))
+
+
+def op_name(op: int) -> str:
+    """OTF2's name of a collective operation, as in the column op: ALLREDUCE."""
+    return str(names_of(_otf2.CollectiveOp).get(int(op), op))
+
+
+class Begins:
+    """When the blocking operations of a location began: they nest."""
+
+    def __init__(self) -> None:
+        self.open: list[int] = []
+
+    def of(self, batch: Rows, ends: Array) -> Array:
+        """The begin of each end (rows of the batch); the end itself where none is known."""
+        begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
+        found = np.empty(len(ends), np.int64)
+        if len(begins) == len(ends) and not self.open and np.all(begins < ends) and np.all(begins[1:] > ends[:-1]):
+            return np.asarray(batch.time[begins])
+        at = 0
+        for i, end in enumerate(ends.tolist()):
+            while at < len(begins) and begins[at] < end:
+                self.open.append(int(batch.time[begins[at]]))
+                at += 1
+            found[i] = self.open.pop() if self.open else batch.time[end]
+        self.open += batch.time[begins[at:]].tolist()
+        return found
+
+
+_Piece = tuple[int, Array, Array, Array]
+"""Location, details, begin and end (ns) of ends of operations."""
+
+
+class _Ends(Part):
+    """All collective operations that a location took part in, in the order in which it began them."""
+
+    def __init__(self, location: int) -> None:
+        self.location, self.begins = location, Begins()
+        self.started: dict[int, int] = {}
+
+    def ends(self, batch: Rows) -> list[_Piece]:
+        """Both kinds of ends have op, root, sent, received, and the one that does not block then a request."""
+        kinds, there = batch.details["kind"], batch.detailed()
+        for _, found in present(batch, "NonBlockingCollectiveRequest"):
+            self.started |= dict(zip(found["request"].tolist(), found["time"].tolist(), strict=True))
+        result = []
+        blocking = batch.details[kinds == number(_ENDS[0])]
+        begin = self.begins.of(batch, blocking["row"].astype(np.int64))
+        if len(blocking):
+            result.append((self.location, blocking, begin, batch.time[blocking["row"]]))
+        if there[number(_ENDS[1])]:
+            other = batch.details[kinds == number(_ENDS[1])]
+            times = batch.time[other["row"]]
+            pairs = zip(other["words"][:, 4].tolist(), times.tolist(), strict=True)
+            begin = np.array([self.started.pop(request, time) for request, time in pairs], np.int64)
+            result.append((self.location, other, begin, times))
+        return result
+
+
+def _columns(trace: TraceBase, pieces: Sequence[_Piece]) -> dict[str, Array]:
+    rows = joined([found for _, found, _, _ in pieces], DETAIL)
+    columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
+    columns |= {name: told_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
+    columns["root"] = np.where(columns["root"] >= 0xFFFFFFFD, -1, columns["root"])
+    return columns | {
+        "location": np.repeat([piece[0] for piece in pieces], [len(piece[1]) for piece in pieces]),
+        "comm": trace.definitions.ids["comms"].rows(rows["ref"]), "region": region_rows(rows["region"]),
+        "begin": np.concatenate([piece[2] for piece in pieces]), "end": np.concatenate([piece[3] for piece in pieces]),
+    }  # fmt: skip
+
+
+_WORDS = ("op", "root", "sent", "received")
+_KEYS, _SUMS = ("location", "op", "comm"), ("calls", "sent", "received", "ns")
+
+
+class _TotalsPart(_Ends):
+    def __init__(self, sums: Sums, location: int) -> None:
+        super().__init__(location)
+        self.sums = sums
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        for piece in self.ends(batch):
+            self.sums.add(len(piece[1]), piece)
+
+
+class CollectiveTotals(Question):
+    """Table of Trace.collective_totals."""
+
+    kinds = _KINDS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sums = Sums(_KEYS, _SUMS, self._columns)
+        self._trace: TraceBase | None = None
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        self._trace = trace
+        return _TotalsPart(self._sums, location)
+
+    def _columns(self, pieces: list[_Piece]) -> dict[str, Array]:
+        assert self._trace is not None
+        found = _columns(self._trace, pieces)
+        return found | {"calls": np.ones_like(found["op"]), "ns": found["end"] - found["begin"]}
+
+    def table(self) -> Table:
+        return self._sums.table()
+
+
+class _InstancePart(_Ends):
+    def __init__(self, location: int) -> None:
+        super().__init__(location)
+        self.found: list[_Piece] = []
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        self.found += self.ends(batch)
+
+
+class Collectives(Question):
+    """Tables of Trace.collectives."""
+
+    kinds = _KINDS
+    replay = early = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _InstancePart(location)
+
+    def tables(self, trace: TraceBase, start: int | None) -> tuple[Table, Table]:
+        """Instances and who took part: the n-th operation of a location on a communicator is its part of the n-th
+        there."""
+        found = [each for p in self.parts.values() if isinstance(p, _InstancePart) for each in p.found]
+        ends = stack([_columns(trace, found)] if found else [], _END)
+        ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
+        alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
+        apart = np.where(alone[ends["comm"]], ends["location"], -1)
+        changed = np.ones(ends.rows, bool)
+        changed[1:] = (np.diff(ends["comm"]) != 0) | (np.diff(ends["location"]) != 0)
+        begins = np.flatnonzero(changed)
+        turn = np.arange(ends.rows) - np.repeat(begins, np.diff([*begins, ends.rows]))
+        first, member = group([ends["comm"], apart, turn])
+        instances = _instances(ends, first, member)
+        if start is not None:
+            wanted = instances["end"] >= start
+            renumbered = np.cumsum(wanted) - 1
+            rows = wanted[member]
+            ends, member, instances = ends.take(rows), renumbered[member[rows]], instances.take(wanted)
+        parts: dict[str, Any] = {
+            name: ends[name] for name in ("location", "begin", "end", "sent", "received", "region")
+        }
+        return instances, Table({"instance": member, **parts})
+
+
+def _instances(ends: Table, first: Array, member: Array) -> Table:
+    n = len(first)
+    columns: dict[str, Array] = {name: ends[name][first] for name in ("comm", "op", "root")}
+    for name, source, join, initial in (
+        ("begin", "begin", np.minimum, np.iinfo(np.int64).max), ("last_begin", "begin", np.maximum, -(2**63)),
+        ("first_end", "end", np.minimum, np.iinfo(np.int64).max), ("end", "end", np.maximum, -(2**63)),
+    ):  # fmt: skip
+        columns[name] = np.full(n, initial, np.int64)
+        join.at(columns[name], member, ends[source])
+    columns["locations"] = np.bincount(member, minlength=n)
+    for name in ("sent", "received"):
+        columns[name] = add_up(member, ends[name], n)
+    return Table(columns)

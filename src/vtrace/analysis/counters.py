@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bytes read and written over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.details import present, told_bytes
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, Table, stack
+from vtrace.io.archive.batches import Rows
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+READ, WRITE = 0, 1
+"""OTF2's modes of operations whose bytes count."""
+_COLUMNS = dict.fromkeys("location time paradigm mode bytes".split(), np.int64)
+
+
+class _MovedPart(Part):
+    def __init__(self, owner: Moved, location: int) -> None:
+        self.owner, self.location = owner, location
+        self.modes: dict[tuple[int, int], int] = {}
+        self.sums: dict[tuple[int, int], int] = {}
+        self.found: list[dict[str, Array]] = []
+        self.rows, self.every = 0, 1
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        found = dict(present(batch, "IoOperationBegin", "IoOperationComplete"))
+        if "IoOperationBegin" in found:
+            begins = found["IoOperationBegin"]
+            keys = zip(begins["ref"].tolist(), begins["matching"].tolist(), strict=True)
+            self.modes |= dict(zip(keys, begins["mode"].tolist(), strict=True))
+        if "IoOperationComplete" in found:
+            self.add(found["IoOperationComplete"])
+
+    def add(self, ends: dict[str, Array]) -> None:
+        keys = zip(ends["ref"].tolist(), ends["matching"].tolist(), strict=True)
+        modes = np.array([self.modes.pop(key, -1) for key in keys], np.int64)
+        paradigms = self.owner.paradigms(ends["ref"])
+        for paradigm, mode in {*zip(paradigms.tolist(), modes.tolist(), strict=True)}:
+            if mode in (READ, WRITE):
+                rows = (paradigms == paradigm) & (modes == mode)
+                sizes = ends["bytes"][rows]
+                known = told_bytes(sizes)[0]
+                self.curve(paradigm, mode, ends["time"][rows], known)
+        if self.rows > self.owner.most:  # sums: each second value tells as much, less often
+            self.every *= 2
+            self.found = [{name: column[::2] for name, column in part.items()} for part in self.found]
+            self.rows = sum(len(part["time"]) for part in self.found)
+
+    def curve(self, paradigm: int, mode: int, times: Array, sizes: Array) -> None:
+        sums = np.cumsum(sizes) + self.sums.get((paradigm, mode), 0)
+        self.sums[paradigm, mode] = int(sums[-1])
+        chosen = np.arange(len(sums) - 1, -1, -self.every)[::-1]
+        same = {"location": self.location, "paradigm": paradigm, "mode": mode}
+        columns = {name: np.full(len(chosen), value) for name, value in same.items()}
+        self.found.append(columns | {"time": times[chosen], "bytes": sums[chosen]})
+        self.rows += len(chosen)
+
+
+class Moved(Question):
+    """Bytes read and written so far on each location, by the paradigm of the handle: a file call of MPI may make one of
+    POSIX, so the paradigms must not be added."""
+
+    kinds = frozenset({"IoOperationBegin", "IoOperationComplete"})
+
+    def __init__(self, trace: TraceBase, most: int) -> None:
+        """most: values of a location; of more each second one goes."""
+        super().__init__()
+        self.most = most
+        self._handles = trace.definitions.ids["io_handles"]
+        self._paradigm = np.append(trace.io_handles["paradigm"], -1)
+
+    def paradigms(self, handles: Array) -> Array:
+        """Rows of io_paradigms."""
+        found: Array = self._paradigm[self._handles.rows(handles)]
+        return found
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _MovedPart(self, location)
+
+    def table(self) -> Table:
+        """location, time, paradigm, mode, bytes."""
+        parts = [each for part in self.parts.values() if isinstance(part, _MovedPart) for each in part.found]
+        return stack([{name: each[name] for name in _COLUMNS} for each in parts], _COLUMNS)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The definitions of an archive as tables. What refers to another definition has its row there, -1 for none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACING, activities_of, layer
+from vtrace.analysis.table import Array, Table, texts
+from vtrace.io.archive.ids import Ids, ascending
+from vtrace.io.archive.properties import PROPERTY
+from vtrace.io.common.enumerations import names_of
+
+FLUSH = "(buffer flush)"
+"""Name of the region that stands for BufferFlush events."""
+HELPER = PROPERTY + "HELPER"
+"""Property of the locations of threads that a library has made for itself."""
+_NOTHING = 0xFFFFFFFF
+_STRING = _otf2.TYPE_STRING.value
+_REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
+_SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
+
+
+def named(enumeration: Any, numbers: Array) -> Array:
+    """OTF2's names of the values of an enumeration; a number that has none stands for itself."""
+    names = names_of(enumeration)
+    return texts([names.get(number, str(number)) for number in numbers.tolist()])
+
+
+@dataclass
+class Definitions:
+    """Tables by their names in trace.py, and what finds their rows by OTF2's ids."""
+
+    tables: dict[str, Table]
+    ids: dict[str, Ids]
+    strings: dict[int, str]
+    members: Array
+    worlds: dict[str, Array]
+    """By paradigm: the location row of each rank."""
+    clock: tuple[int, int, int, int | None]
+    """Resolution, offset, length, real time of the offset in ns since the epoch."""
+    flush_region: int | None = None
+    """The row of regions for BufferFlush events, whose time is tracing's and not that of the call around them; it is
+    the last but one, before that of unknown regions. None: the archive has none."""
+
+
+class _Builder:
+    def __init__(self, raw: dict[str, Array]) -> None:
+        self.raw = raw
+        blob = raw["Text"]["bytes"].tobytes()
+        self.strings = {
+            row[0]: blob[row[1] : row[1] + row[2]].decode("utf-8", "replace") for row in raw["String"].tolist()
+        }
+        self.tables: dict[str, Table] = {}
+        self.ids: dict[str, Ids] = {}
+        self.worlds: dict[str, Array] = {}
+
+    def text(self, refs: Array) -> Array:
+        return texts([self.strings.get(ref, "") for ref in refs.tolist()])
+
+    def add(
+        self, name: str, raw: Array, texts_of: str = "name", refs: dict[str, str] | None = None, **more: Any
+    ) -> None:
+        """raw's columns, with text for those in texts_of and rows of another table for those in refs."""
+        raw = ascending(raw)
+        columns: dict[str, Any] = {}
+        for field in raw.dtype.names or ():
+            values = raw[field]
+            if field in texts_of.split():
+                columns[field] = self.text(values)
+            elif refs and field in refs:
+                columns[field] = self.ids[refs[field]].rows(values)
+            else:
+                columns[field] = values.astype(np.int64)
+        for field, make in more.items():
+            columns[field] = make(raw, columns)
+        self.ids[name] = Ids(raw["id"].copy())
+        self.tables[name] = Table(columns)
+
+    def values(self, types: Array, values: Array) -> Array:
+        """The values of properties, by their types."""
+        return texts([self._value(*pair) for pair in zip(types.tolist(), values.tolist(), strict=True)])
+
+    def _value(self, kind: int, bits: int) -> Any:
+        if kind == _STRING:
+            return self.strings.get(bits & _NOTHING, "")
+        if kind in _REALS:
+            return np.array([bits], np.uint64).view(_REALS[kind])[0].item()
+        if kind in _SIGNED:
+            return int.from_bytes(bits.to_bytes(8, "little")[: _SIGNED[kind] // 8], "little", signed=True)
+        return bits
+
+
+def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, str], **more: Any) -> None:
+    """As add, for definitions that refer to their own kind by `parent`."""
+    builder.ids[name] = Ids(ascending(raw)["id"].copy())
+    builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
+
+
+def build(raw: dict[str, Array], flushes: bool) -> Definitions:
+    """Tables of the rows that io.readback gives. flushes: whether there may be events of BufferFlush."""
+    b = _Builder(raw)
+    _system(b)
+    _code(b, flushes)
+    _communication(b)
+    _files(b)
+    _metrics(b)
+    clock = raw["ClockProperties"][-1].tolist() if len(raw["ClockProperties"]) else (10**9, 0, 0, 2**64 - 1)
+    real = None if clock[3] == 2**64 - 1 else clock[3]
+    members = raw["Members"]["member"].astype(np.uint64)
+    flush = b.tables["regions"].rows - 2 if flushes else None
+    return Definitions(b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real), flush)
+
+
+def _system(b: _Builder) -> None:
+    _without_parents(b, "nodes", b.raw["SystemTreeNode"], {})
+    b.ids["groups"] = Ids(ascending(b.raw["LocationGroup"])["id"].copy())
+    refs = {"node": "nodes", "creator": "groups"}
+    b.add(
+        "groups", b.raw["LocationGroup"], "name", refs, type=lambda raw, _: named(_otf2.LocationGroupType, raw["type"])
+    )
+    b.add(
+        "locations",
+        b.raw["Location"],
+        "name",
+        {"group": "groups"},
+        type=lambda raw, _: named(_otf2.LocationType, raw["type"]),
+    )
+    for name, kind, owner in (
+        ("location_properties", "LocationProperty", "location"), ("group_properties", "LocationGroupProperty", "group"),
+        ("node_properties", "SystemTreeNodeProperty", "node"),
+    ):  # fmt: skip
+        rows = b.raw[kind]
+        columns = {owner: b.ids[f"{owner}s"].rows(rows[owner]), "name": b.text(rows["name"])}
+        b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
+    told = b.tables["location_properties"]
+    mine = told["location"][(told["name"] == HELPER) & (told["location"] >= 0)]
+    helper = np.zeros(b.tables["locations"].rows, bool)
+    helper[mine.astype(np.int64)] = True
+    b.tables["locations"] = Table({**b.tables["locations"], "helper": helper})
+
+
+def _code(b: _Builder, flushes: bool) -> None:
+    def activities(raw: Array, columns: dict[str, Any]) -> Array:
+        return activities_of(columns["name"].tolist(), raw["role"], raw["paradigm"])
+
+    b.add(
+        "regions", b.raw["Region"], "name canonical description file", None, activity=activities,
+        role=lambda raw, _: named(_otf2.RegionRole, raw["role"]),
+        paradigm=lambda raw, _: named(_otf2.Paradigm, raw["paradigm"]),
+    )  # fmt: skip
+    table = _merged(b)
+    regions = {**table, "class": CLASS_OF[table["activity"]]}
+    unknown = {
+        name: texts([""]) if column.dtype == object else np.zeros(1, column.dtype) for name, column in regions.items()
+    }
+    unknown |= {"id": np.array([-1]), "name": texts(["(unknown region)"])}
+    tracing = {"activity": np.array([ACTIVITIES.index("tracing")]), "class": np.array([TRACING])}
+    flush = {"id": np.array([-2]), "name": texts([FLUSH])}
+    flush |= {name: values.astype(unknown[name].dtype) for name, values in tracing.items()}
+    more = [unknown | flush, unknown] if flushes else [unknown]
+    b.tables["regions"] = Table(
+        {name: np.concatenate([column, *(row[name] for row in more)]) for name, column in regions.items()},
+        classes=CLASSES, activities=ACTIVITIES,
+    )  # fmt: skip
+    contexts = ascending(b.raw["CallingContext"])
+    b.ids["contexts"] = Ids(contexts["id"].copy())
+    b.tables["contexts"] = Table({"region": b.ids["regions"].rows(contexts["region"])})
+    b.add("attributes", b.raw["Attribute"], "name description")
+    b.add("parameters", b.raw["Parameter"])
+
+
+def _merged(b: _Builder) -> Table:
+    """The regions without repetitions: EZTrace defines each function once for each process."""
+    table = b.tables["regions"]
+    same = [table[name].tolist() for name in "name canonical role paradigm file line end_line".split()]
+    rows: dict[tuple[Any, ...], int] = {}
+    row_of = np.array([rows.setdefault(key, len(rows)) for key in zip(*same, strict=True)], np.int64)
+    b.ids["regions"] = Ids(table["id"].astype(np.uint64), row_of)
+    _, first = np.unique(row_of, return_index=True)
+    return table.take(first)
+
+
+def _communication(b: _Builder) -> None:
+    b.worlds = _worlds(b)
+    b.add(
+        "comm_groups", b.raw["Group"], "name", None,
+        type=lambda raw, _: named(_otf2.GroupType, raw["type"]),
+        paradigm=lambda raw, _: named(_otf2.Paradigm, raw["paradigm"]),
+    )  # fmt: skip
+    plain, between = b.raw["Comm"], b.raw["InterComm"]
+    both: Array = np.zeros(len(plain) + len(between), between.dtype)
+    for field in plain.dtype.names or ():
+        both[field] = np.concatenate([plain[field], between[field]])
+    both["remote"] = np.concatenate([np.full(len(plain), _NOTHING, np.uint64), between["remote"]])
+    _without_parents(b, "comms", both, {"group": "comm_groups", "remote": "comm_groups"})
+    b.add("windows", b.raw["RmaWin"], "name", {"comm": "comms"})
+
+
+def _worlds(b: _Builder) -> dict[str, Array]:
+    """Of each paradigm the locations that its ranks are. EZTrace gives the id of this group to another one, too."""
+    members, found = b.raw["Members"]["member"].astype(np.uint64), {}
+    for row in b.raw["Group"].tolist():
+        _, _, kind, paradigm, _, offset, count = row
+        if kind == _otf2.GROUP_TYPE_COMM_LOCATIONS.value:
+            name = names_of(_otf2.Paradigm).get(paradigm, str(paradigm))
+            found[name] = b.ids["locations"].rows(members[offset : offset + count])
+    return found
+
+
+def _files(b: _Builder) -> None:
+    rows = np.concatenate([b.raw["IoRegularFile"], b.raw["IoDirectory"]])
+    b.add("files", rows, "name", {"node": "nodes"})
+    b.add("io_paradigms", b.raw["IoParadigm"], "identification name")
+    refs = {"file": "files", "paradigm": "io_paradigms", "comm": "comms"}
+    _without_parents(b, "io_handles", b.raw["IoHandle"], refs)
+    layers = np.array([*map(layer, b.tables["io_paradigms"]["identification"].tolist()), OTHER], np.uint8)
+    b.tables["io_handles"] = Table({**b.tables["io_handles"], "layer": layers[b.tables["io_handles"]["paradigm"]]})
+
+
+def _metrics(b: _Builder) -> None:
+    b.add(
+        "metrics", b.raw["MetricMember"], "name description unit", None,
+        mode=lambda raw, _: named(_otf2.MetricMode, raw["mode"]),
+        value_type=lambda raw, _: named(_otf2.Type, raw["value_type"]),
+    )  # fmt: skip
+    b.add("metric_classes", b.raw["MetricClass"])
+    b.add("metric_instances", b.raw["MetricInstance"], "", {"metric_class": "metric_classes"})

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The details of a batch by kind of event, with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.reader_abi import event_kinds
+
+
+@cache
+def number(kind: str) -> int:
+    """OTF2's name -> the number in kind columns."""
+    return event_kinds()[kind][0]
+
+
+def chosen(batch: Rows, kind: str) -> dict[str, Array]:
+    """The events of a kind that has details: time (ns), ref (OTF2's id), region, caller (rows of regions, as uint32:
+    the innermost call and the one around it; 2**32 - 1 none), row, marks (of all open calls, see activity.marks), and
+    the values by their names; all of one length, copies.
+    """
+    rows = batch.details[batch.details["kind"] == number(kind)]
+    found = {name: rows[name] for name in ("row", "ref", "region", "caller", "node", "marks")}
+    found["time"] = batch.time[rows["row"]]
+    for place, name in enumerate(event_kinds()[kind][2]):
+        found[name] = rows["words"][:, place]
+    return found
+
+
+def present(batch: Rows, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
+    """chosen() of each of these kinds that the batch has."""
+    counts = batch.detailed()
+    for kind in kinds:
+        if counts[number(kind)]:
+            yield kind, chosen(batch, kind)
+
+
+def told_bytes(values: Array) -> tuple[Array, Array]:
+    """Numbers of bytes (uint64) as int64, and which of them are unknown (OTF2's 2**64 - 1, or no size that anything
+    has): these are 0, so that sums have only what is known."""
+    unknown = values >= np.uint64(1 << 62)
+    return np.where(unknown, np.uint64(0), values).astype(np.int64), unknown
+
+
+def region_rows(values: Array) -> Array:
+    """region or caller of details as int64, -1 for none."""
+    return np.where(values == 0xFFFFFFFF, -1, values.astype(np.int64))

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""I/O: what was opened, read and written through each handle and file, by layer, and how long it took."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
+from vtrace.analysis.details import number, present, told_bytes
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.io.archive.batches import Rows
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+_OWN = (
+    "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled "
+    "unknown_reads unknown_writes"
+).split()
+_OPENS, _CLOSES, _SEEKS, _READS, _WRITES, _FLUSHES, _BYTES, _, _TIMES = range(9)
+_CANCELLED, _UNKNOWNS = 11, 12
+_INNER = len(_OWN)
+"""From a sum to that of operations inside a call of a higher layer."""
+_SUMS = _OWN + [f"nested_{name}" for name in _OWN]
+_SYSTEM = ("/proc/", "/sys/")
+_MODES = 3
+"""OTF2's operation modes: READ 0, WRITE 1, FLUSH 2; as many columns of counts and of times in that order."""
+_OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
+_DONE = 1
+_POINT = np.dtype("u4, u8, i8, i8, u1, u8, u2")
+_POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
+"""A begin (value: mode) or an end (value: bytes) of an operation; kind: place in _OPERATION."""
+
+
+class _System:
+    """Which files of a trace belong to the system: sockets, and files that libraries read before the program begins,
+    that is, before MPI_Init and before the first function of the program itself."""
+
+    def __init__(self, trace: TraceBase) -> None:
+        regions = trace.regions
+        init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
+        self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
+        """By region: whether its first call is the begin of the program; the last one stands for undefined regions."""
+        self.mpi = bool((regions["activity"] == init).any())
+        names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
+        self.files = np.array([*(name.startswith(_SYSTEM) for name in names), False], bool)
+        self.sockets = np.array([*(name.startswith("socket:") for name in names), False], bool)
+
+
+class _IoPart(Part):
+    def __init__(self, trace: TraceBase, location: int, system: _System) -> None:
+        self.helper = bool(trace.locations["helper"][location])
+        self.system, self.began = system, not system.mpi
+        self.early: set[int] = set()
+        """Handles of the system's files that were opened before the program began."""
+        self.sockets: set[int] = set()
+        """Handles that MPI uses inside its calls. What exit handlers do with them is MPI's, too."""
+        self.ids = trace.definitions.ids["io_handles"]
+        self.layers = np.append(trace.io_handles["layer"], OTHER)
+        self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
+        """By layer: how many operations are in progress."""
+        self.sums: dict[int, Array] = {}
+        self.open = np.empty(0, _POINT)
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        assert replay is not None
+        self.look_for_begin(batch, replay)
+        closed = batch.ref[batch.kind == number("IoDestroyHandle")]
+        self.count(closed, np.ones(len(closed), np.int64), _CLOSES)
+        kinds = {"IoCreateHandle": _OPENS, "IoSeek": _SEEKS}
+        for kind, found in present(batch, *kinds):
+            inner = self.inner(found["ref"], found["marks"])
+            self.count(found["ref"], np.ones(len(found["ref"]), np.int64), kinds[kind] + inner)
+        for _, found in present(batch, "IoDuplicateHandle"):
+            inner = self.inner(found["duplicate"], found["marks"])
+            self.count(found["duplicate"], np.ones(len(found["ref"]), np.int64), _OPENS + inner)
+        self.operations(batch)
+
+    def look_for_begin(self, batch: Rows, replay: Replay) -> None:
+        """Finds handles of the system's files. In a window that starts later the program counts as begun."""
+        self.began |= replay.fields.from_ > 0
+        if self.began:
+            return
+        enters = np.flatnonzero(batch.kind == number("Enter"))
+        regions = np.minimum(batch.ref[enters], len(self.system.begins) - 1)
+        first = enters[self.system.begins[regions]][:1]
+        for _, made in present(batch, "IoCreateHandle"):
+            early = self.system.files[self.ids.rows(made["ref"])]
+            early &= made["row"] < first[0] if len(first) else True
+            self.early |= {*made["ref"][early].tolist()}
+        self.began = bool(len(first))
+
+    def end(self, replay: Replay | None) -> None:
+        for handle in self.sockets & self.sums.keys():
+            own, inner = np.split(self.sums[handle], 2)
+            self.sums[handle] = np.concatenate([0 * own, own + inner])
+
+    def inner(self, handles: Array, marked: Array) -> Array:
+        """_INNER for operations inside a call of a layer above the handle's own and for those that a library does for
+        itself, else 0."""
+        rows = self.ids.rows(handles)
+        if self.helper:
+            return np.full(len(handles), _INNER, np.int64)
+        inside = self.system.sockets[rows] & (marked & 1 << MPI_IO != 0)
+        self.sockets |= {*handles[inside].tolist()}
+        found = nested(self.layers[rows], marked)
+        if self.early:
+            found |= np.isin(handles, [*self.early])
+        return _INNER * found.astype(np.int64)
+
+    def count(self, handles: Array, values: Array, column: Array | int) -> None:
+        if not len(handles):
+            return
+        first, member = group([handles])
+        places = member * len(_SUMS) + column
+        sums = add_up(places, values, len(first) * len(_SUMS)).reshape(len(first), len(_SUMS))
+        for handle, row in zip(handles[first].tolist(), sums, strict=True):
+            self.sums[handle] = self.sums[handle] + row if handle in self.sums else row
+
+    def operations(self, batch: Rows) -> None:
+        """Begins and ends join by handle and matching id: an end belongs to the begin that is next before it."""
+        found = dict(present(batch, *_OPERATION))
+        if not found:
+            return
+        rows: list[Array] = []
+        for kind, name in enumerate(_OPERATION):
+            if name in found:
+                part = np.zeros(len(found[name]["time"]), _POINT)
+                part["handle"], part["matching"], part["time"] = (found[name][n] for n in ("ref", "matching", "time"))
+                part["row"], part["kind"], part["marks"] = found[name]["row"], kind, found[name]["marks"]
+                part["value"] = found[name]["mode" if kind == 0 else "bytes"] if kind < 2 else 0
+                rows.append(part)
+        points = np.concatenate([self.open, self.mark(np.concatenate(rows))])
+        points = points[np.lexsort((points["row"], points["matching"], points["handle"]))]
+        same = (points["handle"][1:] == points["handle"][:-1]) & (points["matching"][1:] == points["matching"][:-1])
+        begins, ends = points[:-1], points[1:]
+        joined = same & (begins["kind"] == 0) & (ends["kind"] > 0) & (begins["value"] < _MODES)
+        self.finish(begins[joined], ends[joined])
+        waiting = (points["kind"] == 0) & ~np.append(same, False)
+        self.open = points[waiting]
+        self.open["row"] = -1
+
+    def mark(self, points: Array) -> Array:
+        """The points in their order; what begins while an operation of a higher layer is in progress gets its mark.
+        Of MPI-IO the calls tell: they do not end with its operations."""
+        points = points[np.argsort(points["row"], kind="stable")]
+        points["marks"] &= 1 << MPI_IO
+        layers = self.layers[self.ids.rows(points["handle"])]
+        for layer in self.running:
+            step = np.where(layers == layer, np.where(points["kind"] == 0, 1, -1), 0)
+            count = self.running[layer] + np.cumsum(step)
+            count -= np.minimum(0, np.minimum.accumulate(count))  # what begins before the window ends in it
+            points["marks"][(count > 0)] |= 1 << layer
+            self.running[layer] = int(count[-1])
+        return points
+
+    def finish(self, begins: Array, ends: Array) -> None:
+        handles, modes = ends["handle"], begins["value"].astype(np.int64)
+        inner = self.inner(handles, begins["marks"])
+        done = ends["kind"] == _DONE
+        self.count(handles, ends["time"] - begins["time"], _TIMES + modes + inner)
+        self.count(handles[~done], np.ones(np.count_nonzero(~done), np.int64), _CANCELLED + inner[~done])
+        self.count(handles[done], np.ones(np.count_nonzero(done), np.int64), (_READS + modes + inner)[done])
+        moved = done & (modes < 2)
+        sizes, unknown = told_bytes(ends["value"])
+        untold = moved & unknown
+        self.count(handles[untold], np.ones(np.count_nonzero(untold), np.int64), (_UNKNOWNS + modes + inner)[untold])
+        told = moved & ~untold
+        self.count(handles[told], sizes[told], (_BYTES + modes + inner)[told])
+
+
+class Io(Question):
+    """Table of Trace.io."""
+
+    replay = True
+    kinds = frozenset(
+        "IoCreateHandle IoDestroyHandle IoDuplicateHandle IoSeek IoOperationBegin IoOperationComplete "
+        "IoOperationCancelled".split()
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+        self.system: _System | None = None
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        with self.lock:
+            self.system = self.system or _System(trace)
+        return _IoPart(trace, location, self.system)
+
+    def table(self, trace: TraceBase) -> Table:
+        rows = [
+            (location, handle, *sums.tolist())
+            for location, part in self.parts.items()
+            if isinstance(part, _IoPart)
+            for handle, sums in sorted(part.sums.items())
+        ]
+        columns = np.array(rows, np.int64).reshape(len(rows), len(_SUMS) + 2).T
+        _move_closes(columns[2:])
+        handles = trace.definitions.ids["io_handles"].rows(columns[1])
+        files = np.append(trace.io_handles["file"], -1)[handles]
+        where = {
+            "location": columns[0], "handle": handles, "file": files,
+            "layer": np.append(trace.io_handles["layer"], OTHER)[handles].astype(np.int64),
+        }  # fmt: skip
+        return Table(where | dict(zip(_SUMS, columns[2:], strict=True)), layers=LAYERS)
+
+
+def _move_closes(sums: Array) -> None:
+    """OTF2 does not tell from where a handle is closed: what was opened inside a call of a higher layer is closed
+    there."""
+    inside = (sums[_INNER + _OPENS] > 0) & (sums[_OPENS] == 0)
+    sums[_INNER + _CLOSES, inside] += sums[_CLOSES, inside]
+    sums[_CLOSES, inside] = 0
+
+
+def reduce_io(table: Table, *keys: str) -> Table:
+    """The rows of Trace.io joined where all keys (location, handle, file, layer) are equal."""
+    first, member = group([table[key] for key in keys] or [np.zeros(table.rows, np.int64)])
+    found = {key: table[key][first] for key in keys}
+    for name in _SUMS:
+        found[name] = add_up(member, table[name], len(first))
+    return Table(found, **table.notes)
+
+
+def by_layer(table: Table) -> Table:
+    """Rows file, layer: reads, writes, bytes_read, bytes_written, read_ns, write_ns, unknown_reads, unknown_writes of
+    all operations of a layer, those inside calls of a higher one too: not to be added up over layers."""
+    found = reduce_io(table, "file", "layer")
+    names = [*_OWN[_READS:_FLUSHES], *_OWN[_BYTES : _TIMES + 2], *_OWN[_UNKNOWNS:]]
+    sums = {name: found[name] + found[f"nested_{name}"] for name in names}
+    return Table({"file": found["file"], "layer": found["layer"], **sums}, **table.notes)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an archive does not hold: when each location did not record, which classes of events, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.table import Array, Table, add_up, group, texts
+from vtrace.console import some
+from vtrace.errors import FormatError
+from vtrace.io import sidecar
+from vtrace.io.archive.event_files import damage
+from vtrace.io.archive.properties import PROPERTY, parsed
+from vtrace.left_out import WHOLE_RUN, left_out
+
+UNKNOWN = 2**64 - 1
+FLUSH = "flush"
+CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
+"""Reasons that the user chose: nothing was lost. The settings in WHOLE_RUN choose what is recorded, not when."""
+LOWER_BOUNDS = "counts and bytes below are lower bounds; the time of missing calls counts as that of their callers"
+_LATEST = 2**63 - 1
+_EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
+
+
+@dataclass
+class Ledger:
+    """intervals: location (OTF2's id), from, to (times of the archive's events, in its ticks), ns (how much of it is
+    meant: less than to - from where intervals were joined; UNKNOWN where the end is not known), class (a path of
+    the tree of activities, several with + between them, or "all"), reason, count (of events;
+    UNKNOWN where nobody has counted them).
+
+    told: whether the archive has intervals at all; else there are only totals. notes: why they cannot be used, one line
+    each. totals: what vtunify says of the whole archive (COVERAGE); empty for other tools' archives. settings: those
+    that leave events out for the whole run, and the classes of these events. damage: what is missing of the archive's
+    own files, one line each.
+    """
+
+    intervals: Table
+    told: bool
+    notes: list[str]
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    damage: Sequence[str] = ()
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether no event is missing that was to be recorded; None: nobody knows, as of other tools' archives."""
+        return False if self.damage else self.totals.get("complete")
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Why it is not complete, one line each."""
+        return [*self.damage, *self.totals.get("shortfalls", [])]
+
+    @cached_property
+    def sums(self) -> Table:
+        """Rows (class, reason): locations, first (the earliest from), ns (-1: of some it is not known), count (UNKNOWN:
+        of some it is not known)."""
+        table = self.intervals
+        keys = [np.unique(table[name].astype(str), return_inverse=True)[1] for name in ("reason", "class")]
+        first, member = group(keys)
+        n = len(first)
+        earliest = np.full(n, UNKNOWN, np.uint64)
+        np.minimum.at(earliest, member, table["from"])
+        known = table["count"] != UNKNOWN
+        count = np.zeros(n, np.uint64)
+        np.add.at(count, member[known], table["count"][known])
+        count[np.unique(member[~known])] = UNKNOWN
+        ns = add_up(member, np.where(table["ns"] == UNKNOWN, 0, table["ns"]).astype(np.int64), n)
+        ns[np.unique(member[table["ns"] == UNKNOWN])] = -1
+        pairs = np.unique(np.stack([member, table["location"].astype(np.int64)]), axis=1)
+        return Table({
+            "class": table["class"][first], "reason": table["reason"][first],
+            "locations": np.bincount(pairs[0], minlength=n), "first": earliest,
+            "ns": ns, "count": count,
+        })  # fmt: skip
+
+    def rows(self) -> list[dict[str, Any]] | None:
+        """The intervals for JSON: a time or count that nobody knows is None. None: there are only totals."""
+        if not self.told:
+            return None
+        known = self.intervals.records()
+        return [row | {key: None if row[key] == UNKNOWN else row[key] for key in ("ns", "count")} for row in known]
+
+    def select(self, locations: Collection[int] | None, start: int | None, stop: int | None) -> Ledger:
+        """Those of some locations (OTF2's ids) that lie between two moments, in part at least."""
+        table = self.intervals
+        kept = np.ones(table.rows, bool)
+        if locations is not None:
+            kept &= np.isin(table["location"], np.array([*locations], np.uint64))
+        if start is not None:
+            kept &= table["to"] >= np.uint64(max(0, start))
+        if stop is not None:
+            kept &= table["from"] <= np.uint64(max(0, stop))
+        return replace(self, intervals=table.take(kept))
+
+
+def read_ledger(
+    anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any], ids: Array, events: Array
+) -> Ledger:
+    """The ledger of an archive with this anchor file. properties: of the archive, by their whole names; coverage: what
+    vtunify says in VTRACE::COVERAGE; ids, events: (locations,) OTF2's ids, and events as the definitions have them. A
+    table that is damaged or another archive's is left aside, with a note."""
+    notes: list[str] = []
+    found = None
+    totals = coverage if isinstance(coverage, Mapping) else {}
+    settings = parsed("SETTINGS", properties.get(f"{PROPERTY}SETTINGS", "{}"), [])
+    kinds = dict(left_out(settings or {}))
+    missing = damage(anchor, properties, ids, events)
+    if f"{PROPERTY}COVERAGE" in properties:
+        try:
+            found = sidecar.read(anchor.parent, *sidecar.COVERAGE, sidecar.identity(anchor, properties))
+            if found is not None:
+                return Ledger(_intervals(found), True, notes, totals, kinds, missing)
+        except (FormatError, KeyError, IndexError) as error:
+            text = str(error.args[0]) if isinstance(error, FormatError) else "its table of coverage is damaged"
+            notes.append(f"{text}: only totals are known of what was not recorded")
+    return Ledger(_intervals(None), False, notes, totals, kinds, missing)
+
+
+def _intervals(found: sidecar.Table | None) -> Table:
+    """Raises KeyError and IndexError for a table that is not as vtunify writes it."""
+    if found is None:
+        none: Array = np.empty(0, object)
+        empty = {name: np.empty(0, kind) for name, kind in _EMPTY.items()}
+        return Table({**empty, "class": none, "reason": none})
+    columns = {name: found.columns[name].astype(kind) for name, kind in _EMPTY.items()}
+    known = columns["ns"][columns["ns"] != UNKNOWN]
+    if np.any(columns["from"] > columns["to"]) or np.any(columns["to"] > _LATEST) or np.any(known > _LATEST):
+        raise IndexError("a time")
+    for name in ("class", "reason"):
+        named, numbers = found.names[name], found.columns[name]
+        if len(numbers) and int(numbers.max()) >= len(named):
+            raise IndexError(name)
+        columns[name] = texts(named)[numbers.astype(np.int64)]
+    return Table({name: columns[name] for name in ("location", "from", "to", "ns", "class", "reason", "count")})
+
+
+def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]:
+    """What numbers of this archive cannot know, one line each, to be said before any of them; nothing: they are whole.
+
+    zero, resolution: of the archive's clock.
+    """
+    lines = []
+    rows = ledger.sums.records()
+    for row in rows:
+        if row["reason"] == FLUSH:
+            continue
+        where = some(row["locations"], "location")
+        what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
+        since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
+        known = row["count"] != UNKNOWN
+        count = f"{row['count']:,}" if known else "an unknown number of"
+        events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
+        if row["reason"] in CHOSEN:
+            time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
+            lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
+        else:
+            lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
+    if not ledger.told:
+        lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
+    lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
+    if any(line.startswith("incomplete") for line in lines):
+        lines.append(LOWER_BOUNDS)
+    return ledger.notes + lines
+
+
+def _listed(kind: str) -> str:
+    return kind.replace("+", ", ")
+
+
+def _untimed(ledger: Ledger) -> list[str]:
+    """What vtunify says is missing and no interval shows."""
+    if ledger.told:
+        return list(ledger.totals.get("untimed", []))
+    return list(ledger.totals.get("shortfalls", [])) if ledger.totals.get("complete") is False else []
+
+
+_STOPS = {name: name for name in ("VT_MAX_FLUSHES", "VT_MAX_SIZE")}
+_STOPS |= {"not written": "files that could not be written", "no memory": "the end of memory or disk space"}
+"""Reasons for which a location stops recording before its process ends, in the words of coverage_line."""
+
+
+def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
+    """What was not recorded, in a few words: the one line that every command prints.
+
+    sums: lost, dropped (records), limit, unknown, clamped (locations, times), off, flushed (s), as VTRACE::COVERAGE has
+    them, of all locations that the ledger is of.
+    """
+    table = ledger.intervals
+    reasons = table["reason"].astype(str)
+    missing, uncounted = ~np.isin(reasons, list(CHOSEN)), table["count"] == UNKNOWN
+    lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))
+    parts = [f"{some(lost, 'event')} lost"] if lost else []
+    unknown, why = int(sums["unknown"]), ""
+    if ledger.told:
+        unknown = len(np.unique(table["location"][missing & uncounted]))
+        why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
+    parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
+    parts += [f"incomplete: {text}" for text in ledger.damage]
+    parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
+    settings = left_out_by(ledger)
+    if not parts:
+        whole = ledger.told and not settings and set(reasons.tolist()) <= {FLUSH}
+        parts = ["all events recorded" if whole else "no event lost"]
+    parts += [f"{', '.join(settings)} {'leaves' if len(settings) == 1 else 'leave'} events out"] if settings else []
+    if sums["dropped"]:
+        parts.append(f"{some(int(sums['dropped']), 'record')} before the last ones overwritten (VT_MODE=RING)")
+    return ", ".join([*parts, *_stopped(ledger, int(sums["limit"])), *_parts_of_time(sums)])
+
+
+def _stopped(ledger: Ledger, limit: int) -> list[str]:
+    if not limit:
+        return []
+    reasons = sorted(set(ledger.intervals["reason"].astype(str).tolist()) & _STOPS.keys())
+    why = f" ({', '.join(_STOPS[reason] for reason in reasons)})" if reasons else ""
+    return [f"{some(limit, 'location')} stopped early{why}"]
+
+
+def _parts_of_time(sums: Mapping[str, float]) -> Iterator[str]:
+    for key, word in (("off", "off"), ("flushed", "flushing")):
+        if sums[key] > 0:
+            yield f"{sums[key]:.6g} s {word}"
+    if sums["clamped"]:
+        yield f"{some(int(sums['clamped']), 'time')} clamped"
+
+
+def left_out_by(ledger: Ledger) -> list[str]:
+    """The settings that leave events out for the whole run."""
+    found = set(ledger.intervals["reason"].astype(str).tolist()) if ledger.told else set(ledger.settings)
+    return [name for name in WHOLE_RUN if name in found]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages: how many and how large between whom, and which receive took which send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.details import number, present, region_rows, told_bytes
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.sums import Sums
+from vtrace.analysis.table import Array, Table, group, joined, stack
+from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.reader_abi import DETAIL
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+SENDS = ("MpiSend", "MpiIsend")
+RECEIVES = ("MpiRecv", "MpiIrecv")
+_END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
+"""One end of a message: peer is a location row; order: place among the location's sends, or posted receives."""
+
+
+@dataclass
+class Matrix:
+    """Messages between processes (rows of Trace.processes: MPI's ranks), only the pairs with any.
+
+    sender, receiver, count, bytes: (pairs,) int64.
+    """
+
+    sender: Array
+    receiver: Array
+    count: Array
+    bytes: Array
+    size: int
+    """How many processes there are."""
+
+    def dense(self, what: str = "bytes") -> Array:
+        """(size, size) of "count" or "bytes": [sender, receiver]."""
+        found = np.zeros((self.size, self.size), np.int64)
+        found[self.sender, self.receiver] = getattr(self, what)
+        return found
+
+    def table(self) -> Table:
+        """The pairs as rows: sender, receiver, count, bytes."""
+        return Table({name: getattr(self, name) for name in ("sender", "receiver", "count", "bytes")})
+
+
+class _MatrixPart(Part):
+    def __init__(self, owner: MessageMatrix, location: int) -> None:
+        self.owner, self.location = owner, location
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        found = batch.details[_ways()[batch.details["kind"]] > 0]
+        if len(found):
+            self.owner.sums.add(len(found), (self.location, found))
+
+
+@cache
+def _ways() -> Array:
+    """By number of a kind of event: 1 for sends, 2 for receives."""
+    ways = np.zeros(256, np.int64)
+    ways[[number(kind) for kind in SENDS]], ways[[number(kind) for kind in RECEIVES]] = 1, 2
+    return ways
+
+
+class MessageMatrix(Question):
+    """Matrix of Trace.message_matrix, from the sends."""
+
+    kinds = frozenset(SENDS + RECEIVES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = Sums(("way", "here", "there"), ("count", "bytes"), self._columns)
+        self._trace: TraceBase | None = None
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        self._trace = trace
+        return _MatrixPart(self, location)
+
+    def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
+        """All four kinds begin with peer, tag, bytes."""
+        assert self._trace is not None
+        places = self._trace.places
+        location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
+        found = joined([each for _, each in pieces], DETAIL)
+        comm = self._trace.definitions.ids["comms"].rows(found["ref"])
+        peer = places.locate(comm, found["words"][:, 0], location)
+        return {
+            "way": _ways()[found["kind"]], "here": places.process[location],
+            "there": np.where(peer < 0, -1, places.process[peer]), "count": np.ones(len(found), np.int64),
+            "bytes": told_bytes(found["words"][:, 2])[0],
+        }  # fmt: skip
+
+    def matrix(self, trace: TraceBase, sent: bool = True) -> Matrix:
+        found = self.sums.table()
+        found = found.take((found["way"] == (1 if sent else 2)) & (found["here"] >= 0) & (found["there"] >= 0))
+        if not sent:
+            found = found.take(np.lexsort((found["here"], found["there"])))
+        sender, receiver = (found[name] for name in (("here", "there") if sent else ("there", "here")))
+        return Matrix(sender, receiver, found["count"], found["bytes"], trace.processes.rows)
+
+
+class _EndsPart(Part):
+    """Both kinds of ends on one location."""
+
+    def __init__(self, owner: Messages, trace: TraceBase, location: int) -> None:
+        self.owner, self.trace, self.location = owner, trace, location
+        self.sends: list[dict[str, Array]] = []
+        self.receives: list[dict[str, Array]] = []
+        self.posts: list[tuple[Array, Array]] = []
+        self.seen = 0
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        for kind, found in present(batch, *SENDS, *RECEIVES, "MpiIrecvRequest"):
+            order = found["row"].astype(np.int64) + self.seen
+            if kind == "MpiIrecvRequest":
+                self.posts.append((found["request"], order))
+                continue
+            comm = self.trace.definitions.ids["comms"].rows(found["ref"])
+            end = {
+                "comm": comm, "peer": self.trace.places.locate(comm, found["peer"], self.location),
+                "tag": found["tag"].astype(np.int64), "bytes": told_bytes(found["bytes"])[0], "time": found["time"],
+                "region": region_rows(found["region"]), "order": order,
+            }  # fmt: skip
+            if kind == "MpiIrecv":
+                end["request"] = found["request"]
+            (self.sends if kind in SENDS else self.receives).append(end)
+        self.seen += len(batch)
+
+    def end(self, replay: Replay | None) -> None:
+        sends, receives = self._table(self.sends), self._table([self._posted(end) for end in self.receives])
+        self.sends, self.receives, self.posts = [], [], []
+        self.owner.keep(sends, self.location, True)
+        self.owner.keep(receives, self.location, False)
+
+    def _table(self, ends: list[dict[str, Array]]) -> Table:
+        return stack([{name: end[name] for name in _END} for end in ends], _END)
+
+    def _posted(self, end: dict[str, Array]) -> dict[str, Array]:
+        """A receive takes its turn when it is posted, not when it is complete."""
+        if "request" not in end or not self.posts:
+            return end
+        requests, orders = (np.concatenate(column) for column in zip(*self.posts, strict=True))
+        # A number may be used again: the last post of that number before the completion is the receive's.
+        known, numbers = np.unique(requests, return_inverse=True)
+        place = np.minimum(np.searchsorted(known, end["request"]), len(known) - 1)
+        width = int(max(orders.max(), end["order"].max())) + 1
+        keys = numbers * width + orders
+        by = np.argsort(keys)
+        at = np.searchsorted(keys[by], place * width + end["order"]) - 1
+        post = by[np.maximum(at, 0)]
+        right = (at >= 0) & (requests[post] == end["request"])
+        return end | {"order": np.where(right, orders[post], end["order"])}
+
+
+class Messages(Question):
+    """Table of Trace.messages."""
+
+    kinds = frozenset((*SENDS, *RECEIVES, "MpiIrecvRequest"))
+    replay = early = True
+
+    def __init__(self, most: int, start: int | None = None) -> None:
+        super().__init__()
+        self.most, self.share = most, 1
+        """share: one of how many messages is kept."""
+        self.kept: tuple[list[Table], list[Table]] = [], []
+        """Ends of sends and of receives, in any order."""
+        self.rows, self.start, self.lock = 0, start, Lock()
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _EndsPart(self, trace, location)
+
+    def keep(self, ends: Table, location: int, sent: bool) -> None:
+        """The ends with their turn among those of the same sender, receiver, communicator and tag: equal at both
+        ends."""
+        ends = ends.take(np.lexsort((ends["order"], ends["tag"], ends["peer"], ends["comm"])))
+        same = np.ones(max(ends.rows - 1, 0), bool)
+        for name in ("comm", "peer", "tag"):
+            same &= ends[name][1:] == ends[name][:-1]
+        begins = np.flatnonzero(np.concatenate([[True], ~same])) if ends.rows else np.empty(0, np.int64)
+        turn = np.arange(ends.rows) - np.repeat(begins, np.diff([*begins, ends.rows]))
+        here = np.full(ends.rows, location)
+        who = {"sender": here, "receiver": ends["peer"]} if sent else {"sender": ends["peer"], "receiver": here}
+        found = Table({**ends, **who, "turn": turn})
+        if not sent and self.start is not None:
+            found = found.take(found["time"] >= self.start)
+        with self.lock:
+            found = found.take(self._chosen(found))
+            self.kept[0 if sent else 1].append(found)
+            self.rows += found.rows
+            while self.rows > 8 * self.most:
+                self._thin()
+
+    def _thin(self) -> None:
+        self.share *= 2
+        for way in self.kept:
+            way[:] = [table.take(self._chosen(table)) for table in way]
+        self.rows = sum(table.rows for way in self.kept for table in way)
+
+    def _chosen(self, ends: Table) -> Array:
+        """A sample that takes or leaves a message at both ends alike."""
+        if self.share == 1:
+            return np.ones(ends.rows, bool)
+        mixed = np.zeros(ends.rows, np.uint64)
+        for name in ("sender", "receiver", "comm", "tag", "turn"):
+            mixed = (mixed + ends[name].astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        chosen: Array = mixed % np.uint64(self.share) == 0
+        return chosen
+
+    def table(self) -> Table:
+        names = dict.fromkeys((*_END, "sender", "receiver", "turn"), np.int64)
+        while True:
+            sends, receives = (stack([{n: end[n] for n in names} for end in way], names) for way in self.kept)
+            found = match(sends, receives, self.share, self.start)
+            if found.rows <= self.most:
+                return found
+            self._thin()
+
+
+def match(sends: Table, receives: Table, share: int = 1, start: int | None = None) -> Table:
+    """The rows of both that have sender, receiver, comm, tag and turn in common, by the time of the send."""
+    keys = ("sender", "receiver", "comm", "tag", "turn")
+    _, member = group([np.concatenate([sends[key], receives[key]]) for key in keys])
+    groups = int(member.max(initial=-1)) + 1
+    send, receive = np.full(groups, -1), np.full(groups, -1)
+    send[member[: sends.rows]] = np.arange(sends.rows)
+    receive[member[sends.rows :]] = np.arange(receives.rows)
+    both = (send >= 0) & (receive >= 0)
+    s, r = sends.take(send[both]), receives.take(receive[both])
+    alone = sends["time"][send[(send >= 0) & (receive < 0)]]
+    table = Table(
+        {
+            "sender": s["sender"], "receiver": s["receiver"], "send": s["time"], "receive": r["time"],
+            "comm": s["comm"], "tag": s["tag"], "bytes": s["bytes"], "send_region": s["region"],
+            "receive_region": r["region"],
+        },
+        share=share, unmatched_sends=int(np.count_nonzero(alone >= start) if start is not None else len(alone)),
+        unmatched_receives=int(np.count_nonzero(receive[~both] >= 0)),
+    )  # fmt: skip
+    return table.take(np.lexsort((table["receive"], table["send"])))

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values over time: metrics, and the heap as metrics and attributes tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.details import present, region_rows
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, Table, add_up, group, stack
+from vtrace.io.archive.batches import Rows
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+_COLUMNS = {"location": np.int64, "time": np.int64, "metric": np.int64, "value": np.float64, "integer": np.int64}
+_DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
+BYTES, BLOCKS = "Host Memory", "Live Blocks"
+"""Metrics of the heap: bytes and blocks in use (vtrace; Score-P writes the first)."""
+
+
+class Members:
+    """Which metric (row of Trace.metrics) a value of a Metric event is."""
+
+    def __init__(self, trace: TraceBase) -> None:
+        definitions, classes = trace.definitions, trace.metric_classes
+        self._classes, self._instances = definitions.ids["metric_classes"], definitions.ids["metric_instances"]
+        self._class_of = np.append(trace.metric_instances["metric_class"], -1)
+        self._first = np.append(classes["offset"], 0)
+        self._count = np.append(classes["count"], 0)
+        self._metrics = np.append(definitions.ids["metrics"].rows(definitions.members), -1)
+
+    def rows(self, refs: Array, places: Array) -> Array:
+        """The metrics of the values at these places of events of these classes or instances; -1: not defined."""
+        classes = self._classes.rows(refs)
+        classes = np.where(classes < 0, self._class_of[self._instances.rows(refs)], classes)
+        return self.of_class(classes, places)
+
+    def of_class(self, classes: Array, places: Array) -> Array:
+        """The metrics at these places of classes (rows of metric_classes, -1: not defined)."""
+        places = places.astype(np.int64)
+        known = (classes >= 0) & (places < self._count[classes])
+        found: Array = self._metrics[np.where(known, self._first[classes] + places, -1)]
+        return found
+
+
+class _MetricPart(Part):
+    def __init__(self, trace: TraceBase, location: int, owner: Metrics) -> None:
+        self.trace, self.location, self.owner = trace, location, owner
+        self.found: list[dict[str, Array]] = []
+        self.rows = 0
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        members = self.owner.of(self.trace)
+        for _, found in present(batch, "Metric"):
+            bits, kinds = found["value"], found["type"]
+            values = np.where(
+                kinds == _DOUBLE, bits.view(np.float64),
+                np.where(kinds == _INT64, bits.view(np.int64).astype(np.float64), bits.astype(np.float64)),
+            )  # fmt: skip
+            integers = np.where(kinds == _DOUBLE, 0, bits.view(np.int64))
+            columns = {
+                "location": np.full(len(values), self.location), "time": found["time"],
+                "metric": members.rows(found["ref"], found["member"]), "value": values, "integer": integers,
+            }  # fmt: skip
+            wanted = np.isin(columns["metric"], self.owner.wanted) if self.owner.wanted is not None else slice(None)
+            self.found.append({name: column[wanted] for name, column in columns.items()})
+            self.rows += len(self.found[-1]["time"])
+        if self.rows > 4 * self.owner.most:
+            self.thin()
+
+    def end(self, replay: Replay | None) -> None:
+        if self.rows > self.owner.most:
+            self.thin()
+
+    def thin(self) -> None:
+        table = thinned(stack(self.found, _COLUMNS), self.owner.most)
+        self.found, self.rows = [dict(table)], table.rows
+
+
+class Metrics(Question):
+    """Table of Trace.metric_values, and of Trace.memory."""
+
+    kinds = frozenset({"Metric"})
+
+    def __init__(self, wanted: Array | None, most: int) -> None:
+        super().__init__()
+        self.wanted, self.most = wanted, most
+        self._members: Members | None = None
+
+    def of(self, trace: TraceBase) -> Members:
+        self._members = self._members or Members(trace)
+        return self._members
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _MetricPart(trace, location, self)
+
+    def table(self) -> Table:
+        return stack([each for p in self.parts.values() if isinstance(p, _MetricPart) for each in p.found], _COLUMNS)
+
+
+def thinned(table: Table, most: int) -> Table:
+    """At most about `most` rows of a location's metrics: of equal stretches of time each metric's first, last, lowest
+    and highest value.
+    """
+    metrics = max(1, len(np.unique(table["metric"])))
+    stretches = max(1, most // (4 * metrics))
+    begin, end = int(table["time"].min()), int(table["time"].max()) + 1
+    stretch = (table["time"] - begin) * stretches // (end - begin)
+    rows = np.arange(table.rows)
+    _, member = group([table["metric"], stretch])
+    by = np.lexsort((rows, table["value"], member))
+    low = by[np.flatnonzero(np.diff(member[by], prepend=-1))]
+    high = by[np.flatnonzero(np.diff(member[by], append=-1))]
+    order = np.lexsort((rows, member))
+    first = order[np.flatnonzero(np.diff(member[order], prepend=-1))]
+    last = order[np.flatnonzero(np.diff(member[order], append=-1))]
+    return table.take(np.unique(np.concatenate([first, last, low, high])))
+
+
+def heap_metrics(trace: TraceBase) -> dict[str, int]:
+    """Rows of Trace.metrics that tell of the heap, by name."""
+    names = trace.metrics["name"].tolist()
+    return {name: names.index(name) for name in (BYTES, BLOCKS) if name in names}
+
+
+def heap_curve(values: Table, trace: TraceBase) -> Table:
+    """Rows process, time, bytes, blocks (-1: not recorded) out of the values of the heap's metrics."""
+    known = heap_metrics(trace)
+    first, member = group([values["location"], values["time"]])
+    columns: dict[str, Any] = {
+        "process": trace.places.process[values["location"][first]], "time": values["time"][first],
+        "bytes": np.full(len(first), -1), "blocks": np.full(len(first), -1),
+    }  # fmt: skip
+    for name, column in ((BYTES, "bytes"), (BLOCKS, "blocks")):
+        rows = np.flatnonzero(values["metric"] == known.get(name, -2))
+        columns[column][member[rows]] = values["integer"][rows]
+    table = Table(columns)
+    return table.take(np.lexsort((table["time"], table["process"])))
+
+
+_SIZE, _FREED, _RESULT = "ALLOCATION_SIZE", "DEALLOCATION_SIZE", "RESULT_ADDRESS"
+_SUMS = ("allocations", "allocated", "frees", "freed", "failed")
+_POINT = ("region", "caller", "row", "value", "failed")
+
+
+class _AllocationPart(Part):
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self.numbers = numbers
+        self.sums: dict[tuple[int, int], Array] = {}
+        self.last = {name: np.zeros(0, np.int64) for name in _POINT}
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        for name, number in self.numbers.items():
+            found = batch.attributes[batch.attributes["attribute"] == number]
+            if name == _FREED and len(found):
+                self.add(found["region"], found["caller"], {2: 1, 3: found["value"].view(np.int64)})
+        self.allocations(batch)
+
+    def allocations(self, batch: Rows) -> None:
+        """A size is told when a function is entered; that it got nothing, by an address of 0 when it is left."""
+        attributes = batch.attributes
+        sizes = attributes[attributes["attribute"] == self.numbers.get(_SIZE, -1)]
+        nothing = attributes[(attributes["attribute"] == self.numbers.get(_RESULT, -1)) & (attributes["value"] == 0)]
+        points = {name: np.append(self.last[name], sizes[name].view(np.int64) if name == "value" else sizes[name])
+                  for name in _POINT[:-1]}  # fmt: skip
+        points["failed"] = np.append(self.last["failed"], np.zeros(len(sizes), np.int64))
+        if len(points["row"]):
+            points["failed"][np.searchsorted(points["row"], nothing["row"], "right") - 1] = 1
+            self.last = {name: column[-1:] for name, column in points.items()}
+            self.last["row"] = np.array([-1])
+            self.tell({name: column[:-1] for name, column in points.items()})
+
+    def end(self, replay: Replay | None) -> None:
+        self.tell(self.last)
+
+    def tell(self, points: dict[str, Array]) -> None:
+        good = 1 - points["failed"]
+        self.add(points["region"], points["caller"], {0: good, 1: points["value"] * good, 4: points["failed"]})
+
+    def add(self, region: Array, caller: Array, values: dict[int, Any]) -> None:
+        if not len(region):
+            return
+        region, caller = region_rows(region), region_rows(caller)
+        first, member = group([region, caller])
+        sums = np.zeros((len(first), len(_SUMS)), np.int64)
+        for place, value in values.items():
+            sums[:, place] = add_up(member, value, len(first))
+        for at, row in zip(first.tolist(), sums, strict=True):
+            key = int(region[at]), int(caller[at])
+            self.sums[key] = self.sums[key] + row if key in self.sums else row
+
+
+class Allocations(Question):
+    """Table of Trace.allocations."""
+
+    replay = attributes = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        attributes = trace.attributes
+        pairs = zip(attributes["id"].tolist(), attributes["name"].tolist(), strict=True)
+        return _AllocationPart({name: number for number, name in pairs if name in (_SIZE, _FREED, _RESULT)})
+
+    def table(self) -> Table:
+        rows = [
+            (location, *key, *sums.tolist())
+            for location, part in self.parts.items()
+            if isinstance(part, _AllocationPart)
+            for key, sums in sorted(part.sums.items())
+        ]
+        names = ("location", "region", "caller", *_SUMS)
+        return Table(dict(zip(names, np.array(rows, np.int64).reshape(len(rows), len(names)).T, strict=True)))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks: which location is which process, and which location a rank of a communicator is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.table import Array, Table, texts
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+_SELF = -2
+
+
+class Places:
+    """Built from the definitions of a trace."""
+
+    def __init__(self, trace: TraceBase) -> None:
+        self._trace = trace
+        self._group_of = trace.locations["group"]
+        self._world = trace.definitions.worlds
+        self.processes = self._processes()
+        """See Trace.processes."""
+        row_of_group = np.full(trace.groups.rows + 1, -1, np.int64)
+        row_of_group[self.processes["group"]] = np.arange(self.processes.rows)
+        self.process = row_of_group[self._group_of]
+        """(locations,) the row in processes of each location, -1 for none."""
+        self._flat: dict[str, tuple[Array, Array, Array]] = {}
+
+    def _members(self, group: int) -> Array:
+        groups = self._trace.comm_groups
+        first = int(groups["offset"][group])
+        return self._trace.definitions.members[first : first + int(groups["count"][group])]
+
+    def _locations(self, ids: Array) -> Array:
+        return self._trace.definitions.ids["locations"].rows(ids)
+
+    def _processes(self) -> Table:
+        groups, nodes = self._trace.groups, self._trace.nodes
+        world = self._world.get("MPI", np.empty(0, np.int64))
+        ranked = list(dict.fromkeys(int(self._group_of[row]) for row in world.tolist() if row >= 0))
+        known = set(ranked)
+        others = [row for row in range(groups.rows) if row not in known]
+        hosts = [str(nodes["name"][node]) if node >= 0 else "" for node in groups["node"].tolist()]
+        order = [*ranked, *others]
+        return Table(
+            {
+                "group": np.array(order, np.int64),
+                "rank": np.array([*range(len(ranked)), *[-1] * len(others)], np.int64),
+                "name": texts([str(groups["name"][row]) for row in order]),
+                "host": texts([hosts[row] for row in order]),
+            }
+        )
+
+    def group_members(self, group: int) -> Array:
+        """Location rows of a group of locations or ranks (a row of comm_groups) in their order; -1: not defined."""
+        groups = self._trace.comm_groups
+        kind, members = str(groups["type"][group]), self._members(group)
+        if kind == "COMM_GROUP":
+            world = self._world.get(str(groups["paradigm"][group]), np.empty(0, np.int64))
+            inside = members < len(world)
+            found = np.full(len(members), -1, np.int64)
+            found[inside] = world[members[inside].astype(np.int64)]
+            return found
+        return self._locations(members) if kind in ("COMM_LOCATIONS", "LOCATIONS") else np.empty(0, np.int64)
+
+    def is_self(self, comm: int) -> bool:
+        """Whether each location has a communicator of its own behind this row of comms."""
+        group = int(self._trace.comms["group"][comm])
+        return group >= 0 and self._trace.comm_groups["type"][group] == "COMM_SELF"
+
+    def members(self, comm: int, remote: bool = False) -> Array:
+        """(ranks,) the location row of each rank of a communicator (a row of comms), -1: not defined; empty for one
+        like MPI_COMM_SELF. remote: of the other group of an inter-communicator.
+        """
+        group = int(self._trace.comms["remote" if remote else "group"][comm])
+        return self.group_members(group) if group >= 0 else np.empty(0, np.int64)
+
+    def _table(self, side: str) -> tuple[Array, Array, Array]:
+        """All members of all communicators, and where each communicator's begin and how many they are."""
+        if side not in self._flat:
+            comms = range(self._trace.comms.rows)
+            lists = [self.members(comm, side == "remote") for comm in comms]
+            counts = np.array([_SELF if self.is_self(c) else len(m) for c, m in zip(comms, lists, strict=True)], int)
+            sizes = np.array([len(members) for members in lists], np.int64)
+            starts = np.cumsum(sizes) - sizes
+            self._flat[side] = (np.concatenate([*lists, [-1]]).astype(np.int64), starts, counts)
+        return self._flat[side]
+
+    def locate(self, comm: Array, rank: Array, location: Any) -> Array:
+        """The location rows of ranks in communicators, as events of a location name them; -1 for what is not defined.
+
+        comm: (n,) rows of comms, -1 for none. rank: (n,). location: one for all, or (n,). In an inter-communicator a
+        rank is one of the other group.
+        """
+        found = self._look_up("group", comm, rank, location)
+        if self._trace.comms.rows and np.any(self._trace.comms["remote"] >= 0):
+            between = (comm >= 0) & (self._trace.comms["remote"][comm] >= 0)
+            for row in np.unique(comm[between]).tolist():
+                mine = (comm == row) & np.isin(location, self.members(row))
+                found[mine] = self._look_up(
+                    "remote", comm[mine], rank[mine], np.broadcast_to(location, len(comm))[mine]
+                )
+        return found
+
+    def _look_up(self, side: str, comm: Array, rank: Array, location: Any) -> Array:
+        flat, starts, counts = self._table(side)
+        rank = rank.astype(np.int64)
+        if not len(starts):
+            return np.full(len(comm), -1, np.int64)
+        known = (comm >= 0) & (rank >= 0) & (rank < counts[comm])
+        found = np.where(known, flat[np.where(known, starts[comm] + rank, -1)], -1)
+        return np.where((comm >= 0) & (counts[comm] == _SELF), location, found)

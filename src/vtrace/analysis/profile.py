@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How often and how long: each region on each location, and each call path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, Table, group, joined, stack, texts
+from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.reader_abi import STATS
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
+"""The columns of a profile that are sums, minima and maxima over calls, and their types."""
+
+
+class _ProfilePart(Part):
+    def __init__(self) -> None:
+        self.rows, self.stats = np.empty(0, np.int64), np.empty(0, STATS)
+        self.replay: Replay | None = None
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.rows, self.stats = replay.stats()
+
+
+class Profile(Question):
+    """Table of Trace.profile."""
+
+    replay = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _ProfilePart()
+
+    def table(self) -> Table:
+        parts = {location: part for location, part in self.parts.items() if isinstance(part, _ProfilePart)}
+        return _numbers(parts, "region", {location: part.rows for location, part in parts.items()})
+
+
+def _numbers(parts: Mapping[int, _ProfilePart], name: str, rows: Mapping[int, Array]) -> Table:
+    """Rows (location, name) of the numbers of all parts; rows: which each part's numbers are."""
+    stats = joined([part.stats for part in parts.values()], STATS)
+    columns = {
+        "location": np.repeat(np.array([*parts], np.int64), [len(part.rows) for part in parts.values()]),
+        name: np.concatenate([*rows.values(), np.empty(0, np.int64)]),
+        **{number: stats[number].astype(kind) for number, kind in NUMBERS.items()},
+    }
+    return Table(columns).take(np.lexsort((columns[name], columns["location"])))
+
+
+class _PathPart(_ProfilePart):
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.rows, self.stats = replay.path_stats()
+        self.replay = replay
+
+
+class CallTree(Question):
+    """Tables of Trace.call_tree."""
+
+    replay = paths = True
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _PathPart()
+
+    def tables(self) -> tuple[Table, Table]:
+        """Paths and their numbers. Each thread has met its own paths: they are joined, parents before children."""
+        parts = {location: part for location, part in self.parts.items() if isinstance(part, _PathPart)}
+        number: dict[tuple[int, int], int] = {}
+        parents, regions, depths = [-1], [-1], [0]
+        maps: dict[int, Array] = {}
+        for part in parts.values():
+            assert part.replay is not None
+            if id(part.replay) in maps:
+                continue
+            own = np.zeros(part.replay.fields.npaths, np.int64)
+            for i, (parent, region) in enumerate(part.replay.all_paths().tolist()[1:], 1):
+                key = (int(own[parent]), region)
+                if key not in number:
+                    number[key] = len(parents)
+                    parents.append(key[0])
+                    regions.append(region)
+                    depths.append(depths[key[0]] + 1)
+                own[i] = number[key]
+            maps[id(part.replay)] = own
+        paths = {location: maps[id(part.replay)][part.rows] for location, part in parts.items()}
+        tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
+        return tree, _numbers(parts, "path", paths)
+
+
+def reduce(table: Table, *keys: str) -> Table:
+    """The rows of a profile or of call paths joined where all keys are equal: sums, minima and maxima over their calls,
+    and deviations from the mean of all of them.
+
+    locations: how many rows were joined.
+    """
+    columns = [table[key] for key in keys] or [np.zeros(table.rows, np.int64)]
+    first, member = group(columns)
+    n = len(first)
+    found: dict[str, Any] = {key: table[key][first] for key in keys}
+    for name, kind in NUMBERS.items():
+        if name == "deviations":
+            continue
+        if name in ("min", "max"):
+            ends = np.full(n, np.iinfo(np.int64).max if name == "min" else np.iinfo(np.int64).min)
+            (np.minimum if name == "min" else np.maximum).at(ends, member, table[name])
+            found[name] = ends
+        else:
+            sums = np.zeros(n, kind)
+            np.add.at(sums, member, table[name])
+            found[name] = sums
+    away = _mean(table) - _mean(found)[member]
+    found["deviations"] = np.bincount(member, table["deviations"] + table["calls"] * away**2, n)
+    return Table(found | {"locations": np.bincount(member, minlength=n)}, **table.notes)
+
+
+def _mean(table: Mapping[str, Array]) -> Array:
+    mean: Array = table["total"] / np.maximum(table["calls"], 1)
+    return mean
+
+
+def mean_and_deviation(table: Table) -> tuple[Array, Array]:
+    """Mean and standard deviation (of the population) of the time of a call in each row, ns."""
+    return _mean(table), np.sqrt(table["deviations"] / np.maximum(table["calls"], 1))
+
+
+class _SlicePart(Part):
+    def __init__(self, owner: Slices) -> None:
+        self.owner = owner
+        self.found: list[Array] = []
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def add(self, replay: Replay) -> None:
+        slices = replay.slices()
+        if len(slices):
+            with self.owner.lock:
+                self.found.append(slices.copy())
+                self.owner.more(len(slices))
+        replay.fields.shortest = self.owner.shortest
+
+
+class Slices(Question):
+    """Table of Trace.slices: of too many the shortest go."""
+
+    replay = True
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.kept, self.shortest, self.dropped = most, 0, 0, False
+        self.all: list[_SlicePart] = []
+        self.lock = Lock()
+        """Held by the thread that adds slices, or shortens all."""
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        part = _SlicePart(self)
+        self.all.append(part)
+        return part
+
+    def configure(self, replay: Replay) -> None:
+        replay.fields.want_slices = 1
+
+    def more(self, count: int) -> None:
+        self.kept += count
+        if self.kept > 2 * self.most:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Leaves at most `most` slices. The bound is by time, so that all threads and locations have the same."""
+        self.dropped = True
+        times = np.concatenate([s["end"] - s["begin"] for part in self.all for s in part.found])
+        bound = int(np.partition(times, len(times) - self.most)[len(times) - self.most])
+        self.shortest = max(self.shortest, bound + 1 if np.count_nonzero(times >= bound) > self.most else bound)
+        for part in self.all:
+            kept = [s[s["end"] - s["begin"] >= self.shortest] for s in part.found]
+            part.found = [np.concatenate(kept)] if kept else []
+        self.kept = sum(len(s) for part in self.all for s in part.found)
+
+    def table(self) -> Table:
+        if self.kept > self.most:
+            self.shorten()
+        found = []
+        for location, part in self.parts.items():
+            assert isinstance(part, _SlicePart)
+            for slices in part.found:
+                columns = {name: slices[name] for name in slices.dtype.names or ()}
+                found.append({"location": np.full(len(slices), location), **columns})
+        like = dict.fromkeys(("location", "begin", "end", "region", "depth"), np.int64)
+        table = stack(found, like, shortest=self.shortest if self.dropped else 0)
+        return table.take(np.lexsort((table["depth"], table["begin"], table["location"])))
+
+
+def path_names(tree: Table, names: Array, path: int) -> list[str]:
+    """The names of the regions of a call path, the outermost first."""
+    found: list[str] = []
+    while path > 0:
+        found.append(str(names[tree["region"][path]]))
+        path = int(tree["parent"][path])
+    return found[::-1]
+
+
+def add_names(table: Table, trace: TraceBase) -> Table:
+    """The table with a column of the regions' names before the others."""
+    return Table({"name": texts(trace.regions["name"][table["region"]].tolist()), **table}, **table.notes)

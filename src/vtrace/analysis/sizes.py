@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How large the messages were, over time."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.details import present, told_bytes
+from vtrace.analysis.messages import SENDS
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import Rows
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+POWERS = 49
+"""Sizes by powers of two: 0 bytes, 1, 2 to 3, 4 to 7 ..."""
+
+
+class _SizesPart(Part):
+    def __init__(self, owner: MessageSizes) -> None:
+        self.owner = owner
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        begin, end = self.owner.ends
+        for _, found in present(batch, *SENDS):
+            column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
+            power = np.frexp(told_bytes(found["bytes"])[0].astype(np.float64))[1]
+            place = np.clip(power, 0, POWERS - 1) * self.owner.bins + np.clip(column, 0, self.owner.bins - 1)
+            self.owner.add(place)
+
+
+class MessageSizes(Question):
+    """Messages sent, by powers of two of their size and by time."""
+
+    kinds = frozenset(SENDS)
+
+    def __init__(self, bins: int, ends: tuple[int, int]) -> None:
+        super().__init__()
+        self.bins, self.ends = bins, ends
+        self._counts = np.zeros(POWERS * bins, np.int64)
+        self._lock = Lock()
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _SizesPart(self)
+
+    def add(self, places: Array) -> None:
+        """Messages at these places of the counts."""
+        with self._lock:
+            np.add.at(self._counts, places, 1)
+
+    def counts(self) -> Array:
+        """(POWERS, bins)"""
+        return self._counts.reshape(POWERS, self.bins)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which part of a trace is looked at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+
+_UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
+
+
+@dataclass(frozen=True)
+class Window:
+    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: the window in words.
+    helpers: rows of locations that are left out, since libraries made these threads for themselves."""
+
+    start: int | None = None
+    stop: int | None = None
+    locations: tuple[int, ...] | None = None
+    text: str = ""
+    helpers: tuple[int, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[int, ...] | None:
+        """locations and helpers, for what tells how complete the recording is."""
+        return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
+
+    def arguments(self) -> dict[str, Any]:
+        """For the questions of a Trace."""
+        return {"start": self.start, "stop": self.stop, "locations": self.locations}
+
+    def of_recording(self) -> dict[str, Any]:
+        """arguments() with helpers, for what tells how complete the recording is."""
+        return self.arguments() | {"locations": self.recorded}
+
+    def rows(self, trace: TraceBase) -> list[int]:
+        """Rows of the locations inside that make calls: not those that hold counters alone."""
+        rows = range(trace.locations.rows) if self.locations is None else self.locations
+        kinds = trace.locations["type"].tolist()
+        return [row for row in rows if kinds[row] != "METRIC"]
+
+    def threads(self, trace: TraceBase) -> list[int]:
+        """rows() and helpers."""
+        return sorted([*self.rows(trace), *self.helpers])
+
+    def ends(self, trace: TraceBase) -> tuple[int, int]:
+        """start and stop as numbers."""
+        return self.start or 0, trace.duration if self.stop is None else self.stop
+
+
+def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> Window:
+    """From the values of --from, --to, --ranks and --helpers. Raises UsageError."""
+    start, stop = time(begin, trace.duration), time(end, trace.duration)
+    if start is not None and stop is not None and start >= stop:
+        raise UsageError(f"--from {begin} is not before --to {end}")
+    if start is not None and start >= trace.duration > 0:
+        raise UsageError(f"--from {begin} is not before the end of the trace", _lasts(trace))
+    if stop == 0:
+        raise UsageError(f"--to {end} is not after the start of the trace", _lasts(trace))
+    locations = None if ranks is None else _of_ranks(trace, ranks)
+    left: tuple[int, ...] = ()
+    if not helpers and trace.locations["helper"].any():
+        chosen = range(trace.locations.rows) if locations is None else locations
+        left = tuple(row for row in chosen if trace.locations["helper"][row])
+        locations = tuple(row for row in chosen if not trace.locations["helper"][row])
+    said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
+    return Window(start, stop, locations, " ".join(filter(None, said)), left)
+
+
+def _lasts(trace: TraceBase) -> str:
+    return f"{trace.path.parent} lasts {trace.duration / 1e9:.6g} s"
+
+
+def time(text: str | None, duration: int) -> int | None:
+    """ns of 1.5, 1.5s, 200ms, 40us, 7ns or 25%. Raises UsageError."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*|%)", text.strip())
+    if not found or (found[2] != "%" and found[2] not in _UNITS):
+        raise UsageError(f"{text} is not a time", "1.5 or 1.5s, 200ms, 40us, 7ns, or a part of the trace: 25%")
+    return round(float(found[1]) * (duration / 100 if found[2] == "%" else _UNITS[found[2]]))
+
+
+def _of_ranks(trace: TraceBase, ranks: str) -> tuple[int, ...]:
+    """Locations of ranks as in 0-7,12. A trace without MPI counts its processes."""
+    known = trace.processes.rows
+    wanted: set[int] = set()
+    for part in ranks.split(","):
+        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if not found:
+            raise UsageError(f"--ranks {ranks}: {part or 'nothing'} is not a rank", "for example 0-7,12")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last >= known or first > last:
+            raise UsageError(f"--ranks {ranks}: the trace has ranks 0 to {known - 1}")
+        wanted |= set(range(first, last + 1))
+    return tuple(np.flatnonzero(np.isin(trace.places.process, sorted(wanted))).tolist())

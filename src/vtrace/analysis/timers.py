@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Regions as timers: each label on each thread, with bytes and flops that the program counted meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.details import present
+from vtrace.analysis.metrics import Members
+from vtrace.analysis.profile import Profile, mean_and_deviation
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, add_up, group
+from vtrace.analysis.time_range import Window
+from vtrace.io.archive.batches import Rows
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.trace import Trace
+
+UNITS = {"b": "bytes", "byte": "bytes", "bytes": "bytes", "flop": "flops", "flops": "flops"}
+"""Units of counters, in small letters, and what they count."""
+_DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
+_SUM = float | int
+
+
+class _CountedPart(Part):
+    def __init__(self, trace: TraceBase, owner: Counted) -> None:
+        self.owner, self.members = owner, owner.members
+        self.paths: dict[tuple[int, int], _SUM] = {}
+        """(metric, call path) -> sum."""
+        self.latest: dict[int, _SUM] = {}
+        self.regions: dict[int, dict[str, _SUM]] = {}
+        """Sums while a region ran, by its row."""
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        for _, found in present(batch, "Metric"):
+            metric = self.members.rows(found["ref"], found["member"])
+            for row in self.owner.wanted:
+                mine = np.flatnonzero(metric == row)
+                if len(mine):
+                    self.add(row, found["node"][mine], self.values(row, found["value"][mine], found["type"][mine]))
+
+    def values(self, metric: int, bits: Array, kinds: Array) -> Array:
+        """What each event adds to the count."""
+        double = bool(np.any(kinds == _DOUBLE))
+        values = (
+            np.where(kinds == _DOUBLE, bits.view(np.float64), bits.view(np.int64)) if double else bits.view(np.int64)
+        )
+        mode = self.owner.modes[metric]
+        if not mode.startswith("ACCUMULATED"):
+            return values
+        before = self.latest.get(metric, 0 if mode.endswith("START") else values[0].item())
+        self.latest[metric] = values[-1].item()
+        steps: Array = np.diff(values, prepend=np.array([before], values.dtype))
+        return steps
+
+    def add(self, metric: int, nodes: Array, values: Array) -> None:
+        first, member = group([nodes])
+        if values.dtype == np.int64:
+            sums: list[_SUM] = add_up(member, values, len(first)).tolist()
+        else:
+            sums = np.bincount(member, values, len(first)).tolist()
+        for node, value in zip(nodes[first].tolist(), sums, strict=True):
+            self.paths[metric, node] = self.paths.get((metric, node), 0) + value
+
+    def end(self, replay: Replay | None) -> None:
+        """What was counted on a call path was counted while each region of the path ran."""
+        assert replay is not None
+        if not self.paths:
+            return
+        paths = replay.all_paths()
+        for (metric, node), value in self.paths.items():
+            around = set()
+            while node:
+                around.add(int(paths["region"][node]))
+                node = int(paths["parent"][node])
+            what, factor = self.owner.wanted[metric]
+            for region in around:
+                sums = self.regions.setdefault(region, {})
+                sums[what] = sums.get(what, 0) + value * factor
+
+
+class Counted(Question):
+    """Bytes and flops counted while regions ran, on each location."""
+
+    kinds = frozenset({"Metric"})
+    replay = paths = True
+
+    def __init__(self, trace: TraceBase) -> None:
+        super().__init__()
+        self.members = Members(trace)
+        self.modes: list[str] = trace.metrics["mode"].tolist()
+        rows = enumerate(trace.metrics.records())
+        self.wanted: dict[int, tuple[str, _SUM]] = {
+            row: (UNITS[unit], _scale(one)) for row, one in rows if (unit := one["unit"].strip().lower()) in UNITS
+        }
+        """Metrics: what they count, and what a 1 of theirs stands for."""
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _CountedPart(trace, self)
+
+    def of(self, location: int, region: int) -> dict[str, _SUM]:
+        """bytes, flops: those that were counted."""
+        part = self.parts.get(location)
+        sums = part.regions.get(region, {}) if isinstance(part, _CountedPart) else {}
+        return {what: int(value) if value == int(value) else value for what, value in sums.items()}
+
+
+def _scale(metric: dict[str, Any]) -> _SUM:
+    factor: _SUM = (10 if metric["base"] == _otf2.BASE_DECIMAL.value else 2) ** metric["exponent"]
+    return factor
+
+
+def timers(trace: Trace, window: Window, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
+    """The timers, by location and then by time; and what is to be said of the archive. every: all regions, not only
+    those of the program's own making."""
+    profile, counted = Profile(), Counted(trace)
+    questions: list[Question] = [profile, counted] if counted.wanted else [profile]
+    met = trace.scan(questions, window.locations, window.start, window.stop)
+    table = profile.table()
+    if not every:
+        table = table.take(trace.regions["paradigm"][table["region"]] == "USER")
+    table = table.take(np.lexsort((-table["total"], table["location"])))
+    mean, deviation = mean_and_deviation(table)
+    processes, regions, found = trace.processes, trace.regions, []
+    for row, r in enumerate(table.records()):
+        at, of = r["region"], int(trace.places.process[r["location"]])
+        rank, sums = int(processes["rank"][of]) if of >= 0 else -1, counted.of(r["location"], at)
+        line = int(regions["line"][at])
+        found.append({
+            "rank": rank if rank >= 0 else None, "process": str(processes["name"][of]) if of >= 0 else "",
+            "thread": str(trace.locations["name"][r["location"]]), "label": str(regions["name"][at]),
+            "class": str(regions.classes[regions["class"][at]]), "file": str(regions["file"][at]),
+            "line": line if 0 < line < 2**32 - 1 else None, "calls": r["calls"], "total_ns": r["total"],
+            "min_ns": r["min"], "max_ns": r["max"], "mean_ns": float(mean[row]),
+            "deviation_ns": float(deviation[row]), "bytes": sums.get("bytes"), "flops": sums.get("flops"),
+        })  # fmt: skip
+    return found, met.problems

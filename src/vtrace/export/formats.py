@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A trace for other programs: events as CSV or Parquet, the timeline for chrome://tracing; see perfetto.py too."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace import __version__
+from vtrace.analysis.details import number
+from vtrace.analysis.events import _REFERENCES, NO_VALUE, _Columns
+from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.metrics import _DOUBLE, Members
+from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.table import Array, texts
+from vtrace.analysis.time_range import Window
+from vtrace.analysis.timeline_data import Shown, label, process_names
+from vtrace.errors import VtraceError
+from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.reader_abi import event_kinds
+from vtrace.io.common.outfile import complete
+from vtrace.text import json_text, plain
+
+if TYPE_CHECKING:
+    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.trace import Trace
+
+Columns = dict[str, Array]
+"""Some events: values by the names of columns."""
+_AT_ONCE = 50_000
+
+
+class _SeenPart(Part):
+    def __init__(self, owner: _Seen) -> None:
+        self.counts = np.zeros(256, np.int64)
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        self.counts += np.bincount(batch.kind, minlength=256)
+
+
+class _Seen(Question):
+    """Which kinds of events there are."""
+
+    kinds = frozenset(event_kinds())
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _SeenPart(self)
+
+    def names(self) -> list[str]:
+        counts = sum((part.counts for part in self.parts.values() if isinstance(part, _SeenPart)), np.zeros(256))
+        return [name for name in event_kinds() if counts[number(name)]]
+
+
+class _WritePart(Part):
+    def __init__(self, owner: _Write, location: int) -> None:
+        self.owner, self.location = owner, location
+
+    def batch(self, batch: Rows, replay: Replay | None) -> None:
+        columns = _Columns(self.owner.trace, len(batch))
+        columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
+        self.owner.write(self.owner.named(columns.found))
+        self.owner.count += len(batch)
+
+
+class _Write(Question):
+    """Hands the events on, some at a time, with names instead of rows."""
+
+    kinds = frozenset(event_kinds())
+
+    def __init__(
+        self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str]
+    ) -> None:
+        super().__init__()
+        self.trace, self.more, self.write, self.count = trace, more, write, 0
+        self._kinds, self._processes = texts(list(event_kinds())), self._shown([*process_names(trace), ""], show)
+        self._threads = self._shown(trace.locations["name"].tolist(), show)
+        self._metrics = self._shown([*trace.metrics["name"].tolist(), None], show)
+        tables = trace.definitions.tables
+        self._names = {
+            name: self._shown([*tables[_REFERENCES[name]]["name"].tolist(), None], show)
+            for name, is_text in more.items()
+            if is_text
+        }
+        self._members = Members(trace)
+
+    def part(self, trace: TraceBase, location: int) -> Part:
+        return _WritePart(self, location)
+
+    def named(self, found: dict[str, Array]) -> Columns:
+        trace, rows = self.trace, len(found["time"])
+        columns: Columns = {
+            "time": found["time"], "process": self._processes[trace.places.process[found["location"]]],
+            "thread": self._threads[found["location"]], "event": self._kinds[found["kind"]],
+        }  # fmt: skip
+        for name, is_text in self.more.items():
+            columns[name] = column = np.full(rows, None, object)
+            if name in found:
+                known = np.flatnonzero(found[name] != NO_VALUE)
+                values = found[name][known]
+                column[known] = self._names[name][values] if is_text else values
+        if "member" in found and "value" in found:
+            self.metrics(found, columns)
+        return columns
+
+    @staticmethod
+    def _shown(names: Sequence[str | None], show: Callable[[str], str]) -> Array:
+        return texts([name if name is None else show(name) for name in names])
+
+    def metrics(self, found: dict[str, Array], columns: Columns) -> None:
+        """Values are bits, of a float too; what they are of is known by class and member."""
+        rows = np.flatnonzero(found["kind"] == number("Metric"))
+        kinds, bits = found["type"][rows], found["value"][rows]
+        columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        metric = self._members.of_class(found["metric"][rows], found["member"][rows])
+        columns["metric"][rows] = self._metrics[metric]
+
+
+def events(
+    trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
+    show: Callable[[str], str] = str,
+) -> int:  # fmt: skip
+    """All events of the window, location by location. begin gets the columns with their types and returns the function
+    that gets the events. show turns each name into what the events have. Returns how many there were.
+
+    Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and the values that
+    any of the events has, None where one has it not.
+    """
+    seen = _Seen()
+    trace.scan([seen], window.locations, window.start, window.stop)
+    more: dict[str, bool] = {}
+    for name in seen.names():
+        _, what, words = event_kinds()[name]
+        more |= dict.fromkeys(filter(None, (what, *words)), False)
+    for name in more:
+        table = trace.definitions.tables.get(_REFERENCES.get(name, ""))
+        more[name] = table is not None and "name" in table
+    types = {"time": int, "process": str, "thread": str, "event": str}
+    types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
+    if "Metric" in seen.names():
+        types["value"] = float
+    writer = _Write(trace, more, begin(types), show)
+    trace.scan([writer], window.locations, window.start, window.stop, jobs=1)
+    return writer.count
+
+
+def write_csv(trace: Trace, window: Window, path: Path) -> int:
+    """Comma-separated values with a line of names, harmless on a terminal. Returns how many events there are."""
+    with complete(path) as file:
+        writer = csv.writer(file)
+
+        def begin(types: dict[str, type]) -> Callable[[Columns], None]:
+            writer.writerow(types)
+            return lambda columns: writer.writerows(zip(*(columns[name].tolist() for name in types), strict=True))
+
+        return events(trace, window, begin, plain)
+
+
+def parquet() -> Any:
+    """The modules pyarrow and pyarrow.parquet. Raises VtraceError."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise VtraceError("Parquet needs pyarrow, which is not installed", "pip install pyarrow") from error
+    return pyarrow
+
+
+def write_parquet(trace: Trace, window: Window, path: Path) -> int:
+    """A Parquet file; texts as dictionaries. Returns how many events there are."""
+    pa = parquet()
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}
+    writers: list[Any] = []
+    with complete(path, "wb") as file:
+
+        def begin(types: dict[str, type]) -> Callable[[Columns], None]:
+            about = {"vtrace.caveats": json_text(trace.caveats(**window.of_recording()))}
+            schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()], metadata=about)
+            writers.append(pa.parquet.ParquetWriter(file, schema))
+
+            def write(columns: Columns) -> None:
+                arrays = [
+                    pa.array(columns[name].tolist(), pa.string()).dictionary_encode() if kind is str
+                    else pa.array(columns[name].tolist(), kinds[kind])
+                    for name, kind in types.items()
+                ]  # fmt: skip
+                writers[0].write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+            return write
+
+        count = events(trace, window, begin)
+        writers[0].close()
+        return count
+
+
+def write_chrome(shown: Shown, path: Path) -> None:
+    """Trace events in JSON, for chrome://tracing, speedscope and others; times in us."""
+    trace, calls = shown.trace, shown.calls
+    process, names = trace.places.process, process_names(trace)
+    regions, classes = trace.regions, trace.regions.classes
+    with complete(path) as file:
+        told = json_text({"creator": f"vtrace {__version__}", "caveats": trace.caveats(**shown.window.of_recording())})
+        file.write(f'{{"displayTimeUnit":"ns","otherData":{told},"traceEvents":[')
+        for place, row in enumerate(shown.window.rows(trace)):
+            pid = int(process[row])
+            for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):
+                about = {"ph": "M", "name": kind, "pid": pid, "tid": row, "args": {"name": name}}
+                file.write(("," if place or kind == "thread_name" else "") + json_text(about))
+        heads = [
+            f',{{"ph":"X","name":{json_text(label(str(name)))},"cat":{json_text(classes[kind])},'
+            for name, kind in zip(regions["name"], regions["class"], strict=True)
+        ]
+        for first in range(0, len(calls), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            columns = (
+                calls.region[part],
+                process[calls.track[part]],
+                calls.track[part],
+                calls.begin[part],
+                calls.end[part],
+            )
+            file.writelines(
+                f'{heads[region]}"pid":{pid},"tid":{tid},"ts":{begin / 1000:.3f},"dur":{(end - begin) / 1000:.3f}}}'
+                for region, pid, tid, begin, end in zip(*(column.tolist() for column in columns), strict=True)
+            )
+        for place, m in enumerate(shown.messages.records()):
+            for kind, end, time in (("s", m["sender"], m["send"]), ("f", m["receiver"], m["receive"])):
+                arrow = {"ph": kind, "bp": "e", "name": "message", "cat": "MPI", "id": place, "ts": time / 1000}
+                file.write("," + json_text(arrow | {"pid": int(process[end]), "tid": end}))
+        for place, gap in enumerate(shown.missing.records()):
+            about = {
+                "cat": "not recorded", "name": f"not recorded: {gap['reason']}", "id": f"gap {place}",
+                "pid": int(process[gap["location"]]), "tid": gap["location"],
+            }  # fmt: skip
+            said = {"class": gap["class"], "events": None if gap["count"] == UNKNOWN else gap["count"]}
+            file.write("," + json_text({"ph": "b", "ts": gap["begin"] / 1000, **about, "args": said}))
+            file.write("," + json_text({"ph": "e", "ts": gap["end"] / 1000, **about}))
+        file.write("]}")

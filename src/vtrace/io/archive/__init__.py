@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OTF2 archives: writing one, and reading one of any tool."""

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Some events of one location as columns, in memory of csrc/readback."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from vtrace.io.archive.reader_abi import ATTRIBUTE, DETAIL, BatchFields, event_kinds, readback
+
+Array = np.ndarray[Any, Any]
+BATCH = 1 << 16
+"""Events in a batch: small enough for the processor's cache."""
+_KINDS = BatchFields.wanted.size
+
+
+@cache
+def wanted_kinds(kinds: frozenset[str] | None) -> bytes:
+    """A byte for each of event_kinds(): 1 for these."""
+    found = bytearray(_KINDS)
+    for name, (number, *_) in event_kinds().items():
+        found[number] = kinds is None or name in kinds
+    return bytes(found)
+
+
+def view(address: int | None, count: int, dtype: Any) -> Array:
+    """count items at an address that someone else owns, without a copy."""
+    if not count or not address:
+        return np.empty(0, dtype)
+    size = count * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
+
+
+class Rows:
+    """Some events of one location in their order. The arrays are views: they hold until the next batch is read.
+
+    time: (n,) int64, ns since the clock's offset, never descending. kind: (n,) uint8, numbers of event_kinds(). ref:
+    (n,) uint32, the definition that an event refers to. details: records DETAIL of the events that say more, ascending
+    by row (their place in the batch). attributes: records ATTRIBUTE.
+    """
+
+    time: Array
+    kind: Array
+    ref: Array
+    details: Array
+    attributes: Array
+
+    _counts: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def detailed(self) -> Array:
+        """How many events of each kind have details, by the kind's number."""
+        if self._counts is None:
+            self._counts = np.bincount(self.details["kind"], minlength=_KINDS)
+        return self._counts
+
+    def since(self, ns: int) -> Rows:
+        """Only the events from ns on."""
+        first = int(np.searchsorted(self.time, ns))
+        if not first:
+            return self
+        late = Rows()
+        late.time, late.kind, late.ref = (column[first:] for column in (self.time, self.kind, self.ref))
+        late.details = self.details[self.details["row"] >= first].copy()
+        late.attributes = self.attributes[self.attributes["row"] >= first].copy()
+        late.details["row"] -= first
+        late.attributes["row"] -= first
+        return late
+
+
+class Batch(Rows):
+    """The rows that a Reader fills, again and again."""
+
+    def __init__(self, capacity: int = BATCH) -> None:
+        """Raises MemoryError."""
+        self._library = readback()
+        self._pointer = self._library.vt_readback_batch(capacity)
+        if not self._pointer:
+            raise MemoryError
+        self.fields = self._pointer.contents
+        self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value
+        f = self.fields
+        self._all = view(f.time, capacity, np.int64), view(f.kind, capacity, np.uint8), view(f.ref, capacity, np.uint32)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Shows what was read since."""
+        f = self.fields
+        n = int(f.count)
+        self._counts = None
+        self.time, self.kind, self.ref = (column[:n] for column in self._all)
+        self.details = view(f.details, f.ndetails, DETAIL)
+        self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE)
+
+    def clear(self) -> None:
+        """Makes room for the next events."""
+        f = self.fields
+        f.count = f.ndetails = f.nattributes = 0
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None):
+            self._library.vt_readback_batch_free(self._pointer)
+            self._pointer = None

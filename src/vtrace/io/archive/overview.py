@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an OTF2 archive says of itself without its events: anchor file, properties, definitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vtrace.errors import VtraceError
+from vtrace.io.archive.properties import PROPERTY as PROPERTY
+from vtrace.io.archive.properties import read_properties
+
+if TYPE_CHECKING:
+    from vtrace.io.archive.ids import Array
+
+ANCHOR = "traces.otf2"
+
+
+@dataclass(frozen=True)
+class LocationLine:
+    """A location with its process and host; properties: whole numbers that vtunify gave it, without VTRACE::."""
+
+    id: int
+    name: str
+    process: str
+    host: str
+    events: int
+    properties: dict[str, int]
+
+
+class Locations:
+    """All locations of an archive by their ids, as columns: there may be very many."""
+
+    def __init__(self, raw: dict[str, Array]) -> None:
+        """raw: the tables of io.readback."""
+        import numpy as np
+
+        from vtrace.io.archive.ids import Ids, ascending
+
+        self._table, self._properties = ascending(raw["Location"]), raw["LocationProperty"]
+        self._groups, self._nodes, self._strings = (
+            ascending(raw[kind]) for kind in ("LocationGroup", "SystemTreeNode", "String")
+        )
+        self._told, self._comm_groups, self._members = (
+            raw[kind] for kind in ("LocationGroupProperty", "Group", "Members")
+        )
+        self._text, self._ids = raw["Text"]["bytes"].tobytes(), self._strings["id"].astype(np.int64)
+        self._group = Ids(self._groups["id"]).rows(self._table["group"])
+        self._node = Ids(self._nodes["id"]).rows(self._groups["node"])
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def ids(self) -> Array:
+        """(n,) OTF2's."""
+        return self._table["id"]
+
+    @property
+    def events(self) -> Array:
+        """(n,) as the definitions have it."""
+        return self._table["events"]
+
+    @property
+    def threads(self) -> int:
+        """How many of them are threads: not those that hold only counters."""
+        import _otf2
+
+        return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
+
+    def line(self, row: int) -> LocationLine:
+        """All that is known of a location."""
+        number, name, _, events, _ = self._table[row].tolist()
+        group = int(self._group[row])
+        node = int(self._node[group]) if group >= 0 else -1
+        known = {word: int(values[row]) for word, (values, told) in self.properties.items() if told[row]}
+        process, host = self._name(self._groups, group), self._name(self._nodes, node)
+        return LocationLine(number, self.text(name), process, host, events, known)
+
+    def __iter__(self) -> Iterator[LocationLine]:
+        return map(self.line, range(len(self)))
+
+    @property
+    def processes(self) -> int:
+        """How many processes have any of them."""
+        return len({self._name(self._groups, group) for group in set(self._group.tolist())})
+
+    @property
+    def hosts(self) -> list[str]:
+        """Each one once, in the order of the locations."""
+        groups = dict.fromkeys(self._group.tolist())
+        nodes = dict.fromkeys(int(self._node[group]) if group >= 0 else -1 for group in groups)
+        return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
+
+    def programs(self) -> list[tuple[int, str, str]]:
+        """MPI rank (-1: none), executable and command line of each process, as far as the archive has them."""
+        import _otf2
+
+        told = self._told[self._told["type"] == _otf2.TYPE_STRING.value]
+        texts = {(group, self.text(name)): self.text(text) for group, name, _, text in told.tolist()}
+        ranks = self._ranks()
+        found = []
+        for group in self._groups["id"].tolist():
+            executable, command = (texts.get((group, PROPERTY + what), "") for what in ("EXECUTABLE", "COMMAND"))
+            if executable or command:
+                found.append((ranks.get(group, -1), executable, command))
+        return sorted(found, key=lambda one: (one[0] < 0, one[0]))
+
+    def _ranks(self) -> dict[int, int]:
+        """The MPI rank of each location group: its place in OTF2's group of all locations of MPI."""
+        import _otf2
+
+        from vtrace.io.archive.ids import Ids
+
+        kind, paradigm = _otf2.GROUP_TYPE_COMM_LOCATIONS.value, _otf2.PARADIGM_MPI.value
+        world = self._comm_groups[(self._comm_groups["type"] == kind) & (self._comm_groups["paradigm"] == paradigm)]
+        if not len(world):
+            return {}
+        first = int(world["offset"][-1])
+        members = self._members["member"][first : first + int(world["count"][-1])]
+        rows = Ids(self._table["id"]).rows(members)
+        groups = dict.fromkeys(self._table["group"][rows[rows >= 0]].tolist())
+        return {group: rank for rank, group in enumerate(groups)}
+
+    @cached_property
+    def properties(self) -> dict[str, tuple[Array, Array]]:
+        """What vtunify says of them, by name without VTRACE::: (n,) values, and (n,) bool, whether it says anything."""
+        import _otf2
+        import numpy as np
+
+        from vtrace.io.archive.ids import Ids, distinct
+
+        found = {}
+        numbers = self._properties[self._properties["type"] == _otf2.TYPE_UINT64.value]
+        rows = Ids(self._table["id"]).rows(numbers["location"])
+        for name in distinct(numbers["name"]).tolist():
+            mine = (numbers["name"] == name) & (rows >= 0)
+            values, told = np.zeros(len(self), np.uint64), np.zeros(len(self), bool)
+            values[rows[mine]], told[rows[mine]] = numbers["value"][mine], True
+            if (text := self.text(name)).startswith(PROPERTY):
+                found[text.removeprefix(PROPERTY)] = values, told
+        return found
+
+    def _name(self, table: Array, row: int) -> str:
+        return self.text(int(table["name"][row])) if row >= 0 else ""
+
+    def text(self, ref: int) -> str:
+        """OTF2's string with this id; empty: there is none."""
+        row = int(self._ids.searchsorted(ref))
+        if row == len(self._ids) or self._ids[row] != ref:
+            return ""
+        _, offset, length = self._strings[row].tolist()
+        return self._text[offset : offset + length].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """An archive. start: real time of its first event in ns since the epoch, None if unknown. vtrace: its own
+    properties by name, without VTRACE::; empty for archives of other tools."""
+
+    anchor: Path
+    creator: str
+    machine: str
+    start: int | None
+    seconds: float
+    locations: Locations
+    regions: int
+    communicators: list[str]
+    vtrace: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    """A line for each part of the archive's own description that is damaged."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """All of the archive, as they stand there."""
+    clock: tuple[int, int] = 10**9, 0
+    """Ticks a second, and the first one."""
+
+
+def find_anchor(operand: Path) -> Path | None:
+    """The anchor file of an archive given as its directory, its anchor file or its prefix; None: there is none.
+
+    Raises VtraceError for a directory that the user may not enter."""
+    if operand.suffix == ".otf2" and os.path.isfile(operand):
+        return operand
+    beside = [operand.with_name(f"{mark}{operand.name}.trace") for mark in ("", "u_") if operand.name]
+    for directory in [operand, *beside]:
+        if os.path.isfile(directory / ANCHOR):
+            return directory / ANCHOR
+        if os.path.isdir(directory) and not os.access(directory, os.X_OK):
+            raise VtraceError(f"cannot look into {directory}: Permission denied")
+    found = sorted(operand.glob("*.otf2")) if os.path.isdir(operand) else []
+    return found[0] if len(found) == 1 else None
+
+
+def read_overview(anchor: Path) -> Overview:
+    """Reads all but the events. Raises FormatError when it is not an OTF2 archive that can be read."""
+    from vtrace.io.archive.ids import ascending
+    from vtrace.io.archive.reader import Reader
+
+    with Reader(anchor) as reader:
+        raw = reader.definitions()
+        told = read_properties(reader.handle, anchor)
+    clocks, locations = raw["ClockProperties"], Locations(raw)
+    resolution, offset, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
+    return Overview(
+        anchor=anchor,
+        creator=told.creator,
+        machine=told.machine,
+        start=None if start == 2**64 - 1 else start,
+        seconds=length / (resolution or 10**9),
+        locations=locations,
+        regions=len(set(raw["Region"]["id"].tolist())),
+        communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
+        vtrace=told.vtrace,
+        problems=told.problems,
+        properties=told.texts,
+        clock=(resolution or 10**9, offset),
+    )

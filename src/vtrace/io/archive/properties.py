@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What vtunify says of a run in an archive's properties: JSON texts, which are damaged in some archives.
+
+The types are checked here, once: who reads a property finds what this table says, or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vtrace.errors import FormatError
+
+PROPERTY = "VTRACE::"
+Check = Callable[[Any, str, list[str]], Any]
+"""Takes a value, the name of its place and a list of problems; returns the value as it may be used, or _BAD."""
+_BAD = object()
+_MOST = 1 << 64
+
+
+@dataclass(frozen=True)
+class Properties:
+    """An archive's own description. texts: all properties by their names; vtrace: those of vtunify, without VTRACE::;
+    problems: a line for each damaged one."""
+
+    creator: str
+    machine: str
+    texts: dict[str, str]
+    vtrace: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+
+
+def read_properties(handle: Any, anchor: Path) -> Properties:
+    """The properties of an OTF2_Reader. Raises FormatError when libotf2 cannot read them."""
+    import _otf2
+
+    try:
+        creator, machine = _otf2.Reader_GetCreator(handle) or "", _otf2.Reader_GetMachineName(handle) or ""
+        texts = {name: _otf2.Reader_GetProperty(handle, name) for name in _otf2.Reader_GetPropertyNames(handle)}
+    except (_otf2.Error, ValueError) as error:
+        raise FormatError(f"{anchor}: its properties cannot be read: {error}", "the file is damaged") from error
+    problems: list[str] = []
+    told = {name.removeprefix(PROPERTY): text for name, text in texts.items() if name.startswith(PROPERTY)}
+    vtrace = {name: value for name, text in told.items() if (value := parsed(name, text, problems)) is not None}
+    return Properties(creator, machine, texts, vtrace, [f"{anchor}: {text}" for text in problems])
+
+
+def parsed(name: str, text: str, problems: list[str]) -> Any:
+    """The value of a property of vtunify, None where it is damaged as a whole, which problems tells then.
+
+    A damaged part is left out. A name that is not known here gives whatever the text says.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        if name in _FORMS:
+            problems.append(f"property {PROPERTY}{name} is damaged and left out (no JSON)")
+        return None if name in _FORMS else text
+    if name not in _FORMS:
+        return value
+    found = _FORMS[name](value, f"property {PROPERTY}{name}", problems)
+    return None if found is _BAD else found
+
+
+def _wrong(where: str, wanted: str, problems: list[str]) -> Any:
+    problems.append(f"{where} is damaged and left out (it is no {wanted})")
+    return _BAD
+
+
+def _text(value: Any, where: str, problems: list[str]) -> Any:
+    return value if isinstance(value, str) else _wrong(where, "text", problems)
+
+
+def _flag(value: Any, where: str, problems: list[str]) -> Any:
+    return value if isinstance(value, bool) else _wrong(where, "truth value", problems)
+
+
+def _count(value: Any, where: str, problems: list[str]) -> Any:
+    fine = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+    return value if fine else _wrong(where, "count", problems)
+
+
+def _number(value: Any, where: str, problems: list[str]) -> Any:
+    fine = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if fine and math.isfinite(value) and 0 <= value < _MOST else _wrong(where, "number", problems)
+
+
+def _maybe(check: Check) -> Check:
+    """The same or null."""
+    return lambda value, where, problems: None if value is None else check(value, where, problems)
+
+
+def _list(check: Check) -> Check:
+    """A list of such; damaged ones are left out."""
+
+    def read(value: Any, where: str, problems: list[str]) -> Any:
+        if not isinstance(value, list):
+            return _wrong(where, "list", problems)
+        found = (check(one, f"{where}[{n}]", problems) for n, one in enumerate(value))
+        return [one for one in found if one is not _BAD]
+
+    return read
+
+
+def _object(needed: Mapping[str, Check], optional: Mapping[str, Check], others: Check | None = None) -> Check:
+    """An object with these members: without a needed one nothing of it can be used, another damaged one is left out.
+
+    others: the members that have no name here; None: they are left out.
+    """
+
+    def read(value: Any, where: str, problems: list[str]) -> Any:
+        if not isinstance(value, dict):
+            return _wrong(where, "object", problems)
+        found = {}
+        for name, one in value.items():
+            check = needed.get(name) or optional.get(name) or others
+            one = check(one, f"{where}: {name}", problems) if check else _BAD
+            if one is not _BAD:
+                found[name] = one
+        if lacking := [name for name in needed if name not in found]:
+            problems.append(f"{where} is damaged and left out ({', '.join(lacking)} is missing)")
+            return _BAD
+        return found
+
+    return read
+
+
+def _any(value: Any, where: str, problems: list[str]) -> Any:
+    return value
+
+
+_REPAIR = dict.fromkeys(
+    ("messages", "reversed_messages", "collectives", "reversed_collectives", "left", "corrections", "largest_ns"),
+    _count,
+)
+_COMPARED = {"reference": _text, "compared": _count, "measured": _count, "error_ns": _maybe(_number)}
+_ONE_CLOCK = {"count": _count}
+_LIMITS = {"host": _text, "measured": _count, "error_ns": _maybe(_number)}
+_COUNTS = _object({}, {}, _count)
+_CLOCKS = _object(
+    _ONE_CLOCK | _COMPARED, {"bounds": _list(_object(_LIMITS, {})), "repair": _object(_REPAIR, {}, _any)}, _any
+)
+
+
+def _clocks(value: Any, where: str, problems: list[str]) -> Any:
+    """Of one clock nothing needs to be said. error_ns is null where no clock was compared with another."""
+    if isinstance(value, dict) and value.get("count") in (0, 1):
+        return _object(_ONE_CLOCK, {"reference": _text}, _any)(value, where, problems)
+    found = _CLOCKS(value, where, problems)
+    if found is not _BAD and found["compared"] and found["error_ns"] is None:
+        return _wrong(f"{where}: error_ns", "number", problems)
+    return found
+
+
+_ABOUT = dict.fromkeys(("executable", "directory", "user", "run", "prefix", "recorded_by", "missing_ranks"), _text)
+_FORMS: dict[str, Check] = {
+    "ABOUT": _object(
+        dict.fromkeys(("unified_by", "unified_on", "clock"), _text),
+        _ABOUT | dict.fromkeys(("start", "ranks", "processes"), _count) | {"command": _list(_text), "shim.mpi": _text},
+        _any,
+    ),
+    "SETTINGS": _object({}, {}, _text),
+    "EVENTS": _COUNTS,
+    "COVERAGE": _object(
+        {"complete": _flag, "shortfalls": _list(_text)}
+        | dict.fromkeys(("lost", "clamped", "limit"), _count)
+        | dict.fromkeys(("flushed", "off"), _number),
+        {"seconds": _number, "lost_by": _COUNTS, "untimed": _list(_text)}
+        | dict.fromkeys(("died", "dropped", "unknown"), _count),
+        _any,
+    ),
+    "CLOCKS": _clocks,
+    "EVENT_BYTES": _count,
+}  # fmt: skip
+"""What unify/account.py and io/archive/writer.py write. Members that later versions add are not checked: who reads one
+adds it here."""

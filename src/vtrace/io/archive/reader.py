@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading an OTF2 archive of any tool: its definitions as tables, the events of a location as batches of columns."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import _otf2
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.archive.batches import Array, Batch, view, wanted_kinds
+from vtrace.io.archive.reader_abi import libotf2, readback
+from vtrace.io.local import kernel
+
+_END_OF_FILE = b"\x01"
+"""The record that OTF2 closes each file with."""
+_END_OF_CHUNK, _EMPTY = b"\x02", 20
+"""The one before it, and the size of a file with nothing but the head of a chunk and these two."""
+OPEN_SECONDS = 10
+ALWAYS, NEVER = -(2**63), 2**63 - 1
+LATEST = 1 << 60
+"""ns from the start of a trace (36 years): times beyond are damaged and cut to it, so that sums do not overflow."""
+_INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
+
+
+class Reader:
+    """An open archive. One thread may use it; several readers may read the same archive at once."""
+
+    def __init__(self, anchor: Path, locations: Sequence[int] = ()) -> None:
+        """Opens the archive with this anchor file to read the events of locations (their OTF2 ids).
+
+        Raises FormatError.
+        """
+        self.anchor = anchor
+        self._otf2, self._own = libotf2(), readback()
+        self.offset, self.resolution = 0, 10**9
+        """Of the clock: its first tick, and ticks a second; events are in ns since the first."""
+        self.events = 0
+        """Events of the latest location so far, those of other kinds too."""
+        self._folder = str(anchor.with_suffix(""))
+        self._handle: int | None = self._opened()
+        self._callbacks = self._own.vt_readback_callbacks()
+        self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
+        for location in locations:
+            self._otf2.Reader_SelectLocation(self._handle, location)
+        self._open = False
+
+    def _opened(self) -> int:
+        """The OTF2_Reader. In an anchor file with a damaged count libotf2 reads for ever: only so long."""
+        found: list[tuple[int | None, tuple[int, str]]] = []
+        name = os.fsencode(self.anchor)
+
+        def work() -> None:
+            kernel.complaint()
+            handle = self._otf2.Reader_Open(name)
+            found.append((handle, kernel.complaint()))
+
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(OPEN_SECONDS)
+        if not found:
+            raise FormatError(f"{self.anchor}: OTF2 cannot open it within {OPEN_SECONDS} s", "is the file damaged?")
+        handle, complaint = found[0]
+        if not handle:
+            raise self._error(self.anchor, 0, complaint)
+        return handle
+
+    def close(self) -> None:
+        """Closes the archive; once more does nothing."""
+        handle, self._handle = self._handle, None
+        if handle:
+            self._otf2.Reader_Close(handle)
+            self._own.vt_readback_callbacks_free(self._callbacks)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> int:
+        """Of the OTF2_Reader."""
+        return self._handle or 0
+
+    @property
+    def handle(self) -> Any:
+        """The OTF2_Reader, as the bindings want it."""
+        return ctypes.cast(self.address, ctypes.POINTER(_otf2.Reader))
+
+    def definitions(self) -> dict[str, Array]:
+        """All global definitions: by OTF2's name a table with a column for each value, in the order of the file.
+
+        "Members" has the members of groups and metric classes, "Text" the bytes of strings. Raises FormatError.
+        """
+        found, count = self._own.vt_definitions_new(), ctypes.c_uint64()
+        callbacks = self._own.vt_definitions_callbacks()
+        if not found or not callbacks:
+            raise MemoryError
+        try:
+            reader = self._otf2.Reader_GetGlobalDefReader(self._handle)
+            if not reader:
+                raise self._error(self.anchor.with_suffix(".def"), 0)
+            self.check(self._otf2.Reader_RegisterGlobalDefCallbacks(self._handle, reader, callbacks, found))
+            code = self._otf2.Reader_ReadAllGlobalDefinitions(self._handle, reader, ctypes.byref(count))
+            if self._own.vt_definitions_failed(found):
+                raise MemoryError
+            self.check(code, self.anchor.with_suffix(".def"))
+            self._otf2.Reader_CloseGlobalDefReader(self._handle, reader)
+            return self._tables(found)
+        finally:
+            self._own.vt_definitions_callbacks_free(callbacks)
+            self._own.vt_definitions_free(found)
+
+    def _tables(self, found: int) -> dict[str, Array]:
+        tables: dict[str, Array] = {}
+        number = 0
+        while text := self._own.vt_definitions_kind(number):
+            name, _, fields = text.decode().partition(":")
+            table = self._own.vt_definitions_table(found, number).contents
+            columns = [field.partition(".")[0] for field in fields.split(", ")]
+            dtype = np.dtype([(column, np.uint64) for column in columns])
+            tables[name] = view(table.rows, table.count, dtype).copy()
+            number += 1
+        return tables
+
+    def batches(
+        self, location: int, batch: Batch, kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
+        attributes: bool = False, expected: int = 0,
+    ) -> Iterator[Batch]:  # fmt: skip
+        """Reads the events of a location (its OTF2 id) into batch, again and again.
+
+        kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: whether these are wanted;
+        expected: as many events must be there at least. Raises FormatError for a file that is missing, cut or damaged,
+        after the events before the damage.
+        """
+        fields = batch.fields
+        fields.from_, fields.to, fields.want_attributes = start, stop, attributes
+        fields.clock_offset, fields.resolution = self.offset, self.resolution
+        fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
+        fields.last = ALWAYS
+        wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
+        ctypes.memmove(fields.wanted, wanted, len(wanted))
+        reader = None
+        try:
+            reader = self._events(location, batch)
+            yield from self._read(reader, location, batch)
+            self._whole(location, 0 if fields.ended else expected)
+        finally:
+            if reader:
+                self._otf2.Reader_CloseEvtReader(self._handle, reader)
+
+    def _events(self, location: int, batch: Batch) -> int:
+        """An OTF2_EvtReader for a location, with what its local definitions say."""
+        otf2, count = self._otf2, ctypes.c_uint64()
+        kernel.complaint()
+        if not self._open:
+            self._definition_files = otf2.Reader_OpenDefFiles(self._handle) == 0
+            self.check(otf2.Reader_OpenEvtFiles(self._handle))
+            self._open = True
+        if self._definition_files and self._has_definitions(location):
+            definitions = otf2.Reader_GetDefReader(self._handle, location)
+            if definitions:
+                code = otf2.Reader_ReadAllLocalDefinitions(self._handle, definitions, ctypes.byref(count))
+                if code:
+                    raise self._error(self.path(location).with_suffix(".def"), code)
+                otf2.Reader_CloseDefReader(self._handle, definitions)
+        kernel.complaint()
+        reader = otf2.Reader_GetEvtReader(self._handle, location)
+        if not reader:
+            raise self._error(self.path(location), 0)
+        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, self._callbacks, batch.address))
+        return int(reader)
+
+    def _has_definitions(self, location: int) -> bool:
+        """Local ones. Opening their file by libotf2 takes a third of the time of a short location."""
+        try:
+            file = os.open(f"{self._folder}/{location}.def", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            head = os.read(file, _EMPTY + 1)
+        finally:
+            os.close(file)
+        return len(head) != _EMPTY or not head.endswith(_END_OF_CHUNK + _END_OF_FILE)
+
+    def _read(self, reader: int, location: int, batch: Batch) -> Iterator[Batch]:
+        count, most = ctypes.c_uint64(), batch.fields.capacity
+        self.events = 0
+        while True:
+            batch.clear()
+            kernel.complaint()
+            code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, most, ctypes.byref(count))
+            self.events += count.value
+            batch.refresh()
+            if len(batch):
+                yield batch
+            if batch.fields.out_of_room:
+                raise MemoryError
+            if code and not (code == _INTERRUPTED and batch.fields.ended):
+                raise self._error(self.path(location), code)
+            if code or count.value < most:
+                return
+
+    def _whole(self, location: int, expected: int) -> None:
+        """libotf2 takes the end of a cut file for that of the events."""
+        file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            cut = os.pread(file, 1, max(0, os.fstat(file).st_size - 1)) != _END_OF_FILE
+        finally:
+            os.close(file)
+        if cut or self.events < expected:
+            raise FormatError(
+                f"{self.path(location)}: the file is cut: only its first {self.events:,} events are there"
+            )
+
+    def path(self, location: int) -> Path:
+        """The events file of a location."""
+        return Path(f"{self._folder}/{location}.evt")
+
+    def check(self, code: int, path: Path | None = None) -> None:
+        """Raises FormatError for an OTF2_ErrorCode that is not success."""
+        if code:
+            raise self._error(path or self.anchor, code)
+
+    def _error(self, path: Path, code: int, complaint: tuple[int, str] | None = None) -> VtraceError:
+        first, text = complaint or kernel.complaint()
+        code = first or code
+        words = _otf2.Error_GetDescription(_otf2.ErrorCode(code)) if code else ""
+        missing = "" if path.exists() else "the file is missing. "
+        said = " ".join(f"{missing}{words} {text}".split())
+        return FormatError(f"{path} cannot be read{': ' if said else ''}{said}", "is the archive whole?")

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Creating an OTF2 archive: its files through libotf2, the events of a location through the kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import _otf2
+
+from vtrace.errors import VtraceError
+from vtrace.io.archive.definition_writer import write_definitions
+from vtrace.io.archive.definitions import (
+    DEFINITION_CHUNK,
+    FIRST_STRING,
+    Attribute,
+    Comm,
+    Definitions,
+    Group,
+    IoFile,
+    IoHandle,
+    Location,
+    LocationGroup,
+    Marker,
+    Metric,
+    MetricClass,
+    Region,
+    SystemNode,
+    Window,
+    chunk_bytes,
+    plain_text,
+)
+from vtrace.io.archive.event_files import EVENT_BYTES
+from vtrace.io.archive.otf2_callbacks import ALONE, Collectives, Writers
+from vtrace.io.archive.properties import PROPERTY
+from vtrace.io.local import kernel
+
+__all__ = [
+    "FIRST_STRING", "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location",
+    "LocationGroup", "Marker", "Metric", "MetricClass", "Region", "SystemNode", "Window",
+]  # fmt: skip
+
+NAME = "traces"
+Handle = Any
+"""OTF2_Archive."""
+EVENT_CHUNK = 1024 * 1024
+AT_ONCE = 8192
+"""Locations of one handle: libotf2 looks through all of them when it opens the next one."""
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """Path.write_bytes without Python's buffers: there is such a file for each location."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
+class _Path(str):
+    """A path for the otf2 package, which encodes texts as UTF-8; the bytes of a file's name need not be UTF-8."""
+
+    def encode(self, *_: object) -> bytes:
+        return os.fsencode(str(self))
+
+
+class Archive:
+    """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
+
+    Several threads may write events of different locations at once, and several processes those of theirs: all of them
+    open, finish and abort it together.
+    """
+
+    def __init__(self, directory: Path, writers: Writers = ALONE) -> None:
+        """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
+        self.directory = directory
+        self._writers = writers
+        writers.first(self._make_directory)
+        self.events: dict[int, int] = {}
+        """Events written so far, by location id."""
+        self._lock = Lock()
+        self._opened = 0
+        self._callbacks, self._alone = Collectives(writers), Collectives(ALONE)
+        self._archive = writers.together(lambda: self._open(directory))
+        writers.together(lambda: self._join(self._archive, self._callbacks))
+        self._parts: list[tuple[Path, Handle]] = []
+        """Archives of their own with the events of further locations, whose files move to this one."""
+
+    def _make_directory(self) -> None:
+        """Until the archive is finished no other user may enter: libotf2 follows symbolic links."""
+        try:
+            self.directory.mkdir(0o700)
+        except FileExistsError:
+            raise VtraceError(f"{self.directory} exists already", "rm -r removes it") from None
+        except OSError as error:
+            raise VtraceError(f"cannot create the archive {self.directory}: {error.strerror}") from error
+
+    def _open(self, directory: Path) -> Handle:
+        with self._errors("create the archive"):
+            # The size of definition chunks is set in finish(): it depends on the largest group.
+            archive = _otf2.Archive_Open(
+                _Path(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+                _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
+            )  # fmt: skip
+            code = kernel.prepare_archive(ctypes.cast(archive, ctypes.c_void_p).value or 0)
+            if code:
+                raise _otf2.Error(_otf2.ErrorCode(code))
+        return archive
+
+    def _join(self, archive: Handle, callbacks: Collectives) -> None:
+        with self._errors("create the archive"):
+            callbacks.set(archive)
+            _otf2.Archive_OpenEvtFiles(archive)
+
+    def _handle(self) -> Handle:
+        """Where the next location's events are written."""
+        with self._lock:
+            if self._opened and self._opened % AT_ONCE == 0:
+                directory = self.directory / f"part{self._writers.rank}.{len(self._parts)}"
+                archive = self._open(directory)
+                self._join(archive, self._alone)
+                self._parts.append((directory, archive))
+            self._opened += 1
+            return self._parts[-1][1] if self._parts else self._archive
+
+    @contextmanager
+    def event_writer(self, location: int) -> Iterator[int]:
+        """The OTF2_EvtWriter of a location, as an address for the kernel; closed, and so written, at the end.
+
+        Every location of the archive must be opened once, also one without events.
+        """
+        archive = self._handle()
+        with self._errors("open the events", location):
+            writer = _otf2.Archive_GetEvtWriter(archive, location)
+            if not writer:
+                raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
+        yield ctypes.addressof(writer.contents)  # after an error the writer is left: see abort
+        with self._errors("write the events", location):
+            count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
+            _otf2.Archive_CloseEvtWriter(archive, writer)
+        with self._lock:
+            self.events[location] = count
+
+    def finish(self, definitions: Definitions, markers: Sequence[Marker] = ()) -> None:
+        """Writes the definitions and the markers, rank 0's, and closes the archive: from then on it can be read.
+
+        Raises VtraceError, for example when the disk is full; the archive is then aborted.
+        """
+        try:
+            self._writers.together(self._take_parts)
+            size = self._writers.first(lambda: self._chunk_bytes(definitions))
+            self._writers.together(lambda: self._write_local(size))
+            (told,) = self._writers.total([self._writers.together(self._bytes_of_events)])
+            definitions.properties[PROPERTY + EVENT_BYTES] = str(told)
+            self._writers.first(lambda: self._write_global(definitions, markers))
+            self._writers.together(self._close)
+            self._writers.first(lambda: self.directory.chmod(0o777 & ~_umask()))
+        except BaseException:
+            self.abort()
+            raise
+
+    def _take_parts(self) -> None:
+        for directory, archive in self._parts:
+            with self._errors("write the events"):
+                _otf2.Archive_CloseEvtFiles(archive)
+                _otf2.Archive_SetDefChunkSize(archive, DEFINITION_CHUNK)  # else it could not be closed
+                _otf2.Archive_Close(archive)
+            try:
+                for path in (directory / NAME).iterdir():
+                    path.rename(self.directory / NAME / path.name)
+                shutil.rmtree(directory)
+            except OSError as error:
+                raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
+
+    def _chunk_bytes(self, definitions: Definitions) -> int:
+        try:
+            return chunk_bytes(definitions)
+        except ValueError as error:
+            raise VtraceError(f"{self.directory}: {error}") from error
+
+    def _write_local(self, chunk: int) -> None:
+        """Each location has a file of definitions. All are empty, and the same: libotf2 writes the first, for it looks
+        through all locations for each one."""
+        numbers = sorted(self.events)
+        with self._errors("write the definitions"):
+            _otf2.Archive_CloseEvtFiles(self._archive)
+            _otf2.Archive_SetDefChunkSize(self._archive, chunk)
+            _otf2.Archive_OpenDefFiles(self._archive)
+            for number in numbers[:1]:
+                _otf2.Archive_CloseDefWriter(self._archive, _otf2.Archive_GetDefWriter(self._archive, number))
+            _otf2.Archive_CloseDefFiles(self._archive)
+        place = self.directory / NAME
+        try:
+            empty = (place / f"{numbers[0]}.def").read_bytes() if numbers else b""
+            for number in numbers[1:]:
+                _write_new(f"{place}/{number}.def", empty)
+        except OSError as error:
+            raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
+
+    def _bytes_of_events(self) -> int:
+        """Of the files that this process has written: readers notice by the sum whether one is missing or cut."""
+        try:
+            return sum(os.stat(self._path(number)).st_size for number in self.events)
+        except OSError as error:
+            raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
+
+    def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
+        for number, location in enumerate(definitions.locations):
+            if self._writers.size == 1 and number not in self.events:
+                raise ValueError(f"location {number} has no events file")
+            location.events = location.events or self.events.get(number, 0)
+        with self._errors("write the definitions"):
+            writer = _otf2.Archive_GetGlobalDefWriter(self._archive)
+            write_definitions(writer, definitions)
+            _otf2.Archive_CloseGlobalDefWriter(self._archive, writer)
+        if markers:
+            with self._errors("write the markers"):
+                self._write_markers(markers)
+        with self._errors("write the anchor file"):
+            _otf2.Archive_SetCreator(self._archive, plain_text(definitions.creator))
+            _otf2.Archive_SetMachineName(self._archive, plain_text(definitions.machine))
+            _otf2.Archive_SetDescription(self._archive, plain_text(definitions.description))
+            for name, value in definitions.properties.items():
+                _otf2.Archive_SetProperty(self._archive, name, plain_text(value), True)
+
+    def _close(self) -> None:
+        with self._errors("write the anchor file"):
+            archive, self._archive = self._archive, None
+            _otf2.Archive_Close(archive)
+
+    def _write_markers(self, markers: Sequence[Marker]) -> None:
+        writer = _otf2.Archive_GetMarkerWriter(self._archive)
+        numbers: dict[tuple[str, str, str], int] = {}
+        kinds = [(marker.group, marker.category, marker.severity) for marker in markers]
+        for kind in kinds:
+            if kind not in numbers:
+                numbers[kind] = len(numbers)
+                group, category, severity = plain_text(kind[0]), plain_text(kind[1]), f"SEVERITY_{kind[2]}"
+                number = numbers[kind]
+                _otf2.MarkerWriter_WriteDefMarker(writer, number, group, category, getattr(_otf2, severity))
+        for marker, kind in zip(markers, kinds, strict=True):
+            one = marker.location is not None
+            scope = _otf2.MARKER_SCOPE_LOCATION if one else _otf2.MARKER_SCOPE_GLOBAL
+            reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
+            text = plain_text(marker.text)
+            _otf2.MarkerWriter_WriteMarker(writer, marker.time, 0, numbers[kind], scope, reference, text)
+        _otf2.Archive_CloseMarkerWriter(self._archive, writer)
+
+    def abort(self) -> None:
+        """Gives the archive up: without its anchor file no reader takes it for a whole one."""
+        # libotf2 can only complete an archive, and crashes where it closes a file that it could not write: what it
+        # holds is left to the end of the process.
+        self._archive = None
+        (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
+
+    def _path(self, location: int | None) -> Path:
+        return self.directory if location is None else self.directory / NAME / f"{location}.evt"
+
+    @contextmanager
+    def _errors(self, action: str, location: int | None = None) -> Iterator[None]:
+        kernel.complaint()  # forget what others have left
+        returned, cause = 0, None
+        try:
+            yield
+        except _otf2.Error as error:
+            returned, cause = error.code.value, error
+        code, text = kernel.complaint()
+        if code or returned:
+            raise kernel.otf2_error(str(self._path(location)), action, code or returned, text) from cause

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the blocks of a local file and the chunks of a buffer lie, and what their heads say."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+import numpy as np
+
+from vtrace.io.local import records
+from vtrace.io.local.heads import FileHead
+from vtrace.io.local.kernel_abi import fill_index
+
+INDEX = np.dtype(
+    [
+        ("address", "<u8"), ("form", "u1"), ("content", "u1"), ("codec", "u1"), ("location", "<u4"),
+        ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"),
+        ("raw_bytes", "<u4"), ("stored_bytes", "<u4"), ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"),
+        ("dropped", "<u8"), ("pair", records.CLOCK_PAIR),
+    ],
+    align=True,
+)  # fmt: skip
+"""One block (form 0) or chunk of a buffer (form 1). address: where its head lies in this process's memory.
+classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled). struct vt_row of the kernel."""
+
+BLOCK_FORM, CHUNK_FORM = 0, 1
+_BATCH = 4096
+"""Rows that are made at a time."""
+
+
+Rows = np.ndarray[Any, np.dtype[np.void]]
+_CHECKED = struct.Struct("<4sHBBI")
+"""How a block's head begins: magic, version, codec, content, raw_bytes."""
+_NOPEN = struct.Struct("<I")
+_NOPEN_AT = int(records.BLOCK.fields["nopen"][1])  # type: ignore[index]
+_COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
+"""What a row has in common with a chunk's head."""
+
+
+def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
+    """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first that is no block; and
+    why those behind it are none.
+
+    The kernel walks through them, without the GIL: else threads of vtunify would wait for each other here.
+    """
+    parts: list[Rows] = []
+    at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
+    while count == _BATCH:
+        rows = np.empty(min(_BATCH, max(0, size - at) // shortest), INDEX)
+        count, at = fill_index(fd, size, base, head.content, rows, at)
+        parts.append(rows[:count])
+    cut = f"{head.path}: {_block_problem(fd, at, size, head.content)} at byte {at}" if at < size else None
+    return np.concatenate(parts) if len(parts) > 1 else parts[0], cut
+
+
+def _block_problem(fd: int, at: int, size: int, content: int) -> str:
+    """Why there is no block at byte at."""
+    data = os.pread(fd, records.BLOCK.itemsize, at)
+    if len(data) < records.BLOCK.itemsize:
+        return "cut within the head of the block"
+    magic, version, codec, own, raw = _CHECKED.unpack_from(data)
+    nopen = _NOPEN.unpack_from(data, _NOPEN_AT)[0]
+    impossible = raw > records.RAW_MAX or nopen > records.OPEN_MAX or (content == records.EVENTS and raw % 8)
+    if magic != records.BLOCK_MAGIC:
+        return "no block"
+    if version != records.FORMAT_VERSION:
+        return f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
+    if own == content and codec <= records.CODEC_VARINT and not impossible:
+        return "cut within the block"
+    return "a damaged block"
+
+
+def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
+    """The same for the chunks of a buffer, without those that are free or damaged; and what is damaged."""
+    heads: list[bytes] = []
+    offsets: list[int] = []
+    problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
+    last = [records.LAST_CHUNK] if size >= records.CHUNK_SIZE else []
+    for at in (*last, *range(records.CHUNK_SIZE, size - records.CHUNK_SIZE + 1, records.CHUNK_SIZE)):
+        data = os.pread(fd, records.CHUNK.itemsize, at)
+        if len(data) < records.CHUNK.itemsize:
+            problem = f"{head.path}: cut at byte {at}"
+            break
+        chunk = np.frombuffer(data, records.CHUNK, 1)[0]
+        if chunk["state"] == records.CHUNK_FREE:
+            continue
+        room = records.CHUNK_SIZE - at % records.CHUNK_SIZE
+        if _is_damaged(chunk, room):
+            problem = problem or f"{head.path}: a damaged chunk at byte {at}"
+            continue
+        heads.append(data)
+        offsets.append(at)
+    chunks = np.frombuffer(b"".join(heads), records.CHUNK)
+    rows = np.zeros(len(chunks), INDEX)
+    for name in _COMMON:
+        rows[name] = chunks[name]
+    rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
+    rows["form"] = CHUNK_FORM
+    filling = chunks["state"] == records.CHUNK_FILLING
+    for name, unknown in (("records", 0), ("classes", records.CLASS_ALL), ("end_ticks", 0)):
+        rows[name][filling] = unknown
+    ends = chunks["head"].astype(np.uint32)
+    ends[ends == 0] = records.CHUNK_SIZE
+    rows["raw_bytes"] = rows["stored_bytes"] = ends - records.CHUNK_DATA
+    return rows, problem
+
+
+def _is_damaged(chunk: Any, room: int) -> bool:
+    """Whether the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
+    end = int(chunk["head"]) or records.CHUNK_SIZE
+    events = chunk["content"] == records.EVENTS
+    return bool(
+        chunk["state"] > records.CHUNK_FULL
+        or not (events or chunk["content"] == records.DEFINITION_DATA)
+        or chunk["nopen"] > records.OPEN_MAX
+        or not records.CHUNK_DATA <= end <= room
+        or (events and end % 8)
+    )

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The local files that traced processes write: their heads, and where each block and chunk lies."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from vtrace.errors import VtraceError
+from vtrace.io.local import records
+from vtrace.io.local.heads import FileHead, Uctl, open_descriptor, parse_head, read_head, read_uctl
+from vtrace.io.local.index import BLOCK_FORM, CHUNK_FORM, INDEX, Rows, index_blocks, index_chunks
+
+__all__ = [
+    "INDEX",
+    "FileHead",
+    "LocalFile",
+    "Stream",
+    "Uctl",
+    "by_location",
+    "open_local",
+    "read_head",
+    "read_uctl",
+    "streams",
+]
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_libc.mmap.restype = ctypes.c_void_p
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FAILED = ctypes.c_void_p(-1).value
+
+
+@dataclass(eq=False)
+class LocalFile:
+    """One open file: its head, and blocks (rows of INDEX). Rows point into it, so it stays open while they are used."""
+
+    path: Path
+    head: FileHead
+    blocks: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
+    cut: str | None
+    """Why the rest of the file (of a buffer: a chunk of it) could not be indexed, with path and offset."""
+    base: int
+    """Where the file begins in memory."""
+    size: int
+    _closed: bool = False
+
+    def read(self, at: int, count: int) -> bytes:
+        """count bytes from offset at."""
+        if self._closed:
+            raise ValueError(f"{self.path} is closed")
+        return ctypes.string_at(self.base + at, max(0, min(count, self.size - at)))
+
+    def close(self) -> None:
+        """Unmaps the file: no row of it may be used after this."""
+        if not self._closed:
+            self._closed = True
+            _libc.munmap(self.base, self.size)
+
+    def __enter__(self) -> LocalFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def _map(descriptor: int, size: int) -> int:
+    """Where a file lies in memory from now on. Python's own map would keep a descriptor of each: a process may have
+    more threads than open files."""
+    base = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if base == _FAILED:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(base)
+
+
+def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
+    """Maps a def, events or buffer file and indexes its blocks (of a buffer: its chunks, as far as published).
+
+    known: its head, where that was read before. Raises FormatError for a bad head and VtraceError when the file cannot
+    be read. A file that is cut or damaged further behind gives what stands before, and says so in cut.
+    """
+    try:
+        descriptor, size = open_descriptor(path)
+        try:
+            head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
+            base = _map(descriptor, size)
+            # Heads are read with pread: touching the map for them would make the whole file resident.
+            index = index_chunks if head.content == records.BUFFER else index_blocks
+            rows, cut = index(descriptor, size, head, base)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise VtraceError(f"cannot read {path}: {error.strerror}") from error
+    return LocalFile(path, head, rows, cut, base, size)
+
+
+def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
+    """The same open buffer for each location with the rows of that location."""
+    order = np.argsort(buffer.blocks["location"], kind="stable")
+    numbers, begins = np.unique(buffer.blocks["location"][order], return_index=True)
+    parts = np.split(order, begins[1:]) if len(numbers) else []
+    return {int(n): replace(buffer, blocks=buffer.blocks[part]) for n, part in zip(numbers, parts, strict=True)}
+
+
+@dataclass(eq=False)
+class Stream:
+    """What one location wrote of one content, in order. Rows point into files, which stay open while it is used."""
+
+    location: int
+    content: int
+    index: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
+    """Rows of INDEX, ascending sequence, each sequence once."""
+    files: list[LocalFile] = field(repr=False)
+    problems: list[str]
+    """What is missing, each with path and offset: cut files that no chunk replaces, and holes in the sequence but those
+    that a flight recorder made."""
+
+    def where(self, row: int) -> tuple[Path, int]:
+        """The file of a row, and the offset of its block or chunk in it."""
+        address = int(self.index[row]["address"])
+        for file in self.files:
+            if file.base <= address < file.base + file.size:
+                return file.path, address - file.base
+        raise ValueError(f"row {row} lies in none of the files")
+
+
+def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
+    """Joins the files of ONE process into streams by (content, location).
+
+    Each sequence number is taken once: an intact block before the chunk it was made from, that before a damaged one.
+    """
+    whole = {(file.head.content, file.head.location): _whole(file) for file in files}
+    if len(whole) == len(files) and None not in whole.values():
+        return {key: stream for key, stream in sorted(whole.items()) if stream}
+    rows = np.concatenate([np.empty(0, INDEX), *(file.blocks for file in files)])
+    owners = np.repeat(np.arange(len(files)), [len(file.blocks) for file in files])
+    order = np.lexsort((rows["sequence"], rows["location"], rows["content"]))
+    rows, owners = rows[order], owners[order]
+    named = rows["content"].astype(np.uint64) << np.uint64(32) | rows["location"]
+    keys, begins = np.unique(named, return_index=True)
+    ends = [*begins[1:], len(rows)]
+    parts = {(int(k) >> 32, int(k) & 0xFFFFFFFF): slice(b, e) for k, b, e in zip(keys, begins, ends, strict=False)}
+    own = {(f.head.content, f.head.location): [f] for f in files if f.head.content != records.BUFFER}
+    found = {}
+    for key in sorted(parts.keys() | own.keys()):
+        part = parts.get(key, slice(0, 0))
+        chosen = _choose(rows[part], owners[part], files)
+        used = own.get(key, [])
+        used = used + [files[n] for n in np.unique(owners[part][chosen]) if files[n] not in used]
+        found[key] = _stream(key, rows[part][chosen], used)
+    return found
+
+
+def _whole(file: LocalFile) -> Stream | None:
+    """The stream of a file that has all that its location wrote, in order, as almost every one has."""
+    rows, head = file.blocks, file.head
+    if file.cut or head.content == records.BUFFER or rows["location"].tolist() != [head.location] * len(rows):
+        return None
+    if rows["sequence"].tolist() != list(range(len(rows))):
+        return None
+    return Stream(head.location, head.content, rows, [file], [])
+
+
+def _choose(rows: Rows, owners: np.ndarray[Any, Any], files: list[LocalFile]) -> list[int]:
+    """Which rows (ascending sequence) to take, so that each sequence number comes once."""
+    begins = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1))
+    if len(begins) == len(rows):
+        return begins.tolist()
+    chosen = []
+    for begin, end in pairwise([*begins.tolist(), len(rows)]):
+        copies = list(range(begin, end))
+        if len(copies) > 1:
+            good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[owners[n]], rows[n])]
+            chunks = [n for n in copies if rows[n]["form"] == CHUNK_FORM]
+            copies = good or sorted(chunks or copies, key=lambda n: -int(rows[n]["raw_bytes"]))
+        chosen.append(copies[0])
+    return chosen
+
+
+def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream:
+    sequences = index["sequence"].astype(np.int64)
+    problems = []
+    for file in files:
+        # What a cut events file lacks may still stand in the buffer.
+        after = int(file.blocks["sequence"].max(initial=0)) + 1 if len(file.blocks) else 0
+        if file.cut and (file.head.content == records.BUFFER or after not in sequences):
+            problems.append(file.cut)
+    stream = Stream(key[1], key[0], index, files, problems)
+    expected = np.concatenate([[0], sequences[:-1] + 1])
+    for number in np.flatnonzero((sequences != expected[: len(sequences)]) & (index["dropped"] == 0)):
+        path, offset = stream.where(int(number))
+        first, last = expected[number], sequences[number] - 1
+        missing = f"block {first} is" if first == last else f"blocks {first} to {last} are"
+        problems.append(f"{path}: {missing} missing before byte {offset} (location {key[1]})")
+    return stream
+
+
+def _intact(file: LocalFile, row: Any) -> bool:
+    at = int(row["address"]) - file.base
+    head = file.read(at, records.BLOCK.itemsize)
+    stored = file.read(at + records.BLOCK.itemsize, int(row["stored_bytes"]))
+    return bool(np.frombuffer(head, records.BLOCK, 1)[0]["checksum"] == records.block_checksum(head, stored))

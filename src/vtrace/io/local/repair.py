@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel's part of the causality repair: the ends of messages and collectives, and by how much clocks must move."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vtrace.errors import VtraceError
+from vtrace.io.local.kernel import Kernel, Maps
+from vtrace.io.local.kernel_abi import Error, MapPointers, Rows
+from vtrace.io.local.kernel_data import U1, U4, U8
+from vtrace.io.local.local_files import Stream
+
+_u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+_NO_SPACE = 6
+
+PIECE = np.dtype([("offset", "<u8"), ("process", "<u4"), ("location", "<u4"), ("count", "<u4"), ("file", "<u4")])
+"""struct vt_piece: where ends of a location lie. file: a number of the caller's, for replay a descriptor."""
+Pieces = np.ndarray[Any, np.dtype[np.void]]
+
+
+class _Parts(ctypes.Structure):
+    """struct vt_parts"""
+
+    _fields_ = [
+        ("clocks", _pointer), ("doubtful", _pointer), ("comm_first", _pointer), ("comm_members", _pointer),
+        ("comm_repaired", _pointer), ("nprocesses", _u64), ("ncomms", _u64), ("nmembers", _u64), ("nclocks", _u64),
+        ("first_window", _u64), ("limit", _u64),
+    ]  # fmt: skip
+
+
+class _Ends(ctypes.Structure):
+    """struct vt_ends"""
+
+    _fields_ = [
+        ("top", _pointer), ("pieces", _pointer), ("npieces", _u64), ("file", ctypes.c_int32),
+        ("process", ctypes.c_int32),
+    ]  # fmt: skip
+
+
+class _Repaired(ctypes.Structure):
+    """struct vt_repaired"""
+
+    _fields_ = [
+        ("messages", _u64), ("reversed_messages", _u64), ("collectives", _u64), ("reversed_collectives", _u64),
+        ("most", _u64), ("largest", _u64), ("ignored", _u64), ("left", _u64), ("knots", _pointer), ("first", _pointer),
+    ]  # fmt: skip
+
+
+@dataclass
+class Parts:
+    """Who takes part: struct vt_parts. clocks, doubtful: of each process; comm_first: one more than communicators and,
+    from first_window on, windows; firsts: first OTF2 location of each process."""
+
+    clocks: U4
+    doubtful: U1
+    comm_first: U4
+    comm_members: U4
+    comm_repaired: U1
+    nclocks: int
+    first_window: int
+    limit: int
+    firsts: U4
+
+    def pointers(self) -> _Parts:
+        """For the kernel, as long as this object lives."""
+        arrays = (self.clocks, self.doubtful, self.comm_first, self.comm_members, self.comm_repaired)
+        sizes = (len(self.clocks), len(self.comm_repaired), len(self.comm_members), self.nclocks)
+        return _Parts(*(array.ctypes.data for array in arrays), *sizes, self.first_window, self.limit)
+
+
+@dataclass
+class Repaired:
+    """What the repair found between clocks. Messages, and calls of collectives; times in ns."""
+
+    messages: int
+    reversed_messages: int
+    collectives: int
+    reversed_collectives: int
+    most: int
+    """By which one ran backwards at most."""
+    largest: int
+    """By which a clock is put forward at most."""
+    ignored: int
+    """Ends without another one, or not believed."""
+    left: int
+    """What still runs backwards."""
+    knots: list[tuple[U8, U8]]
+    """Of each clock: from which ns on it is put forward by how much."""
+
+
+class Ends:
+    """Gathers the ends of processes in a file (its descriptor). Several threads may do so at once."""
+
+    def __init__(self, kernel: Kernel, parts: Parts, file: int) -> None:
+        self._kernel, self._parts, self._file = kernel, parts, file
+        self._top = ctypes.c_uint64(0)
+
+    def find(self, streams: Sequence[Stream], maps: Maps, process: int, number: int) -> Pieces:
+        """Writes the ends of a process; returns where they are, in file number.
+
+        Raises FormatError for damage, VtraceError where they cannot be written.
+        """
+        pointers, error, which = MapPointers(), Error(), ctypes.c_uint32()
+        indices = [np.ascontiguousarray(stream.index) for stream in streams]
+        rows = (Rows * len(streams))(*(Rows(index.ctypes.data, len(index), 0) for index in indices))
+        keep = [*pointers.fill(maps), *indices]
+        parts = self._parts.pointers()
+        ends = _Ends(ctypes.addressof(self._top), None, 0, self._file, process)
+        call = self._kernel.library.vt_kernel_ends
+        code = call(rows, len(streams), ctypes.byref(pointers), ctypes.byref(parts), ctypes.byref(ends),
+                    ctypes.byref(which), ctypes.byref(error))  # fmt: skip
+        del keep
+        try:
+            if code == _NO_SPACE:
+                raise VtraceError("cannot write a temporary file", "is the disk full? --no-repair does without")
+            if code:
+                raise self._kernel.error(code, error, streams[which.value])
+            found = _array(ends.pieces, ends.npieces, PIECE)
+            found["file"] = number
+            return found
+        finally:
+            self._kernel.library.vt_kernel_ends_free(ctypes.byref(ends))
+
+
+def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
+    """Replays the ends of all processes: pieces in their order, each location's in order. Raises VtraceError."""
+    found, pointers, pieces = _Repaired(), parts.pointers(), np.ascontiguousarray(pieces)
+    code = kernel.library.vt_kernel_repair(ctypes.byref(pointers), pieces.ctypes.data, len(pieces), ctypes.byref(found))
+    if code == _NO_SPACE:
+        raise VtraceError("cannot read a temporary file", "--no-repair does without")
+    if code:
+        raise VtraceError("not enough memory to repair the times", "--no-repair does without")
+    try:
+        first = _array(found.first, parts.nclocks + 1, np.dtype("<u8"))
+        knots = _array(found.knots, int(first[-1]), np.dtype([("ns", "<u8"), ("shift", "<u8")]))
+    finally:
+        kernel.library.vt_kernel_repair_free(ctypes.byref(found))
+    by_clock = np.split(knots, first[1:-1].astype(np.int64))
+    return Repaired(
+        found.messages, found.reversed_messages, found.collectives, found.reversed_collectives, found.most,
+        found.largest, found.ignored, found.left, [(k["ns"].copy(), k["shift"].copy()) for k in by_clock],
+    )  # fmt: skip
+
+
+def _array(address: int | None, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    found = np.zeros(count, kind)
+    if count and address:
+        ctypes.memmove(found.ctypes.data, address, found.nbytes)
+    return found

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ranks of vtunify-mpi, by mpi4py. The only module that imports it; only the main thread calls MPI."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from vtrace.errors import VtraceError
+from vtrace.parallel.ranks import Ranks, Value
+
+_NAP, _LONGEST_NAP = 0.0001, 0.01
+"""Seconds between two looks whether all have come: MPI would spin meanwhile, and take a core from threads that work."""
+
+
+class MpiRanks(Ranks):
+    """The processes of a communicator, all of MPI_COMM_WORLD by default."""
+
+    def __init__(self, comm: Any = None) -> None:
+        """Raises ImportError or RuntimeError where mpi4py or its MPI library is missing."""
+        import mpi4py
+
+        mpi4py.rc.thread_level = "funneled"  # before MPI is initialized, which the next import does
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._comm: Any = MPI.COMM_WORLD if comm is None else comm
+        self.rank, self.size = self._comm.rank, self._comm.size
+        self.agreed = False
+        """Whether the error that is being raised is raised on all ranks."""
+
+    def together(self, work: Callable[[], Value]) -> Value:
+        """An error of vtrace or of the system is raised on all; any other is this rank's alone: see abort."""
+        failure: Exception | None = None
+        try:
+            value = work()
+        except (VtraceError, OSError) as error:
+            failure = error
+        if not self.total([failure is not None])[0]:
+            return value
+        _, first = self._comm.allreduce((self.rank if failure else self.size, failure), op=_least)
+        self.agreed = True
+        raise first
+
+    def first(self, work: Callable[[], Value]) -> Value:
+        task: Callable[[], Any] = work if self.root else _nothing
+        value: Value = self._comm.bcast(self.together(task))
+        return value
+
+    def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
+        self.total([])
+        joined: Value = self._comm.reduce(value, op=join)  # mpi4py joins in a binomial tree
+        return joined if self.root else value
+
+    def scatter(self, values: Sequence[Value]) -> Value:
+        value: Value = self._comm.scatter(values if self.root else None)
+        return value
+
+    def exchange(self, values: list[Value]) -> list[Value]:
+        self.total([])
+        result: list[Value] = self._comm.alltoall(values)
+        return result
+
+    def total(self, numbers: Sequence[int]) -> list[int]:
+        sums = np.zeros(len(numbers) + 1, np.int64)
+        request = self._comm.Iallreduce(np.array([*numbers, 0], np.int64), sums)
+        nap = _NAP
+        while not request.Test():
+            time.sleep(nap)
+            nap = min(2 * nap, _LONGEST_NAP)
+        found: list[int] = sums[:-1].tolist()
+        return found
+
+    def split(self, group: int) -> MpiRanks:
+        return MpiRanks(self._comm.Split(group, self.rank))
+
+    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
+        self._comm.Bcast(self._mpi.buffer.fromaddress(address, size), root)
+
+    def abort(self, code: int) -> None:
+        """Ends all ranks at once, for what this one alone has met."""
+        self._comm.Abort(code)
+        os._exit(code)
+
+
+def _least(one: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
+    return one if one[0] <= other[0] else other
+
+
+def _nothing() -> None:
+    return None

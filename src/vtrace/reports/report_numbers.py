@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The numbers of the HTML report, out of one pass over the events."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis import activity_bins, programs
+from vtrace.analysis.collectives import CollectiveTotals
+from vtrace.analysis.io_files import Io
+from vtrace.analysis.ledger import coverage_line
+from vtrace.analysis.messages import MessageMatrix
+from vtrace.analysis.metrics import Metrics, heap_curve, heap_metrics
+from vtrace.analysis.profile import CallTree, Profile
+from vtrace.analysis.sizes import MessageSizes
+from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.analysis.time_range import Window
+from vtrace.analysis.timeline_data import process_names
+from vtrace.console import some
+
+if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
+
+_ROWS = 256
+"""Rows of the timeline, of the matrix and of the bars; more locations share rows."""
+_BINS = 400
+_PATHS = 3000
+_PATH_SHARE = 2000
+"""A call path below one part in so many of the time is not drawn."""
+_CURVES = 16
+"""Processes with a curve of the heap of their own."""
+_POINTS = 2000
+
+
+@dataclass
+class Numbers:
+    """What the report shows; times in ns."""
+
+    trace: Trace
+    window: Window
+    profile: Table
+    collectives: Table
+    io: Table
+    charts: dict[str, Any]
+    """For report.js; see there."""
+    notes: list[str]
+
+
+def read(trace: Trace, window: Window) -> Numbers:
+    """Reads the events in the window once."""
+    locations, ends = window.rows(trace), window.ends(trace)
+    shared = np.full(trace.locations.rows, -1, np.int64)
+    shared[locations] = activity_bins.grouped(range(len(locations)), min(_ROWS, len(locations)))
+    profile, tree, matrix, totals, io = Profile(), CallTree(), MessageMatrix(), CollectiveTotals(), Io()
+    classes = trace.regions["class"]
+    line = activity_bins.Timeline(_BINS, classes, len(trace.regions.classes), shared, ends)
+    sizes = MessageSizes(_BINS // 2, ends)
+    heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
+    met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap], window.locations, *ends)
+    charts = {
+        "classes": list(trace.regions.classes), "begin": ends[0], "end": ends[1],
+        "timeline": _timeline(trace, line.seconds, shared, ends), "flame": _flame(trace, *tree.tables()),
+        "matrix": _matrix(trace, matrix), "sizes": _sizes(sizes.counts()),
+        "heap": _heap(trace, heap_curve(heap.table(), trace)),
+    }  # fmt: skip
+    return Numbers(trace, window, profile.table(), totals.table(), io.table(trace), charts, met.problems)
+
+
+def packed(values: Array) -> str:
+    """The bytes of an array, for JSON."""
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+
+
+def location_names(trace: Trace) -> list[str]:
+    """The process, and the thread where it has several."""
+    processes, process = process_names(trace), trace.places.process
+    several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
+    pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)
+    return [f"{processes[p]}, {name}" if p < 0 or several[p] else processes[p] for p, name in pairs]
+
+
+def _timeline(trace: Trace, seconds: Array, shared: Array, ends: tuple[int, int]) -> dict[str, Any]:
+    """seconds of each class by row; share of each class, in percent, by row and bin."""
+    names = location_names(trace)
+    rows = []
+    for row in range(seconds.shape[0]):
+        members = np.flatnonzero(shared == row)
+        rows.append(names[members[0]] + (f" to {names[members[-1]]}" if len(members) > 1 else ""))
+    total = seconds.sum(axis=1, keepdims=True)
+    share = np.divide(seconds, total, out=np.zeros_like(seconds), where=total > 0)
+    main = np.where(total[:, 0] > 0, seconds.argmax(axis=1), 255).astype(np.uint8)
+    return {
+        "rows": rows, "bins": seconds.shape[2], "main": packed(main),
+        "share": packed(np.rint(share * 100).astype(np.uint8)), "seconds": seconds.sum(axis=2).round(9).tolist(),
+        "locations": int(np.count_nonzero(shared >= 0)),
+    }  # fmt: skip
+
+
+def _flame(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any]:
+    """Call paths of all locations together, the largest ones."""
+    time, calls = (add_up(numbers["path"], numbers[name], paths.rows) for name in ("total", "calls"))
+    whole = int(time[paths["depth"] == 1].sum())
+    time[0] = whole
+    order = np.argsort(-time, kind="stable")[:_PATHS]
+    shown = {0}
+    for row in np.sort(order[time[order] * _PATH_SHARE >= whole]).tolist():
+        if int(paths["parent"][row]) in shown:  # numbers of parents are smaller
+            shown.add(row)
+    kept = np.array(sorted(shown - {0}), np.int64)
+    regions = paths["region"][kept]
+    return {
+        "path": kept.tolist(), "parent": paths["parent"][kept].tolist(), "time": time[kept].tolist(),
+        "calls": calls[kept].tolist(), "name": [str(name) for name in trace.regions["name"][regions]],
+        "class": trace.regions["class"][regions].tolist(), "whole": whole,
+    }  # fmt: skip
+
+
+def _matrix(trace: Trace, question: MessageMatrix) -> dict[str, Any] | None:
+    found = question.matrix(trace)
+    if not len(found.sender):
+        return None
+    size = min(_ROWS, found.size)
+    sums = {}
+    for what in ("count", "bytes"):
+        dense = np.zeros((size, size), np.int64)
+        np.add.at(dense, (found.sender * size // found.size, found.receiver * size // found.size), getattr(found, what))
+        sums[what] = packed(dense.astype(np.float64))
+    names = process_names(trace)
+    first = [next(p for p in range(found.size) if p * size // found.size == row) for row in range(size)]
+    each = -(-found.size // size)
+    pairs = found.table().order("bytes").take(slice(50))
+    return sums | {
+        "rows": [names[p] + (" ..." if each > 1 else "") for p in first], "messages": int(found.count.sum()),
+        "total": int(found.bytes.sum()), "each": each, "pairs": len(found.sender),
+        "largest": [[names[r["sender"]], names[r["receiver"]], r["count"], r["bytes"]] for r in pairs.records()],
+    }  # fmt: skip
+
+
+def _sizes(counts: Array) -> dict[str, Any] | None:
+    used = np.flatnonzero(counts.sum(axis=1))
+    if not len(used):
+        return None
+    kept = counts[used[0] : used[-1] + 1]
+    return {
+        "first": int(used[0]),
+        "powers": len(kept),
+        "bins": counts.shape[1],
+        "counts": packed(kept.astype(np.float64)),
+    }
+
+
+def _heap(trace: Trace, curve: Table) -> dict[str, Any] | None:
+    """The curve of each process, or for many of them the lowest and highest value and the mean."""
+    if not curve.rows:
+        return None
+    names, curves = process_names(trace), []
+    processes = np.unique(curve["process"])
+    peaks = []
+    for process in processes.tolist():
+        rows = curve.take(curve["process"] == process)
+        peaks.append([names[process], int(rows["bytes"].max()), int(rows["blocks"].max()), int(rows["bytes"][-1])])
+        if len(processes) <= _CURVES:
+            some = rows.take(np.unique(np.linspace(0, rows.rows - 1, min(_POINTS, rows.rows)).astype(int)))
+            curves.append({"name": names[process], "time": some["time"].tolist(), "bytes": some["bytes"].tolist()})
+    if not curves:
+        curves = _envelope(curve, processes)
+    return {"curves": curves, "peaks": peaks}
+
+
+def _envelope(curve: Table, processes: Array) -> list[dict[str, Any]]:
+    times = np.linspace(int(curve["time"].min()), int(curve["time"].max()), 400).astype(np.int64)
+    values = np.zeros((len(processes), len(times)))
+    for row, process in enumerate(processes.tolist()):
+        mine = curve.take(curve["process"] == process)
+        at = np.searchsorted(mine["time"], times, "right") - 1
+        values[row] = np.where(at >= 0, mine["bytes"][np.maximum(at, 0)], 0)
+    lines = ("largest process", values.max(axis=0)), ("mean", values.mean(axis=0)), ("smallest", values.min(axis=0))
+    return [{"name": name, "time": times.tolist(), "bytes": line.round().tolist()} for name, line in lines]
+
+
+def _shown(trace: Trace, window: Window) -> str:
+    begin, end = window.ends(trace)
+    span = f"{begin / 1e9:.6g} s to {end / 1e9:.6g} s, {some(len(window.rows(trace)), 'location')}"
+    return span if window.text else ""
+
+
+def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
+    """Who recorded what, where and when."""
+    told = trace.vtrace.get("ABOUT", {})
+    hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
+    when = datetime.fromtimestamp(trace.start / 1e9).astimezone().isoformat(" ", "seconds") if trace.start else ""
+    command = "; ".join(programs.lines(trace)) or shlex.join(told.get("command", []))
+    pairs = [
+        ("command", command), ("recorded", when), ("by", told.get("user", "")),
+        ("directory", told.get("directory", "")), ("hosts", ", ".join(hosts[:8]) + (" ..." if len(hosts) > 8 else "")),
+        ("archive", str(trace.path)), ("written by", told.get("recorded_by") or trace.creator),
+        ("MPI", told.get("shim.mpi", "")), ("processes", f"{trace.processes.rows:,}"),
+        ("locations", f"{trace.locations.rows:,}"), ("events", f"{int(trace.locations['events'].sum()):,}"),
+        ("time", f"{trace.duration / 1e9:.6g} s"),
+        ("shown", _shown(trace, window)),
+    ]  # fmt: skip
+    return [(name, text) for name, text in pairs if text]
+
+
+def missing(trace: Trace, window: Window) -> str:
+    """What was not recorded, in a few words; empty: it is not known."""
+    found = trace.coverage().take(window.threads(trace))
+    if (found["lost"] < 0).all():
+        return ""
+    sums = {name: int(found[name][found[name] > 0].sum()) for name in ("lost", "dropped", "clamped")}
+    sums |= {name: int((found[name] > 0).sum()) for name in ("limit", "unknown")}
+    times = {"off": "off", "flushed": "flushing"}
+    seconds = {name: float(np.nansum(found[column])) for name, column in times.items()}
+    return coverage_line(trace.not_recorded(**window.of_recording()), sums | seconds)
+
+
+def regions(trace: Trace, profile: Table) -> Table:
+    """The profile by region: region, calls, inclusive, exclusive, total, min, max, imbalance (of the exclusive time:
+    the largest process by the mean of all)."""
+    from vtrace.analysis.profile import reduce
+
+    process = trace.places.process[profile["location"]]
+    first, member = group([profile["region"], process])
+    each = add_up(member, profile["exclusive"], len(first))
+    table = reduce(profile, "region")
+    largest = np.zeros(trace.regions.rows, np.int64)
+    np.maximum.at(largest, profile["region"][first], each)
+    mean = table["exclusive"] / max(1, len(np.unique(process)))
+    imbalance = np.divide(largest[table["region"]], mean, out=np.ones(table.rows), where=mean > 0)
+    return Table({**table, "imbalance": imbalance}).order("exclusive")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where functions are declared, from DWARF; only compilation units that hold wanted addresses are looked at."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vtrace.symbols.dwarf import Function, Functions, Unit
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
+"""Values of DW_AT_language."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a function is declared. line 0 and file None: unknown. program: name of a Fortran main program."""
+
+    file: str | None = None
+    line: int = 0
+    fortran: bool = False
+    program: str | None = None
+
+
+def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
+    """The positions of functions that begin at these addresses of the file; those without one are left out."""
+    found: dict[int, Position] = {}
+    try:
+        if not elf.has_dwarf_info():
+            return found
+        info = elf.get_dwarf_info(relocate_dwarf_sections=False)
+        functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
+        for unit, wanted in units(info, sorted(addresses)):
+            try:
+                found.update(_unit_positions(info, unit, functions, set(wanted)))
+            except Exception:  # as below
+                continue
+    except Exception:  # pyelftools raises whatever it likes for what it does not understand: then there is none
+        pass
+    return found
+
+
+def _bytes(section: Any) -> bytes:
+    data: bytes = section.stream.getvalue()
+    return data
+
+
+def units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
+    """The compilation units that hold these addresses; by the table of ranges, else by their own."""
+    by_offset: dict[int, list[int]] = {}
+    left: list[int] = []
+    ranges = info.get_aranges()
+    for address in addresses:
+        offset = ranges.cu_offset_at_addr(address) if ranges else None
+        if offset is None:
+            left.append(address)
+        else:
+            by_offset.setdefault(offset, []).append(address)
+    for offset, wanted in by_offset.items():
+        yield info.get_CU_at(offset), wanted
+    for unit in info.iter_CUs() if left else ():
+        wanted = [a for low, high in _spans(info, unit) for a in left[bisect_left(left, low) : bisect_left(left, high)]]
+        if wanted:
+            yield unit, wanted
+
+
+def _spans(info: Any, unit: Any) -> Iterator[tuple[int, int]]:
+    attributes = unit.get_top_DIE().attributes
+    base = attributes["DW_AT_low_pc"].value if "DW_AT_low_pc" in attributes else 0
+    if "DW_AT_high_pc" in attributes:
+        high = attributes["DW_AT_high_pc"]
+        yield base, high.value if high.form == "DW_FORM_addr" else base + high.value
+    elif "DW_AT_ranges" in attributes:
+        yield from _ranges(info, unit, attributes["DW_AT_ranges"].value, base)
+
+
+def _ranges(info: Any, unit: Any, offset: int, base: int) -> Iterator[tuple[int, int]]:
+    lists = info.range_lists()
+    for entry in lists.get_range_list_at_offset(offset, cu=unit) if lists else ():
+        if hasattr(entry, "base_address"):
+            base = entry.base_address
+        else:
+            start = 0 if getattr(entry, "is_absolute", False) else base
+            yield start + entry.begin_offset, start + entry.end_offset
+
+
+def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]) -> dict[int, Position]:
+    top = unit.get_top_DIE()
+    language = top.attributes.get("DW_AT_language")
+    fortran = language is not None and language.value in FORTRAN
+    program = info.line_program_for_CU(unit)
+    header = program.header if program is not None else None
+    comp_dir = text_of(top.attributes.get("DW_AT_comp_dir"))
+    found = {address: Position(None, 0, fortran) for address in wanted}
+    missing = set(wanted)
+    for function in functions.of(_unit(unit, top)):
+        for address in missing & _entries(info, unit, function):
+            missing.discard(address)
+            die = unit.get_DIE_from_refaddr(function.offset)
+            attributes = _attributes(die)
+            if "DW_AT_decl_line" not in attributes:  # g++ gives a lambda's body no place, only its class
+                attributes = dict(die.get_parent().attributes)
+            line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
+            file = file_of(header, index.value, comp_dir) if header and index is not None else None
+            name = text_of(attributes.get("DW_AT_name")) if fortran else ""
+            found[address] = Position(file, line.value if line is not None else 0, fortran, name or None)
+        if not missing:
+            break
+    return found
+
+
+def _unit(unit: Any, top: Any) -> Unit:
+    offset_size = 8 if unit.structs.dwarf_format == 64 else 4
+    end = unit.cu_offset + unit["unit_length"] + (12 if offset_size == 8 else 4)
+    return Unit(unit.cu_offset, top.offset, end, unit["debug_abbrev_offset"], unit["address_size"], offset_size)
+
+
+def _entries(info: Any, unit: Any, function: Function) -> set[int]:
+    """The addresses at which a function may begin: hot and cold parts are told apart by who asks."""
+    if function.address is not None:
+        return {function.address}
+    if function.slot is not None:
+        return {info.get_addr(unit, function.slot)}
+    top = unit.get_top_DIE().attributes
+    base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
+    die = unit.get_DIE_from_refaddr(function.offset)
+    return {low for low, _ in _ranges(info, unit, die.attributes["DW_AT_ranges"].value, base)}
+
+
+def _attributes(die: Any) -> dict[str, Any]:
+    """A function's own attributes, and below them those of its declaration and of what it is an instance of."""
+    found: dict[str, Any] = {}
+    for _ in range(8):  # damaged ones may refer to each other
+        found = dict(die.attributes) | found
+        link = next((n for n in ("DW_AT_abstract_origin", "DW_AT_specification") if n in die.attributes), None)
+        if link is None:
+            break
+        die = die.get_DIE_from_attribute(link)
+    return found
+
+
+def file_of(header: Any, index: int, comp_dir: str) -> str | None:
+    """The path of a file of a line table: counted from 1 before DWARF 5, its directory 0 is the compilation's."""
+    old = header["version"] < 5
+    entries, directories = header["file_entry"], header["include_directory"]
+    number = index - 1 if old else index
+    if not 0 <= number < len(entries):
+        return None
+    entry = entries[number]
+    place = entry.dir_index - 1 if old else entry.dir_index
+    directory = os.fsdecode(directories[place]) if 0 <= place < len(directories) else ""
+    return os.path.normpath(os.path.join(comp_dir, directory, os.fsdecode(entry.name)))
+
+
+def text_of(attribute: Any) -> str:
+    """The value of an attribute that is a string, "" without one."""
+    return os.fsdecode(attribute.value) if attribute is not None and isinstance(attribute.value, bytes) else ""

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_GNU_NMFILE: names of an executable's functions from the output of nm (guide, Table 4.5)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from vtrace.io.local.heads import open_file
+from vtrace.unify.model.process import Process
+
+_LINE = re.compile(
+    r"(?P<address>[0-9a-fA-F]{1,16}) (?P<type>[TtWwi]) (?P<name>[^\t\n]+)(?:\t(?P<file>.+):(?P<line>\d+))?\r?\n?"
+)
+
+
+class Listed(NamedTuple):
+    """A function of the list: address as linked, name, and where it begins (None, 0 if not told)."""
+
+    address: int
+    name: str
+    file: str | None
+    line: int
+
+
+def read_nm(path: Path) -> list[Listed]:
+    """The functions in `nm --demangle --line-numbers` output, one for each address, in order. Raises OSError."""
+    found: dict[int, tuple[int, Listed]] = {}
+    with open_file(path) as stream:
+        for raw in stream:
+            match = _LINE.fullmatch(raw.decode(errors="replace"))
+            if not match:
+                continue
+            address, rank = int(match["address"], 16), "TWwti".index(match["type"])
+            if address not in found or rank < found[address][0]:
+                found[address] = rank, Listed(address, match["name"], match["file"], int(match["line"] or 0))
+    return [listed for _, (_, listed) in sorted(found.items())]
+
+
+def nm_files(processes: Iterable[Process]) -> dict[str, Path]:
+    """The lists to use, by executable: vtunify's own environment wins over that of the run."""
+    here = os.environ.get("VT_GNU_NMFILE")
+    found = {}
+    for process in processes:
+        known = process.definitions.properties
+        path = here or known.get("setting.VT_GNU_NMFILE")
+        if path and known.get("executable"):
+            found[str(known["executable"])] = Path(str(path))
+    return found

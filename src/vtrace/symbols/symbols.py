@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Addresses become functions: recorded modules lead to the files, their symbol tables to the names."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from vtrace.io.archive.ids import distinct
+from vtrace.io.local.heads import open_file
+from vtrace.symbols.demangle import inside, outlined_of, readable
+from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.nmfile import read_nm
+from vtrace.symbols.pieces import with_owners
+from vtrace.symbols.statements import statements
+from vtrace.unify.model.definitions import Module
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+"""Elf64_Sym."""
+_FUNCTION_TYPES = (2, 10)
+_BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
+"""Of several names at one address the global one is shown, else the weak, else the local."""
+
+File = tuple[str, bytes]
+"""A module's path and build id."""
+
+
+class Function(NamedTuple):
+    """A function: name to show, name as the linker has it, where it begins (None, 0 if unknown)."""
+
+    name: str
+    canonical: str
+    file: str | None = None
+    line: int = 0
+
+
+class Place(NamedTuple):
+    """An address in a file (or in memory, where file is None)."""
+
+    file: File | None
+    address: int
+
+
+@dataclass
+class Symbols:
+    """Functions by place. Collect all places first, then resolve each file once."""
+
+    run_start: int
+    nm_files: Mapping[str, Path] = field(default_factory=dict)
+    """By path of an executable: output of nm --demangle --line-numbers, which counts instead of its symbol table."""
+    functions: dict[Place, Function] = field(default_factory=dict)
+    statements: dict[Place, Position] = field(default_factory=dict)
+    """Lines of places within functions."""
+    insides: dict[Place, str] = field(default_factory=dict)
+    """Names of places within functions, for those that have no line."""
+    warnings: list[str] = field(default_factory=list)
+
+    def resolve(self, places: Iterable[Place]) -> None:
+        """Finds the function of each place. A file that is missing or has changed yields names like heat+0x1234.
+
+        run_start: ns since the epoch, what files without a build id are compared with.
+        """
+        files: dict[File, list[int]] = {}
+        for place in sorted(set(places) - self.functions.keys(), key=lambda p: p.address):
+            if place.file is None:
+                self.functions[place] = nameless(place)
+            else:
+                files.setdefault(place.file, []).append(place.address)
+        for file, addresses in sorted(files.items()):
+            for address, function in self._resolve_file(file, addresses).items():
+                self.functions[Place(file, address)] = function
+
+    def find_statements(self, places: Iterable[Place]) -> None:
+        """Finds the lines of places that are no functions; of a file that is missing or has changed there are none."""
+        for file, addresses in _by_file(places):
+            with suppress(Exception), open_file(Path(file[0])) as stream:  # told of where functions are looked up
+                elf = _elf(stream)
+                if not self._changed(elf, *file):
+                    self.statements |= {Place(file, a): at for a, at in statements(elf, addresses).items()}
+
+    def find_insides(self, places: Iterable[Place]) -> None:
+        """Names places by the functions around them; of a file that is missing or has changed there are none."""
+        for file, addresses in _by_file(places):
+            if file[0] in self.nm_files:
+                self.insides |= {Place(file, a): name for a, name in _listed_insides(self.nm_files[file[0]], addresses)}
+                continue
+            with suppress(Exception), open_file(Path(file[0])) as stream:
+                elf = _elf(stream)
+                if not self._changed(elf, *file):
+                    holders = _holders(elf, np.array(addresses, np.uint64))
+                    holders = with_owners(elf, holders, partial(_holders, elf))
+                    self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
+
+    def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
+        path, build_id = file
+        unknown = {a: nameless(Place(file, a)) for a in addresses}
+        if path in self.nm_files:
+            return unknown | self._listed(self.nm_files[path], addresses)
+        try:
+            with open_file(Path(path)) as stream:
+                elf = _elf(stream)
+                if self._changed(elf, path, build_id):
+                    self.warnings.append(f"{path} has changed since the run: its functions stay without names")
+                    return unknown
+                return unknown | _functions(elf, addresses)
+        except OSError as error:
+            self.warnings.append(f"{path}: {error.strerror}: its functions stay without names")
+        except Exception as error:  # what pyelftools raises for a damaged file may be anything
+            self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
+        return unknown
+
+    def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
+        try:
+            functions = read_nm(path)
+        except OSError as error:
+            self.warnings.append(
+                f"VT_GNU_NMFILE {path}: {error.strerror}: the executable's functions stay without names"
+            )
+            return {}
+        if not functions:
+            self.warnings.append(
+                f"VT_GNU_NMFILE {path} is no output of nm: the executable's functions stay without names"
+            )
+        found = {}
+        for address in addresses:
+            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
+            if i >= 0:
+                found[address] = Function(functions[i].name, functions[i].name, functions[i].file, functions[i].line)
+        return found
+
+    def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
+        if build_id:
+            return build_id != _build_id(elf)
+        return os.stat(path).st_mtime_ns > self.run_start
+
+
+def _by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
+    files: dict[File, list[int]] = {}
+    for place in sorted({p for p in places if p.file is not None}, key=lambda p: p.address):
+        files.setdefault(place.file, []).append(place.address)  # type: ignore[arg-type]
+    return sorted(files.items())
+
+
+def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int, str]]:
+    with suppress(OSError):  # told of where functions are looked up
+        functions = read_nm(path)
+        for address in addresses:
+            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
+            if i >= 0:
+                yield address, inside(functions[i].name, address - functions[i].address)
+
+
+def places(
+    modules: Sequence[Module],
+    offsets: np.ndarray[Any, np.dtype[np.uint32]],
+    addresses: np.ndarray[Any, np.dtype[np.uint64]],
+) -> list[Place]:
+    """Where the offsets in a process's code space lie, then where its plain addresses do."""
+    slots = sorted({module.slot: module for module in modules}.items())
+    starts = sorted({module.start: module for module in modules}.items())
+    found = []
+    for offset in offsets.tolist():
+        module = _holding(slots, offset)
+        address = 0 if module is None else module.start + offset - module.slot
+        found.append(_place(module, address) if module else Place(None, offset))
+    for address in addresses.tolist():
+        found.append(_place(_holding(starts, address), address))
+    return found
+
+
+def _holding(table: list[tuple[int, Module]], value: int) -> Module | None:
+    i = bisect_right(table, value, key=lambda entry: entry[0]) - 1
+    return table[i][1] if i >= 0 and value < table[i][0] + table[i][1].size else None
+
+
+def _place(module: Module | None, address: int) -> Place:
+    if module is None:
+        return Place(None, address)
+    return Place((module.path, module.build_id), address - module.bias)
+
+
+def nameless(place: Place) -> Function:
+    """What stands for a function of which only the place is known."""
+    name = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
+    return Function(name, name)
+
+
+def _elf(stream: BinaryIO) -> ELFFile:
+    from elftools.elf.elffile import ELFFile  # a tenth of vtunify's start, which many traces can do without
+
+    return ELFFile(stream)
+
+
+def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
+    holders = _holders(elf, np.array(addresses, np.int64).astype(np.uint64))
+    where = positions(elf, addresses)
+    found = {}
+    for address, (_, symbol) in holders.items():
+        at = where.get(address, Position())
+        name = at.program if at.program and symbol == "MAIN__" else readable(symbol, at.fortran)
+        found[address] = Function(name, symbol, at.file, at.line)
+    return found
+
+
+def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
+    """Where the functions that hold these addresses begin, and the linker's names of them."""
+    table, strings = _table(elf)
+    table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
+    values = distinct(table["value"])
+    found = {}
+    for address, i in zip(addresses.tolist(), np.searchsorted(values, addresses, "right").tolist(), strict=True):
+        if i == 0:
+            continue
+        symbol = table[np.searchsorted(table["value"], values[i - 1])]
+        if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
+            found[address] = int(symbol["value"]), _text(strings, int(symbol["name"]))
+    return {address: (start, name) for address, (start, name) in found.items() if name}
+
+
+def _table(elf: ELFFile) -> tuple[np.ndarray[Any, Any], bytes]:
+    """The defined functions of the symbol table, and the text that holds their names."""
+    section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+    if elf.elfclass != 64 or not elf.little_endian or section is None:
+        return np.empty(0, _SYMBOL), b""
+    table = np.frombuffer(section.data(), _SYMBOL)
+    table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
+    return table, elf.get_section(section["sh_link"]).data()
+
+
+def _text(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(b"\0", start)].decode(errors="replace")
+
+
+def function_names(path: Path, known: Collection[str]) -> set[str]:
+    """The names to show of the functions that a file defines, without those that the linker names as in known.
+
+    Raises OSError, ValueError for a stripped file, and of a damaged file what pyelftools raises.
+    """
+    with open_file(path) as stream:
+        elf = _elf(stream)
+        if elf.get_section_by_name(".symtab") is None:
+            raise ValueError("it has no symbol table")
+        table, strings = _table(elf)
+    symbols = {_text(strings, start) for start in distinct(table["name"]).tolist()} - {"", *known}
+    return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}
+
+
+def _build_id(elf: ELFFile) -> bytes:
+    from elftools.elf.sections import NoteSection
+
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return bytes.fromhex(note["n_desc"])
+    return b""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Brings the clocks of hosts together, by the offsets that the ranks have measured while the program ran."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from vtrace.unify.model.clocks import Curve, Source
+from vtrace.unify.model.clocks import curves as host_curves
+
+_SHORT = 10_000_000
+"""A drift measured over fewer ns is worse than none."""
+_WORSE = 8
+"""A measurement whose error is so many times that of those before and behind is left out."""
+
+
+@dataclass
+class Clock:
+    """A clock that some processes read. members: numbers of these; error: ns by which its time may differ from that of
+    the first clock, None if the two are aligned by real time only; measured: how often it was compared."""
+
+    host: str
+    members: list[int]
+    curve: Curve
+    measured: int = 0
+    error: int | None = None
+
+
+class _Point(NamedTuple):
+    """A moment: ns by the clock itself, ns by the other one, ns by which these may differ; and its ticks."""
+
+    own: int
+    other: int
+    error: int
+    ticks: int
+
+
+@dataclass
+class _Line:
+    """By how many ns a clock is wrong: linear between its points, and beyond them as between the outermost two."""
+
+    points: list[_Point] = field(default_factory=list)
+
+    def at(self, ns: int) -> int:
+        """The other clock's ns at ns of this one."""
+        points = self.points
+        i = min(max(bisect_right(points, ns, key=lambda p: p.own), 1), len(points) - 1)
+        if len(points) == 1 or points[i].own - points[i - 1].own < _SHORT:
+            return ns + points[0].other - points[0].own
+        a, b = points[i - 1], points[i]
+        return ns + (a.other - a.own) + (ns - a.own) * ((b.other - b.own) - (a.other - a.own)) // (b.own - a.own)
+
+
+def align(sources: Mapping[int, Source]) -> tuple[list[Clock], list[str]]:
+    """The clocks of all processes (by their numbers), and what is doubtful about them. The first process's is the
+    first.
+
+    Clocks that were compared with the first one, directly or by way of others, get curves that agree with it.
+    """
+    curves, doubts = host_curves([*sources.values()])
+    clocks: dict[int, Clock] = {}
+    for (number, source), curve in zip(sources.items(), curves, strict=True):
+        clocks.setdefault(id(curve), Clock(source.host, [], curve)).members.append(number)  # equal objects: one clock
+    found = list(clocks.values())
+    of = {number: clock for clock in found for number in clock.members}
+    compared = _compared(sources, of)
+    found[0].error = 0
+    known = [found[0]]
+    for parent in known:  # grows meanwhile
+        for child, pairs in compared.get(id(parent), {}).values():
+            if child.error is None:
+                _adjust(child, parent, pairs, sources)
+                known.append(child)
+    return found, doubts
+
+
+_Pairs = list[tuple[int, int, int]]
+"""Ticks of the child, ticks of its parent, error in ticks of the child."""
+
+
+def _compared(sources: Mapping[int, Source], of: dict[int, Clock]) -> dict[int, dict[int, tuple[Clock, _Pairs]]]:
+    """By parent and child what was measured between two clocks."""
+    found: dict[int, dict[int, tuple[Clock, _Pairs]]] = {}
+    ranks = {(source.world, source.rank): number for number, source in sources.items() if source.rank is not None}
+    for number, source in sources.items():
+        for offset in source.offsets:
+            other = ranks.get((source.world, offset.peer))
+            if other is None or of[other] is of[number]:
+                continue
+            child, parent = of[number], of[other]
+            children = found.setdefault(id(parent), {})
+            children.setdefault(id(child), (child, []))[1].append((offset.ticks, offset.peer_ticks, offset.error))
+    return found
+
+
+def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Source]) -> None:
+    curve = child.curve
+    line = _Line(_best([
+        _Point(curve.at(own), parent.curve.at(other), error * curve.rate[1] // curve.rate[0] + 1, own)
+        for own, other, error in pairs
+    ]))  # fmt: skip
+    ends = [t for n in child.members for t in (sources[n].first, sources[n].last)]
+    ticks = sorted({*curve.ticks, *(point.ticks for point in line.points), min(ends), max(ends)})
+    ns = [line.at(curve.at(t)) for t in ticks]
+    child.curve = Curve(ticks, ns, curve.rate)
+    child.measured = len(line.points)
+    child.error = max(point.error for point in line.points) + (parent.error or 0)
+
+
+def _best(points: list[_Point]) -> list[_Point]:
+    """In order, without those that are much worse than both their neighbours, and those that do not rise."""
+    kept: list[_Point] = []
+    points = sorted(points)
+    for i, point in enumerate(points):
+        near = points[max(i - 1, 0) : i] + points[i + 1 : i + 2]
+        if len(near) == 2 and point.error > _WORSE * max(p.error for p in near):
+            continue
+        if kept and (point.own <= kept[-1].own or point.other <= kept[-1].other):
+            continue
+        kept.append(point)
+    return kept

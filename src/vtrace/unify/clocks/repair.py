@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages and collectives that would still run backwards: which there are, and by how much clocks move for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vtrace.console import Console
+from vtrace.errors import VtraceError
+from vtrace.io.archive.writer import Definitions, Group
+from vtrace.io.local.kernel import UNMAPPED, Kernel
+from vtrace.io.local.local_files import Stream
+from vtrace.io.local.records import CLASS_COLLECTIVE, CLASS_MESSAGE, CLASS_RMA, CLASS_USER, COMM_KINDS
+from vtrace.io.local.repair import PIECE, Ends, Parts, Pieces, Repaired, replay
+from vtrace.parallel.ranks import Ranks, work_on
+from vtrace.unify.clocks.offsets import Clock
+from vtrace.unify.discover.select_run import Run
+from vtrace.unify.merge.merge import table
+from vtrace.unify.model.process import Process
+
+_DOUBT = 1_000_000
+"""Where events are missing, ends may be taken for those of another message: such move a clock by this many ns at most,
+besides what is not known of it."""
+_TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
+
+_CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
+_MPI = 4  # OTF2_PARADIGM_MPI
+Processes = np.ndarray[Any, np.dtype[np.uint32]]
+
+
+def clock_lines(clocks: Sequence[Clock]) -> list[str]:
+    """What -v says of the clocks."""
+    if not clocks:
+        return []
+    if len(clocks) == 1:
+        return [f"clocks: all processes share that of {clocks[0].host}"]
+    known = [clock for clock in clocks[1:] if clock.error is not None]
+    lines = [f"clocks: {len(clocks)}, times are those of {clocks[0].host}"]
+    if known:
+        worst = max(known, key=lambda clock: clock.error or 0)
+        moments = sum(clock.measured for clock in known)
+        lines.append(f"clocks: {len(known)} were compared with it {moments} times, the worst ({worst.host}) within "
+                     f"{_us(worst.error or 0)}")  # fmt: skip
+    if len(known) < len(clocks) - 1:
+        lines.append(f"clocks: {len(clocks) - 1 - len(known)} are aligned by real time only")
+    return lines
+
+
+@dataclass(frozen=True)
+class _About:
+    """What rank 0 must know of a process. first: its first location; comms: by the archive's number whether it has a
+    topology, is between two groups."""
+
+    index: int | None
+    first: int
+    doubtful: bool
+    comms: dict[int, tuple[bool, bool]]
+
+
+def repair(
+    run: Run, clocks: Sequence[Clock], definitions: Definitions, kernel: Kernel, near: Path, threads: int,
+    ranks: Ranks, console: Console,
+) -> Repaired | None:  # fmt: skip
+    """Pass 1: finds what runs backwards between clocks, and puts what moves them into the maps of the processes.
+
+    Nothing (None) where all processes share one clock: what is in order there stays so. Each rank finds the ends of its
+    processes and leaves them in a file near, a directory that all see; rank 0 replays them.
+    """
+    if ranks.first(lambda: len(clocks)) < 2:
+        return None
+    console.detail("looking for messages that run backwards")
+    about = ranks.gather({process.number: _about(process) for process in run.processes})
+    parts = ranks.first(lambda: _parts(run.count, about, clocks, definitions))
+    found = _find(run.processes, parts, kernel, near / f"ends.{ranks.rank}", threads, ranks)
+    pieces = ranks.gather(found)
+    repaired = ranks.first(lambda: _replay([*pieces.values()], parts, kernel, near, ranks.size))
+    for process in run.processes:
+        if process.maps is None:
+            continue
+        ns, shifts = repaired.knots[int(parts.clocks[process.number])]
+        if len(ns):
+            process.maps = replace(process.maps, shift_ns=ns, shifts=shifts)
+    for line in lines(repaired):
+        console.detail(line)
+    if repaired.left:
+        console.warn(
+            f"{repaired.left} messages or collective calls still run backwards: events are missing, so it is not sure "
+            "which ends belong together"
+        )
+    return repaired
+
+
+def _find(
+    processes: Sequence[Process], parts: Parts, kernel: Kernel, path: Path, threads: int, ranks: Ranks
+) -> dict[int, Pieces]:
+    """The ends of this rank's processes, in the file path; where they are, by number of the process."""
+    found: dict[int, Pieces] = {}
+
+    def find(process: Process) -> None:
+        numbers = [n for n, scan in process.scans.items() if scan.classes & _CLASSES]
+        if process.maps is None or not numbers:
+            return
+        with ExitStack() as stack:
+            opened = [stack.enter_context(process.events(number)) for number in numbers]
+            streams = [stream for stream in opened if stream is not None]
+            own = {local: comm.rank for local, comm in process.definitions.comms.items()}
+            peers = _user_peers(process, streams, parts)
+            maps = replace(process.maps, user_peers=peers, comm_ranks=table(own))
+            found[process.number] = ends.find(streams, maps, process.number, ranks.rank)
+
+    file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    try:
+        ends = Ends(kernel, parts, file)
+        work_on(ranks, threads, processes, find, lambda p: p.stored, lambda count: None)
+    finally:
+        os.close(file)
+    return found
+
+
+def _user_peers(process: Process, streams: Sequence[Stream], parts: Parts) -> Processes:
+    """The processes of the other ends of its messages of the user API, in the order of streams."""
+    none = np.empty(0, np.int64)
+    others = np.concatenate([none, *(process.user_others.get(stream.location, none) for stream in streams)])
+    if not len(others):
+        return np.empty(0, np.uint32)
+    order = np.argsort(parts.firsts, kind="stable")
+    owners = order[np.searchsorted(parts.firsts[order], others.clip(0), side="right") - 1]
+    return np.where(others < 0, UNMAPPED, owners).astype(np.uint32)
+
+
+def _replay(pieces: Sequence[Pieces], parts: Parts, kernel: Kernel, near: Path, files: int) -> Repaired:
+    with ExitStack() as stack:
+        opened = []
+        for number in range(files):
+            path = near / f"ends.{number}"
+            stack.callback(path.unlink)
+            opened.append(_open(path, os.O_RDONLY))
+            stack.callback(os.close, opened[-1])
+        everyone = np.concatenate([np.empty(0, PIECE), *pieces])
+        everyone["file"] = np.array(opened, np.uint32)[everyone["file"]]
+        return replay(kernel, parts, everyone)
+
+
+def _open(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise VtraceError(f"cannot write {path}: {error.strerror}") from error
+
+
+def lines(repaired: Repaired) -> list[str]:
+    """What -v says of the repair."""
+    r = repaired
+    found = [
+        f"between clocks: {r.reversed_messages:,} of {r.messages:,} messages and {r.reversed_collectives:,} of "
+        f"{r.collectives:,} collective calls ran backwards, by {_us(r.most)} at most"
+    ]
+    if moved := sum(len(ns) for ns, _ in r.knots):
+        found.append(f"between clocks: {r.left:,} after {moved:,} corrections, by {_us(r.largest)} at most")
+    if r.ignored:
+        found.append(f"between clocks: {r.ignored:,} ends have no other end, or not a sure one: they move nothing")
+    return found
+
+
+def _us(ns: int) -> str:
+    return f"{ns / 1000:.1f} us" if ns < 10_000_000 else f"{ns / 1e9:.3f} s"
+
+
+def _about(process: Process) -> _About:
+    known, comms = process.definitions, {}
+    topologies: set[int | None] = set()
+    table = process.maps.comms if process.maps is not None else ()
+    for local, comm in sorted(known.comms.items()):
+        if comm.kind in _TOPOLOGIES or (comm.kind == COMM_KINDS["DUP"] and comm.parent in topologies):
+            topologies.add(local)
+        if local < len(table) and table[local] != UNMAPPED:
+            comms[int(table[local])] = (local in topologies, bool(comm.remote))
+    # It may lack ends of messages.
+    incomplete = process.lacks or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
+    doubtful = bool(process.died or process.problems or known.lost or incomplete)
+    return _About(process.index, process.first, doubtful, comms)
+
+
+def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], definitions: Definitions) -> Parts:
+    of_clock, doubtful = np.full(count, UNMAPPED, np.uint32), np.zeros(count, np.uint8)
+    for number, clock in enumerate(clocks):
+        of_clock[clock.members] = number
+    by_index = np.full(sum(one.index is not None for one in about.values()), UNMAPPED, np.uint32)
+    for number, one in about.items():
+        doubtful[number] = one.doubtful
+        if one.index is not None:
+            by_index[one.index] = number
+    groups: dict[int, Processes] = {}
+    for comm in definitions.comms:
+        if comm.group not in groups:
+            groups[comm.group] = _members(definitions.comm_groups[comm.group], by_index)
+    members = [groups[comm.group] for comm in definitions.comms]
+    kinds = np.array([_is_between(own, of_clock) for own in members], np.uint8)
+    windows = [window.comm for window in definitions.windows]
+    of_windows = kinds[windows] if windows else kinds[:0]
+    for one in about.values():
+        for number, (topology, inter) in one.comms.items():
+            kinds[number] = 0 if inter else 2 if topology and kinds[number] else kinds[number]
+    members += [members[number] for number in windows]
+    first = np.cumsum([0, *map(len, members)]).astype(np.uint32)
+    bound = max((clock.error or 0 for clock in clocks), default=0)
+    return Parts(
+        of_clock, doubtful, first, np.concatenate([np.empty(0, np.uint32), *members]),
+        np.concatenate([kinds, of_windows]), len(clocks), len(kinds), _DOUBT + 2 * bound,
+        np.array([about[number].first for number in range(count)], np.uint32),
+    )  # fmt: skip
+
+
+def _members(group: Group, by_index: Processes) -> Processes:
+    """Processes of a communicator, by rank; none of those that are not of MPI."""
+    numbers = np.asarray(group.members, np.int64)
+    if group.kind != "COMM_GROUP" or group.paradigm != _MPI or np.any(numbers >= len(by_index)):
+        return np.empty(0, np.uint32)
+    return by_index[numbers]
+
+
+def _is_between(members: Processes, of_clock: Processes) -> bool:
+    """Whether a collective can run backwards: members are on several clocks, and all there."""
+    if not len(members) or np.any(members == UNMAPPED):
+        return False
+    clocks = of_clock[members]
+    return bool(np.all(clocks != UNMAPPED) and np.any(clocks != clocks[0]))

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What processes that are no more left behind: buffers, heads without content, unfinished files and archives."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vtrace.errors import VtraceError
+from vtrace.io.local.heads import FileHead, read_head
+from vtrace.io.local.records import BUFFER, FILE_HEAD
+from vtrace.unify.discover.list_files import resolve_prefix
+from vtrace.unify.discover.staging import is_left
+from vtrace.unify.model.alive import alive, is_process
+
+_PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
+_BUFFER = re.compile(rf"(?s)(?P<prefix>.+)\.x{_PROCESS}\.buffer")
+_UNBORN = re.compile(rf"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-f]+)?)\.(?:def|events)(?:\.z)?\.tmp")
+_UCTL = re.compile(r"(?s)(?P<prefix>.+)\.uctl\.tmp(?P<pid>\d+)")
+_ARCHIVE = re.compile(r"(?s)\.(?:u_)?(?P<prefix>.+)\.trace\.tmp-(?P<host>.+)-(?P<pid>\d+)")
+_HEAD = re.compile(r"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+)\.def(?:\.z)?")
+_FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One of them. keeper: why it is not to be removed, "" if it may go."""
+
+    path: Path
+    what: str
+    keeper: str
+    prefix: str
+    holds_events: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """What it takes of the disk."""
+        inside = [self.path, *self.path.rglob("*")] if self.path.is_dir() else [self.path]
+        return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
+
+
+def leftovers(operand: str) -> list[Leftover]:
+    """Those of a prefix, or of all prefixes in a directory. Raises VtraceError where there is no such directory."""
+    path = Path(operand)
+    prefix = None if path.is_dir() else resolve_prefix(operand)
+    directory = path if prefix is None else prefix.parent
+    found: dict[Path, Leftover] = {}
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
+    for name in names:
+        for form in _FORMS:
+            match = form.fullmatch(name)
+            if match and prefix is not None and match["prefix"] != prefix.name:
+                match = None
+            if match and os.lstat(directory / name).st_uid == os.geteuid():
+                found |= {one.path.absolute(): one for one in _look(directory / name, form, match)}
+                break
+    return [found[path] for path in sorted(found)]
+
+
+def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[Leftover]:
+    named = match.groupdict()
+    prefix, host, pid = named["prefix"], named.get("host"), int(named.get("pid") or 0)
+    if form is _HEAD:
+        yield from _by_head(path, prefix)
+    elif form is _BUFFER:
+        yield _buffer(path, prefix, named["host"], pid)
+    elif form is _ARCHIVE:
+        keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
+        yield Leftover(path, "unfinished archive", keeper, prefix)
+    else:  # names with ranks tell no process: while any of the prefix records here, it may be its file
+        busy = any(alive(head) for head in _heads(path.parent, prefix))
+        keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""
+        yield Leftover(path, "unfinished file", keeper, prefix)
+
+
+def _keeper(host: str | None, pid: int) -> str:
+    if host and host != platform.node():
+        return f"of a process on {host}"
+    return f"process {pid} is still there" if is_process(pid) else ""
+
+
+def _buffer(path: Path, prefix: str, host: str, pid: int) -> Leftover:
+    try:
+        head = read_head(path)
+    except VtraceError:  # it may just be made
+        return Leftover(path, "empty buffer", _keeper(host, pid), prefix)
+    return Leftover(path, f"buffer of {_who(head)}", _state(head), prefix, holds_events=True)
+
+
+def _who(head: FileHead) -> str:
+    return f"rank {head.rank}" if head.rank is not None and head.world else f"process {head.pid}"
+
+
+def _state(head: FileHead) -> str:
+    if head.host != platform.node():
+        return f"of a process on {head.host}"
+    return f"process {head.pid} still records" if alive(head) else ""
+
+
+def _heads(directory: Path, prefix: str) -> Iterator[FileHead]:
+    for name in os.listdir(directory):
+        match = _HEAD.fullmatch(name)
+        try:
+            if match and match["prefix"] == prefix:
+                yield read_head(directory / name)
+        except VtraceError:
+            pass  # what is damaged is no process's that still records
+
+
+def _by_head(path: Path, prefix: str) -> Iterator[Leftover]:
+    """A process's first file names its buffer. As long as only the head stands in it, the buffer has all."""
+    try:
+        head = read_head(path)
+    except VtraceError:
+        return
+    if not head.buffer:
+        return
+    bare, keeper = path.stat().st_size == FILE_HEAD, _state(head)
+    if keeper.startswith("of "):
+        if bare:
+            yield Leftover(path, f"head of {_who(head)}, buffer {head.buffer}", keeper, prefix)
+        return
+    buffer = Path(head.buffer)
+    if _is_buffer(buffer, head):
+        yield Leftover(buffer, f"buffer of {_who(head)}", keeper, prefix, holds_events=True)
+    if bare and not path.with_name(path.name.replace(".def", ".events")).exists():
+        yield Leftover(path, f"head of {_who(head)}", keeper, prefix)
+
+
+def _is_buffer(path: Path, head: FileHead) -> bool:
+    try:
+        found = read_head(path)
+    except VtraceError:
+        return False
+    return found.content == BUFFER and found.process == head.process

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What there is under a prefix: names, heads of files, the control file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vtrace.errors import FormatError, UsageError, VtraceError
+from vtrace.io.local.heads import FileHead, Uctl, parse_head, read_begin, read_uctl
+
+_ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
+_UNBORN = ".tmp"
+"""Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
+BEFORE_HEAD = (_UNBORN, ".buffer")
+"""How names end of files that may have no head yet."""
+_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
+LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
+_NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
+
+Key = tuple[object, ...]
+"""What tells local files from each other, wherever they are seen: who wrote them, what for, and their name."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A local file. views: numbers of the directories where it was seen, of which ranks of vtunify-mpi have several."""
+
+    head: FileHead
+    bytes: int
+    views: frozenset[int]
+
+
+@dataclass
+class Seen:
+    """All that may belong to a prefix, as one process, or several together, have found it."""
+
+    files: dict[Key, Found] = field(default_factory=dict)
+    before: dict[Key, Found] = field(default_factory=dict)
+    """Under a prefix that ends in _COUNT: files without it, of processes that ended before the run took the number."""
+    counted: set[bytes] = field(default_factory=set)
+    """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
+    empty: set[Path] = field(default_factory=set)
+    uctls: list[tuple[Uctl | None, Path]] = field(default_factory=list)
+    """Without contents: it is damaged."""
+    problems: list[str] = field(default_factory=list)
+
+    def join(self, other: Seen) -> Seen:
+        """What both have found."""
+        for mine, theirs in ((self.files, other.files), (self.before, other.before)):
+            for key, found in theirs.items():
+                mine.setdefault(key, found).views |= found.views
+        self.counted |= other.counted
+        self.empty |= other.empty
+        self.uctls += other.uctls
+        self.problems += other.problems
+        return self
+
+
+def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part: slice = slice(None)) -> Seen:
+    """Reads the heads of a prefix's files among the names of its directory, of which part is this process's share.
+
+    Raises FormatError for a bad head, which salvage leaves out and notes as a problem.
+    """
+    seen, views = Seen(), frozenset([view])
+    paths = [*candidates(prefix, listed)][part]
+    seen.files = _files(paths, prefix.name, salvage, views, seen)
+    pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
+    counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
+    seen.counted = {found.head.run for found in _files(counted, None, True, views, Seen()).values()}
+    if match := re.fullmatch(r"(?s)(.+)_\d+", prefix.name):
+        paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
+        seen.before = _files(paths, match[1], True, views, Seen())
+    if not part.start:
+        _add_uctl(seen, prefix)
+    return seen
+
+
+def _files(
+    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
+) -> dict[Key, Found]:
+    """The files whose heads name the prefix (None: any). What has no head and what is left out are noted in seen."""
+    files: dict[Key, Found] = {}
+    for path in paths:
+        if path.suffix == _UNBORN:  # no harm if its process was killed: the buffer has all
+            seen.empty.add(path)
+            continue
+        data, size = read_begin(path)
+        if data.count(0) == len(data):  # a buffer grows before it gets a head
+            seen.empty.add(path)
+            continue
+        try:
+            head = parse_head(path, data)
+        except FormatError as error:
+            if not salvage:
+                hint = error.hint or "move it away, or use --salvage to go on without it"
+                raise FormatError(str(error.args[0]), hint) from error
+            seen.problems.append(f"{error.args[0]}: left out")
+            continue
+        if prefix in (None, head.prefix):
+            files[head.process, head.content, head.location, path.name] = Found(head, size, views)
+    return files
+
+
+def _add_uctl(seen: Seen, prefix: Path) -> None:
+    path = prefix.with_name(prefix.name + ".uctl")
+    if not os.path.exists(path):
+        return
+    try:
+        seen.uctls.append((read_uctl(path), path))
+    except FormatError as error:  # it holds nothing that the heads do not
+        seen.problems.append(f"{error.args[0]}: left out")
+        seen.uctls.append((None, path))
+
+
+def names(directory: Path) -> list[str]:
+    """The names in a directory; raises VtraceError."""
+    try:
+        return sorted(os.listdir(directory))
+    except OSError as error:
+        raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
+
+
+def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
+    """Those of the names of its directory that may belong to the prefix; their heads tell whether they do."""
+    pattern = re.compile(rf"(?s){re.escape(prefix.name)}\.{_ID}\.{_KIND}")
+    return (prefix.parent / name for name in listed if pattern.fullmatch(name))
+
+
+def prefixes(directory: Path) -> list[str]:
+    """All prefixes of local files in a directory."""
+    return sorted({m["prefix"] or m["control"] for m in map(LOCAL.fullmatch, names(directory)) if m})
+
+
+def no_archive(path: Path) -> VtraceError:
+    """Why there is nothing to open at a path where no archive is, and what helps: mostly vtunify."""
+    directory, name = path.parent, path.name.removesuffix(".trace")
+    known = prefixes(directory) if path.name not in ("", "..") and directory.is_dir() else []
+    if name in known:
+        said = f"{path}: there are only local files, not unified yet"
+        return VtraceError(said, f"vtunify {shlex.quote(str(path.with_name(name)))}")
+    if path.is_dir():
+        if inside := prefixes(path):
+            said = f"{path}: there are only local files of {_few(inside)}, not unified yet"
+            return VtraceError(said, f"vtunify {shlex.quote(str(path / inside[0]))}")
+        return VtraceError(f"{path}: there is no OTF2 archive in this directory")
+    if path.is_file():
+        return VtraceError(f"{path} is not an OTF2 archive", "give its directory, its .otf2 file or the prefix")
+    if not directory.is_dir():
+        return (
+            no_archive(directory) if directory.suffix == ".trace" else VtraceError(f"{path}: no such file or directory")
+        )
+    known += [each for each in names(directory) if each.endswith(".trace")]
+    import difflib  # for this mistake only
+
+    near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
+    there = f"there {'is' if len(near) == 1 else 'are'} {_few(near)}"
+    hint = there if near else "give the archive's directory, its .otf2 file or the prefix"
+    return VtraceError(f"{path}: no such archive, and no local files of this name", hint)
+
+
+def _few(words: Sequence[str]) -> str:
+    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
+
+
+def resolve_prefix(operand: str) -> Path:
+    """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
+    path = Path(operand)
+    if path.name in ("", ".."):
+        raise UsageError(f"{operand or 'an empty word'} is not a prefix of local files", "for example: vtunify heat")
+    if _any_of(path):
+        return path
+    if path.suffix in _NOT_A_PREFIX and path.stem and _any_of(path.with_suffix("")):
+        return path.with_suffix("")
+    match = LOCAL.fullmatch(path.name)
+    if match and os.path.exists(path):
+        return path.with_name(match["prefix"] or match["control"])
+    return path
+
+
+def _any_of(prefix: Path) -> bool:
+    return any(True for _ in candidates(prefix, names(prefix.parent)))

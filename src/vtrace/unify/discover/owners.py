@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Local files that belong to another user than the one who unifies."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from vtrace.unify.discover.select_run import several
+
+
+def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
+    """The files that belong to none of the user ids in own, with their owners; without files that cannot be seen."""
+    found = {}
+    for path in paths:
+        with suppress(OSError):
+            owner = path.lstat().st_uid
+            if owner not in own:
+                found[path] = owner
+    return found
+
+
+def mixed(paths: Iterable[Path]) -> dict[Path, int]:
+    """If the files of a run have several owners, those of other users than this one, with their owners."""
+    found = of_others(paths, ())
+    return {path: owner for path, owner in found.items() if owner != os.geteuid()} if len({*found.values()}) > 1 else {}
+
+
+def told(files: dict[Path, int]) -> str:
+    """A few of the files, and whose they are."""
+    users = ", ".join(sorted({_name(owner) for owner in files.values()}))
+    return f"{several(files)} {'belongs' if len(files) == 1 else 'belong'} to another user ({users})"
+
+
+def users_of(directory: Path) -> set[int]:
+    """The possible owners of files that this process creates there: a network file system may change the owner."""
+    return {os.geteuid(), directory.stat().st_uid}
+
+
+def _name(owner: int) -> str:
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:
+        return str(owner)

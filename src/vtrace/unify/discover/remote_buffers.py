@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Buffers that processes left behind where they cannot be seen from here: on the disks of other nodes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from vtrace.errors import VtraceError
+from vtrace.io.local.local_files import FileHead
+from vtrace.unify.model.process import Process
+
+_SHOWN = 20
+
+
+def unseen(process: Process) -> bool:
+    """Whether it did not complete its files and its buffer cannot be seen; its definitions must be loaded. Where files
+    got lost what says that it did may stand in these."""
+    return bool(process.head.buffer) and not (process.absent or process.buffer or process.complete or process.lacks)
+
+
+class Hidden(Protocol):
+    """What is needed of such a process."""
+
+    @property
+    def head(self) -> FileHead: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def world(self) -> int: ...
+
+
+def tell(processes: Sequence[Hidden], hosts: Collection[str], say: Callable[[str], None]) -> None:
+    """Says which buffers lie where, a line each, hosts together; hosts: those on which this program looks."""
+    found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
+    for process in found[:_SHOWN]:
+        head = process.head
+        where = "is gone" if head.host in hosts else f"lies on {head.host}"
+        say(f"the buffer of {process.label} {where}: {head.buffer}")
+    if len(found) > _SHOWN:
+        more = len({process.head.host for process in found[_SHOWN:]})
+        say(f"and {len(found) - _SHOWN} more on {more} {'host' if more == 1 else 'hosts'}")
+
+
+def refuse(processes: Sequence[Hidden], hosts: Collection[str], prefix: Path, ranks: int) -> None:
+    """Raises VtraceError when buffers lie on other hosts, with the command that reads them there."""
+    others = [process for process in processes if process.head.host not in hosts]
+    if not others:
+        return
+    theirs = sorted({process.head.host for process in others})
+    where = theirs[0] if len(theirs) == 1 else f"{len(theirs)} other hosts"
+    count = "a buffer" if len(others) == 1 else f"{len(others)} buffers"
+    word = shlex.quote(str(prefix))
+    mpi = any(process.world for process in others)
+    there = (
+        f"in the same allocation: mpiexec -n {ranks} vtunify-mpi {word}" if mpi else "copy them beside the other files"
+    )
+    raise VtraceError(
+        f"{count} of processes that did not complete their files cannot be seen here, but on {where}",
+        f"{there}; vtunify --partial {word} goes on without",
+    )

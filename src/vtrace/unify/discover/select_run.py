@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which local files belong to the newest run under a prefix, and what should be there but is not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+
+from vtrace.errors import FormatError, NoFilesError, VtraceError
+from vtrace.io.local.local_files import FileHead, Uctl, read_head
+from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
+from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Found, Seen, candidates, look, names, prefixes
+from vtrace.unify.model.alive import is_process
+from vtrace.unify.model.process import Process
+
+_SHOWN = 4
+_MISSING_RANKS, _BYTES_A_RANK = 4096, 64
+"""A rank without files gets a location, too. So many may be missing; more only where the files there are have so many
+bytes for each rank: what claims more is damaged.
+"""
+Warn = Callable[[str], None]
+
+
+@dataclass
+class Run:
+    """The newest run under prefix. processes: in the archive's order; missing: ranks of which there is nothing."""
+
+    prefix: Path
+    id: bytes
+    processes: list[Process]
+    missing: list[int]
+    ranks: int
+    uctl: Path | None
+    others: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Files that were left out."""
+    count: int = 0
+    """Processes, those of other ranks of vtunify-mpi and missing ones included."""
+    alone: str = ""
+    """What find_alone says, at rank 0."""
+
+    @property
+    def running(self) -> list[Process]:
+        """Processes that still record."""
+        return [process for process in self.processes if process.running]
+
+    def local_files(self) -> list[Path]:
+        """All that the run left, in the order in which it may be deleted."""
+        paths = [path for process in self.processes for path in process.all_files()]
+        begun = [f"{self.prefix.name}.uctl.tmp{p.head.pid}" for p in self.processes if p.main and not p.rank]
+        paths += [path for path in map(self.prefix.with_name, begun) if path.exists()]  # killed while it wrote it
+        return paths + ([self.uctl] if self.uctl else [])
+
+
+def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
+    """Finds the local files of the newest run.
+
+    Raises VtraceError when there are none, and FormatError for a file with a bad head, which salvage leaves out with
+    a warning instead.
+    """
+    run = assemble(prefix, look(prefix, names(prefix.parent), salvage))
+    for text in run.problems:
+        warn(text)
+    for process in run.processes:
+        process.find_buffer()
+    refuse_bare(run, salvage)
+    return run
+
+
+def assemble(prefix: Path, seen: Seen) -> Run:
+    """The newest run among what was seen; raises VtraceError where there is none.
+
+    Left-over buffers are still to be found, where those are that can see them.
+    """
+    files = [found for found in seen.files.values() if found.head.run not in seen.counted]
+    if not files:
+        raise _nothing(prefix)
+    files.sort(key=lambda found: found.head.path.name)
+    known = {uctl.run: uctl for uctl, _ in seen.uctls if uctl is not None}
+    taken = _taken([found.head for found in files])
+    newest = max((found.head for found in files), key=lambda h: (h.start, h.run in known)).run
+    newest = taken.get(newest, newest)
+    own = [taken.get(found.head.run, found.head.run) == newest for found in files]
+    processes = _processes(
+        [*compress(files, own), *(found for found in seen.before.values() if found.head.run == newest)]
+    )
+    uctl = known.get(newest)
+    ranks = _world_size(processes, uctl)
+    missing = sorted(set(range(ranks)) - {p.rank for p in processes if p.main})
+    others = [found.head.path for found, is_own in zip(files, own, strict=True) if not is_own]
+    others += [path for one, path in seen.uctls if one is None or one.run != newest]
+    others += _join_empty(sorted(seen.empty), processes)
+    control = next((path for one, path in seen.uctls if one is not None and one.run == newest), None)
+    return Run(prefix, newest, processes, missing, ranks, control, others, seen.problems, len(processes))
+
+
+def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
+    """Runs that are a part of another: of the shells before ranks, which take the run of rank 0 at MPI_Init only."""
+    runs = {head.process: head.run for head in heads}
+    parents = ((head.run, runs.get((head.host, *head.parent))) for head in heads if head.parent)
+    return {before: run for run, before in parents if before and before != run}
+
+
+def refuse_bare(run: Run, salvage: bool) -> None:
+    """Raises FormatError for a file without even a head of a process whose buffer is gone, unless salvage is on."""
+    for process in run.processes:
+        bare = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
+        if bare and not process.buffer and not salvage:
+            raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
+
+
+def several(paths: Iterable[Path]) -> str:
+    """A few names, and how many more there are."""
+    known = sorted(path.name for path in paths)
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return ", ".join(known[:_SHOWN]) + more
+
+
+def kin(run: Run) -> list[str]:
+    """Other prefixes in the directory that belong to the same run: programs started together under their own names."""
+    found = []
+    for name in set(prefixes(run.prefix.parent)) - {run.prefix.name}:
+        try:
+            heads = map(read_head, candidates(run.prefix.with_name(name), names(run.prefix.parent)))
+            if any(head.prefix == name and head.run == run.id for head in heads):
+                found.append(name)
+        except VtraceError:
+            pass  # only files that can be read are worth a hint
+    return sorted(found)
+
+
+def _nothing(prefix: Path) -> NoFilesError:
+    where = prefix.parent.resolve()
+    archive = prefix if prefix.suffix == ".trace" else prefix.with_name(prefix.name + ".trace")
+    message = f"no local files {prefix.name}.*.def* or {prefix.name}.*.events* in {where}"
+    if os.path.isdir(archive):
+        return NoFilesError(message, f"{archive.name} is there already: vtrace info {archive}")
+    import difflib  # for this mistake only
+
+    known = prefixes(prefix.parent)
+    near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
+    if near:
+        return NoFilesError(message, f"there are files of {', '.join(near)}")
+    hint = "was the program compiled with vtrace-cc and run? with VT_PFORM_GDIR its files are there: vtunify DIR/PREFIX"
+    return NoFilesError(message, hint)
+
+
+def _processes(files: list[Found]) -> list[Process]:
+    """Joins files by the process that wrote them; the ranks of the first world come first, then others by start, those
+    of a later world together.
+    """
+    found: dict[tuple[str, int, int], Process] = {}
+    order = (DEFINITION_DATA, EVENTS, BUFFER)
+    for file in sorted(files, key=lambda f: (order.index(f.head.content), f.head.location, f.head.path.name)):
+        head = file.head
+        process = found.get(head.process)
+        if process is None:
+            process = found[head.process] = Process(head, views=file.views)
+        if process.views != file.views:
+            process.views &= file.views
+        process.bytes += file.bytes
+        if head.content == BUFFER:
+            process.buffer = head.path
+            if process.head.rank is None:  # a full disk keeps it out of the other files
+                process.head = head
+        else:
+            process.files.append(head)
+    for process in found.values():
+        process.files.sort(key=lambda head: head.location)
+    # A shell before the ranks may be rank 0 of a world without MPI, and begin before or behind ranks of other shells.
+    ranked = sorted(
+        (p for p in found.values() if p.head.rank is not None), key=lambda p: (not p.head.world, p.head.start)
+    )
+    taken: set[tuple[int, int]] = set()
+    for process in ranked:
+        rank, world = process.head.rank, process.head.world
+        if rank is not None and (world, rank) not in taken:
+            taken.add((world, rank))
+            process.rank, process.main = rank, world == ranked[0].head.world
+    begun = {p.head.world: p.head.start for p in ranked if p.head.world}  # the last one: behind the shells of all
+    mpi = bool(ranked) and bool(ranked[0].head.world)  # else processes stand behind those that started them
+    processes = sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start),
+                                                      p.rank or 0, p.head.start, p.head.process))  # fmt: skip
+    for number, process in enumerate(processes):
+        process.number = number
+    return processes
+
+
+def _world_size(processes: Sequence[Process], uctl: Uctl | None) -> int:
+    """Ranks of the first world, as heads with a checksum say, else those of buffers and the control file."""
+    mains = [process.head for process in processes if process.main]
+    sizes = [h.world_size for h in mains if h.content != BUFFER] or [h.world_size for h in mains]
+    size = max(sizes or [uctl.ranks if uctl else 0])
+    there = sum(process.bytes for process in processes)
+    if size > max(_MISSING_RANKS + len(mains), there // _BYTES_A_RANK):
+        where = next((h.path for h in mains if h.world_size == size), "the uctl file")
+        found = f"a run of {size:,} ranks, but {len(mains):,} of them left files, {there:,} bytes together"
+        raise FormatError(
+            f"{where}: {found}", "the file is damaged: move it away; or copy the files of the others, too"
+        )
+    return size
+
+
+def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Path]:
+    """Gives empty files to the processes that their names speak of, or to any if it ended before it had another;
+    returns those of others."""
+    owners = {f"x{p.head.host}-{p.head.pid}-{p.head.start:x}": p for p in processes}
+    owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
+    others = []
+    for path in paths:
+        match = LOCAL.fullmatch(path.name)
+        name = match["id"] if match else ""
+        if not name.startswith("x") and int(name or "0", 16) > 0xFFFF:
+            name = f"{int(name, 16) >> 16:x}"
+        owner = owners.get(name) or owners.get(name.rpartition(".")[0])
+        dead = path.suffix in BEFORE_HEAD and _is_dead(name)
+        if owner or dead:
+            (owner or next(iter(processes))).empty.append(path)
+        else:
+            others.append(path)
+    return others
+
+
+def _is_dead(name: str) -> bool:
+    match = re.fullmatch(r"x(.+)-(\d+)-[0-9a-f]+(?:\.[0-9a-f]+)?", name)
+    return match is not None and match[1] == platform.node() and not is_process(int(match[2]))

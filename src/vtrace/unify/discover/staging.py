@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Archives in the making: each tells by its times that somebody works on it, so that what killed ones left can go."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from vtrace.io.common.outfile import is_foreign
+from vtrace.unify.model.alive import is_process
+
+BEAT = 60
+"""Seconds after which who writes an archive touches its directory again."""
+SILENT = 3600
+"""Seconds without a touch after which nobody does, on whatever host: what is left out may hang for a while."""
+_TOKEN = ".vtunify-*"
+
+
+def temporary(output: Path, kind: str, mark: str) -> Path:
+    """The name of an archive in the making (kind "tmp"), or of one that is being replaced ("old")."""
+    return output.with_name(f".{output.name}.{kind}-{mark}")
+
+
+def own_mark() -> str:
+    """What tells whose it is."""
+    return f"{platform.node()}-{os.getpid()}"
+
+
+class Beat:
+    """Touches a directory from time to time until it is ended."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory, self._over = directory, Event()
+        Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._over.wait(BEAT):
+            with suppress(OSError):
+                os.utime(self._directory)
+
+    def end(self) -> None:
+        """From here on it is not touched any more."""
+        self._over.set()
+
+
+def is_left(path: Path, host: str, pid: int, now: float) -> bool:
+    """Whether nobody works on path any more, which a process of a host has made. now: by the clock of its disk."""
+    if host == platform.node() and not is_process(pid):
+        return True
+    try:
+        return now - path.stat().st_mtime > SILENT
+    except OSError:
+        return False
+
+
+def remove_left(output: Path, own: Path) -> list[str]:
+    """Removes what others left that began to write output and were killed; tells what somebody may still work on.
+
+    own: what this process has just made there.
+    """
+    pattern = re.compile(rf"\.{re.escape(output.name)}\.(?P<kind>tmp|old)-(?P<host>.+)-(?P<pid>\d+)")
+    now, texts = own.stat().st_mtime, []
+    for path in sorted(output.parent.glob(".*")):
+        match = pattern.fullmatch(path.name)
+        if path == own or not match or is_foreign(path) or (match["kind"] == "old" and not output.exists()):
+            continue
+        host, pid = match["host"], int(match["pid"])
+        if is_left(path, host, pid, now):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                minutes = max(0, int((now - path.stat().st_mtime) / 60))
+                word = shlex.quote(str(path))
+                who = f"process {pid} of {host}"
+                texts.append(f"{who} wrote {output.name}, too, {minutes} min ago; if it is dead: rm -r {word}")
+    for path in output.parent.glob(_TOKEN):
+        with suppress(OSError):
+            if not is_foreign(path) and now - path.lstat().st_mtime > SILENT:
+                path.unlink()
+    return texts

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Call sites: stacks of addresses become texts, function@file:line for each call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from vtrace.symbols.demangle import readable
+from vtrace.symbols.symbols import Place, Symbols, nameless, places
+from vtrace.unify.model.definitions import ProcessDefinitions
+
+_BETWEEN = " <- "
+_FIRST = {"main", "MAIN__"}
+"""Functions whose callers are of no interest."""
+_UNKNOWN = "[unknown]"
+
+
+def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
+    """Adds the texts of all processes' call sites to their texts."""
+    found: list[dict[int, list[Place]]] = []
+    definitions = [known for known in definitions if known.call_sites]
+    for known in definitions:
+        addresses = sorted({address for stack in known.call_sites.values() for address in stack})
+        where = places(known.modules, np.empty(0, np.uint32), np.array(addresses, np.uint64))
+        at = dict(zip(addresses, where, strict=True))
+        found.append({number: [at[address] for address in stack] for number, stack in known.call_sites.items()})
+    wanted = {place for sites in found for stack in sites.values() for place in stack}
+    symbols.resolve(wanted)
+    symbols.find_statements(wanted)
+    for known, sites in zip(definitions, found, strict=True):
+        known.texts = known.texts | {number: _text(stack, symbols) for number, stack in sites.items()}
+
+
+def call_at(place: Place, symbols: Symbols) -> tuple[str, str | None, int]:
+    """The function that a call is made from, file and line (None, 0: unknown); symbols have looked the place up."""
+    function, at = symbols.functions[place], symbols.statements.get(place)
+    if function == nameless(place):
+        name = _UNKNOWN
+    else:
+        name = readable(function.canonical, at.fortran) if at else function.name
+    return (name, at.file, at.line) if at and at.file else (name, None, 0)
+
+
+def _text(stack: Sequence[Place], symbols: Symbols) -> str:
+    words = []
+    for place in stack:
+        name, file, line = call_at(place, symbols)
+        module = os.path.basename(place.file[0]) if place.file else ""
+        words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
+        if symbols.functions[place].canonical in _FIRST:
+            break
+    return _BETWEEN.join(words)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Regions by an address in the code: OpenMP's constructs, whose names get the lines of the source as Score-P writes
+them, else the function around them; and those of Fortran programs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from vtrace.symbols.symbols import Place, Symbols, places
+from vtrace.unify.model.definitions import ProcessDefinitions, Region, RegionAt
+
+_FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
+_USER = 1  # OTF2_PARADIGM_USER
+_FORTRAN = {"for": "do"}
+"""What a construct is called there."""
+
+
+_NONE: dict[int, Place] = {}
+
+
+def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, Region]]:
+    """For each process the regions that are defined by an address, by their local ids."""
+    found: list[dict[int, Place]] = []
+    for known in definitions:
+        if not known.regions_at:
+            found.append(_NONE)
+            continue
+        addresses = np.array([region.address for region in known.regions_at.values()], np.uint64)
+        where = places(known.modules, np.empty(0, np.uint32), addresses)
+        found.append(dict(zip(known.regions_at, where, strict=True)))
+    symbols.find_statements(place for one in found for place in one.values())
+    symbols.find_insides(place for one in found for place in one.values() if not _has_line(place, symbols))
+    return [
+        {number: _region(known.regions_at[number], place, symbols) for number, place in one.items()}
+        for known, one in zip(definitions, found, strict=True)
+    ]
+
+
+def _has_line(place: Place, symbols: Symbols) -> bool:
+    at = symbols.statements.get(place)
+    return bool(at and at.file)
+
+
+def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
+    at = symbols.statements.get(place)
+    if region.paradigm == _USER and at:
+        return Region(region.name, region.paradigm, region.role, at.file, at.line if at.file else 0)
+    if region.role == _FUNCTION:
+        return Region(region.name, region.paradigm, region.role, None, 0)
+    name = _FORTRAN.get(region.name, region.name) if at and at.fortran else region.name
+    if at and at.file:
+        where = f" @{os.path.basename(at.file)}:{at.line}"
+        return Region(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
+    where = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
+    where = symbols.insides.get(place, where)
+    where = f" @{where}" if where else ""
+    return Region(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the ids and addresses in a process's records stand for, record by record; vtunify itself works with tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Any
+
+import _otf2
+import numpy as np
+
+from vtrace.io.common.enumerations import names_of
+from vtrace.io.local.listing import COMM_KINDS, REFERS_TO, Record, plain
+from vtrace.io.local.records import LOST_REASONS
+from vtrace.symbols.symbols import Place, Symbols, places
+from vtrace.unify.model.definitions import ProcessDefinitions
+from vtrace.unify.model.process import Process
+
+_TYPES: dict[object, str] = {"u": "<u8", "i": "<i8", "f": "<f8"}
+_TYPES |= enumerate(("<u1", "<u2", "<u4", "<u8", "<i1", "<i2", "<i4", "<i8", "<f4", "<f8"), 1)
+"""Of a metric's type, and of an attribute's (OTF2_Type): how the value lies in its word, from the lowest byte on."""
+UNKNOWN = "?"
+
+
+class Labels:
+    """Names of one process, from its definitions and from symbols, where these know its functions."""
+
+    def __init__(self, definitions: ProcessDefinitions, symbols: Symbols) -> None:
+        self._known, self._symbols = definitions, symbols
+        self._places: dict[tuple[str, int], Place] = {}
+        self._bare: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def learn(self, process: Process) -> Collection[Place]:
+        """The places of all functions that the process called: for symbols to resolve."""
+        for scan in process.scans.values():
+            found = places(self._known.modules, scan.functions, scan.addresses)
+            keys = [("offset", n) for n in scan.functions.tolist()] + [("address", n) for n in scan.addresses.tolist()]
+            self._places |= dict(zip(keys, found, strict=True))
+        return self._places.values()
+
+    def of(self, record: Record) -> dict[str, Any]:
+        """A record's id under the name of what it is, name (UNKNOWN where nothing is known of it) and payload.
+
+        Functions have at: file name and address in it, which is the name, too, where there is no better one.
+        """
+        if record.words:
+            return self._of(record)
+        key = record.kind, record.id
+        if key not in self._bare:  # most records are one of few enters and leaves
+            self._bare[key] = self._of(record)
+        return self._bare[key]
+
+    def _of(self, record: Record) -> dict[str, Any]:
+        refers, payload = REFERS_TO.get(record.kind), record.payload()
+        if refers == "offset":
+            return {refers: record.id} | self._function(refers, record.id)
+        if "address" in payload:
+            return payload | self._function("address", payload["address"])
+        if refers is None:
+            return payload | (self._text(payload["text"]) if record.kind == "COMMENT" else {})
+        if refers in ("metric", "attribute"):
+            payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
+        if record.kind == "MARKER":
+            payload |= self._text(payload["text"])
+        return {refers: record.id, "name": plain(self._name(refers, record.id) or UNKNOWN)} | payload
+
+    def _function(self, what: str, number: int) -> dict[str, Any]:
+        place = self._places.get((what, number))
+        if place is None:
+            offsets = np.array([number] if what == "offset" else [], np.uint32)
+            addresses = np.array([number] if what == "address" else [], np.uint64)
+            place = self._places[what, number] = places(self._known.modules, offsets, addresses)[0]
+        at = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
+        function = self._symbols.functions.get(place)
+        return {"name": plain(function.name if function else at), "at": plain(at)}
+
+    def _text(self, number: int) -> dict[str, Any]:
+        return {"text": plain(self._known.texts.get(number, UNKNOWN))}
+
+    def _value(self, what: str, number: int, word: int) -> Any:
+        definition = (self._known.metrics if what == "metric" else self._known.attributes).get(number)
+        dtype = _TYPES.get(definition.type, "<u8") if definition else "<u8"
+        return np.frombuffer(word.to_bytes(8, "little"), dtype)[0].item()
+
+    def _name(self, what: str, number: int) -> str | None:
+        known = self._known
+        if what in ("reason", "paradigm"):
+            return (LOST_REASONS if what == "reason" else names_of(_otf2.Paradigm)).get(number)
+        if what == "comm":
+            kind = COMM_KINDS.get(known.comms[number].kind) if number in known.comms else None
+            return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)
+        if what == "window":
+            return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
+        if what in ("file", "user_comm"):
+            return (known.files if what == "file" else known.user_comms).get(number)
+        if what == "team":
+            return f"team {number}" if any(team == number for team, _ in known.teams) else None
+        tables: dict[str, dict[int, Any]] = {
+            "region": known.regions_at | known.regions,
+            "metric": known.metrics, "attribute": known.attributes, "handle": known.handles,
+            "marker": known.markers,
+        }  # fmt: skip
+        named = tables[what].get(number)
+        return str(named.name) if named else None

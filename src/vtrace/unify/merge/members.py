@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The members of communicators: from the lists that some of them wrote, else from what each process says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vtrace.unify.merge.dedup import Told
+from vtrace.unify.model.definitions import Comm as Known
+from vtrace.unify.model.definitions import Members as Piece
+from vtrace.unify.model.definitions import ProcessDefinitions
+
+Identity = bytes
+Ranks = np.ndarray[Any, np.dtype[np.int64]]
+_UNKNOWN = -1
+_NOBODY = 0xFFFFFFFF
+"""In a list: a process of another world, which the writer cannot name."""
+
+
+@dataclass
+class Merged:
+    """One communicator of the whole run. world: a random number, the same for
+    all who know an MPI_COMM_WORLD; members: indices."""
+
+    kind: str
+    parent: Identity | None
+    hash: int
+    size: int
+    remote: int
+    world: int
+    name: Told = None
+    members: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    sides: list[Ranks] = field(default_factory=list)
+    """The groups while they are put together: one, or two of an inter-communicator."""
+    first: frozenset[int] = frozenset()
+    second: int = 0
+    incomplete: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether lists have left some of its members unknown."""
+        return any(bool(np.any(side == _UNKNOWN)) for side in self.sides)
+
+
+@dataclass
+class Written:
+    """The members of a communicator as one of them has written them: pieces of the own group and of the other."""
+
+    order: tuple[int, int]
+    comm: Identity
+    sizes: tuple[int, int]
+    pieces: tuple[list[Piece], list[Piece]]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it names all."""
+        known = [_numbers(piece) for pieces in self.pieces for piece in pieces]
+        return sum(map(len, known)) == sum(self.sizes) and not any(np.any(part == _NOBODY) for part in known)
+
+
+Set = tuple[int, int, int]
+"""What communicators of the same members have in common: equal lists are written once."""
+Lists = dict[Set, list[Written]]
+Places = dict[Identity, list[tuple[int, int, int, int]]]
+"""What processes know of themselves: number, size of the group, rank in it, index."""
+
+
+def set_of(comm: Merged | Known) -> Set:
+    """See Set."""
+    return comm.hash, min(comm.size, comm.remote), max(comm.size, comm.remote)
+
+
+def written(number: int, definitions: ProcessDefinitions, own: Mapping[int, Identity]) -> Lists:
+    """The lists of a process; own: its communicators."""
+    found: Lists = {}
+    for local, side in sorted(definitions.members):
+        comm = definitions.comms.get(local)
+        if side == 0 and comm is not None:
+            pieces = definitions.members[local, 0], definitions.members.get((local, 1), [])
+            one = Written((number, local), own[local], (comm.size, comm.remote), pieces)
+            found.setdefault(set_of(comm), []).append(one)
+    return found
+
+
+def join_lists(one: Lists, other: Lists) -> Lists:
+    """Those of both, without such that a whole one of the same communicator makes needless."""
+    for key, more in other.items():
+        lists = sorted([*one.get(key, []), *more], key=lambda each: each.order)
+        whole: dict[Identity, Written] = {}
+        for each in lists:
+            if each.whole:
+                whole.setdefault(each.comm, each)
+        one[key] = [each for each in lists if whole.get(each.comm, each) is each]
+    return one
+
+
+def join_places(one: Places, other: Places) -> Places:
+    """Those of both."""
+    for identity, places in other.items():
+        one.setdefault(identity, []).extend(places)
+    return one
+
+
+class Indices:
+    """The index of each MPI process, by its world and rank."""
+
+    def __init__(self, known: Mapping[tuple[int, int | None], int]) -> None:
+        self.count = len(known)
+        self._worlds: dict[int, Ranks] = {}
+        for world in {world for world, _ in known}:
+            ranks = {rank: index for (one, rank), index in known.items() if one == world and rank is not None}
+            table = self._worlds[world] = np.full(max(ranks) + 1, _UNKNOWN)
+            table[[*ranks]] = [*ranks.values()]
+
+    def of(self, world: int, ranks: Ranks) -> Ranks:
+        """Those of some ranks; _UNKNOWN where there is no such process."""
+        table = self._worlds.get(world, np.empty(0, np.int64))
+        found = np.full(len(ranks), _UNKNOWN)
+        there = ranks < len(table)
+        found[there] = table[ranks[there]]
+        return found
+
+
+def fill_from_lists(merged: Mapping[Identity, Merged], lists: Lists, indices: Indices) -> set[Identity]:
+    """Fills the groups of all that are no duplicates; returns those of which members are still unknown."""
+    for identity, comm in merged.items():
+        if comm.kind == "SELF" or _copies(comm, merged):
+            continue
+        of_set = lists.get(set_of(comm), [])
+        own = [one for one in of_set if one.comm == identity]
+        comm.sides = [np.full(comm.size, _UNKNOWN)] + ([np.full(comm.remote, _UNKNOWN)] if comm.remote else [])
+        for one in own or of_set:
+            pair = [_listed(pieces, size, indices) for pieces, size in zip(one.pieces, one.sizes, strict=True)]
+            if comm.remote:
+                _join(comm.sides, pair)
+            elif len(pair[0]) == comm.size:
+                _fill(comm.sides[0], pair[0])
+        if comm.kind == "WORLD":
+            _fill(comm.sides[0], indices.of(comm.world, np.arange(comm.size)))
+    return {identity for identity, comm in merged.items() if comm.open}
+
+
+ALIKE = ("DUP", "PARTITIONED")
+"""Kinds of communicators that have the members of their parent."""
+
+
+def _copies(comm: Merged, merged: Mapping[Identity, Merged]) -> bool:
+    """Whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has no
+    list; its duplicates are one for each process."""
+    parent = None if comm.parent is None else merged.get(comm.parent)
+    return comm.kind in ALIKE and parent is not None and parent.kind != "SELF"
+
+
+def places_in(
+    number: int, index: int | None, definitions: ProcessDefinitions, own: Mapping[int, Identity],
+    wanted: Collection[Identity],
+) -> Places:  # fmt: skip
+    """What a process knows of its place in the wanted communicators."""
+    found: Places = {}
+    for local, identity in own.items():
+        if identity in wanted and index is not None:
+            comm = definitions.comms[local]
+            found.setdefault(identity, []).append((number, comm.size, comm.rank, index))
+    return found
+
+
+def complete(merged: Mapping[Identity, Merged], places: Places, count: int) -> None:
+    """Finds the members that lists have not named; count: of MPI processes."""
+    for identity, comm in merged.items():
+        if comm.kind == "SELF":
+            continue
+        parent = None if comm.parent is None else merged[comm.parent]
+        if parent is not None and _copies(comm, merged):
+            comm.members, comm.first, comm.second = parent.members, parent.first, parent.second
+            comm.incomplete = parent.incomplete
+            continue
+        _place(comm, sorted(places.get(identity, [])))
+        if comm.remote:
+            comm.sides.sort(key=lambda side: min((int(i) for i in side if i != _UNKNOWN), default=count))
+            comm.first, comm.second = frozenset(comm.sides[0].tolist()), len(comm.sides[0])
+        comm.members = np.concatenate(comm.sides)
+        comm.sides = []
+        gaps = np.flatnonzero(comm.members == _UNKNOWN)
+        if len(gaps):
+            comm.incomplete = True
+            among = parent.members if parent is not None and parent.kind != "SELF" else np.arange(count)
+            free = np.setdiff1d(among, comm.members)[: len(gaps)]
+            comm.members[gaps] = np.concatenate([free, np.zeros(len(gaps) - len(free), np.int64)])
+
+
+def _place(comm: Merged, places: Sequence[tuple[int, int, int, int]]) -> None:
+    """Each process knows its own place; between worlds each side knows only its own members."""
+    if not comm.remote:
+        (members,) = comm.sides
+        for _, _, rank, index in places:
+            if rank < len(members) and members[rank] == _UNKNOWN:
+                members[rank] = index
+        return
+    for _, size, rank, index in places:
+        open_ = [side for side in comm.sides if len(side) == size and rank < size and side[rank] == _UNKNOWN]
+        if open_ and not any(index in side for side in comm.sides):
+            open_[0][rank] = index
+
+
+def _join(sides: list[Ranks], pair: list[Ranks]) -> None:
+    """Adds what the pair of one side knows to sides, in the order that contradicts nothing."""
+    for order in (pair, pair[::-1]):
+        if all(map(_agree, sides, order)):
+            for side, more in zip(sides, order, strict=True):
+                _fill(side, more)
+            return
+
+
+def _agree(a: Ranks, b: Ranks) -> bool:
+    return len(a) == len(b) and bool(np.all((a == b) | (a == _UNKNOWN) | (b == _UNKNOWN)))
+
+
+def _fill(members: Ranks, more: Ranks) -> None:
+    np.copyto(members, more, where=members == _UNKNOWN)
+
+
+def _listed(pieces: Sequence[Piece], size: int, indices: Indices) -> Ranks:
+    """The members of one side as a process has written them, as far as it knew them."""
+    members = np.full(size, _UNKNOWN)
+    for piece in pieces:
+        ranks = _numbers(piece)[: max(0, size - piece.first)]
+        members[piece.first : piece.first + len(ranks)] = indices.of(piece.world, ranks)
+    return members
+
+
+def _numbers(piece: Piece) -> Ranks:
+    return np.frombuffer(piece.ranks[: len(piece.ranks) // 4 * 4], "<u4").astype(np.int64)

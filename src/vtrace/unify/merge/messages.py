@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages of the user API: the two ends of each are found among all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vtrace.io.archive.ids import distinct
+from vtrace.io.archive.writer import Comm, Definitions, Group
+from vtrace.io.local.kernel import UNMAPPED
+from vtrace.parallel.ranks import Ranks
+from vtrace.unify.merge.dedup import Firsts
+from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.model.process import Process
+
+_USER = 1  # OTF2_PARADIGM_USER
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Ends = np.ndarray[Any, np.dtype[np.void]]
+_END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", "<i8"), ("receives", "?")])
+
+
+@dataclass
+class Messages:
+    """Of one process: OTF2's communicators by its own ids; by location the rank of each message's other end, and the
+    location of it (-1: none)."""
+
+    comms: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    peers: dict[int, Ids] = field(default_factory=dict)
+    others: dict[int, Numbers] = field(default_factory=dict)
+
+
+def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[Messages]:
+    """Finds the two ends of each message and adds the communicators.
+
+    Ends belong together by the communicator's name and the tag; where a tag is used again, in the order of time. A
+    communicator's members are the locations that use it.
+    """
+    names: Firsts[str, None] = Firsts()
+    for process in processes:
+        for order, name in _names(process):
+            if name is not None and name not in names:
+                names.add(name, order, None)
+    numbers, _ = names.number(ranks)
+    found = [Messages() for _ in processes]
+    if not numbers:
+        return found
+    rows = [row for process in processes for row in _ends(process, numbers)]
+    ends = np.concatenate([np.empty(0, _END), *rows])
+    others = _others(ends, ranks)
+    used = ranks.reduce(_members(ends[others >= 0]), _union)
+    comms, members = ranks.first(lambda: _add(used, definitions, [*numbers]))
+    peers = np.full(len(ends), UNMAPPED, np.uint32)
+    for number, locations in members.items():
+        chosen = (ends["comm"] == number) & (others >= 0)
+        peers[chosen] = np.searchsorted(locations, others[chosen])
+    by_location = np.argsort(ends["location"], kind="stable")
+    sorted_locations = ends["location"][by_location]
+    for process, messages in zip(processes, found, strict=True):
+        own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
+        messages.comms = table({local: comms[number] for local, number in own.items() if number in comms})
+        for place, number in enumerate(process.locations):
+            location = process.first + place
+            own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
+            messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
+    return found
+
+
+def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
+    """Communicators that messages name, with the place of each message."""
+    for place, number in enumerate(process.locations):
+        if number in process.scans and process.curve is not None:
+            for i, comm in enumerate(process.scans[number].messages[:, 1].tolist()):
+                yield (process.number, place, i), process.definitions.user_comms.get(comm & 0xFFFFFFFF)
+
+
+def _ends(process: Process, names: dict[str, int]) -> Iterator[Ends]:
+    for place, number in enumerate(process.locations):
+        if number not in process.scans or process.curve is None:
+            continue
+        rows = []
+        for ticks, comm, tag in process.scans[number].messages.tolist():
+            name = process.definitions.user_comms.get(comm & 0xFFFFFFFF)
+            merged = -1 if name is None else names[name]
+            rows.append((merged, tag & 0xFFFFFFFF, process.curve.at(ticks), process.first + place, comm >> 32))
+        yield np.array(rows, _END)
+
+
+def _others(ends: Ends, ranks: Ranks) -> Numbers:
+    """The location of each one's other end, -1 without one: ends of one communicator and tag meet at one rank."""
+    where = (ends["comm"] * 1_000_003 + ends["tag"]) % ranks.size
+    mine = [np.flatnonzero(where == rank) for rank in range(ranks.size)]
+    came = ranks.exchange([ends[chosen] for chosen in mine])
+    together = np.concatenate(came)
+    other = _match(together)
+    locations = np.where(other >= 0, together["location"][other], -1)
+    answers = ranks.exchange(np.split(locations, np.cumsum([len(part) for part in came])[:-1]))
+    found = np.full(len(ends), -1, np.int64)
+    for chosen, answer in zip(mine, answers, strict=True):
+        found[chosen] = answer
+    return found
+
+
+def _members(matched: Ends) -> dict[int, Numbers]:
+    """Locations that have messages with two ends, by communicator."""
+    return {
+        number: distinct(matched["location"][matched["comm"] == number])
+        for number in distinct(matched["comm"]).tolist()
+    }
+
+
+def _union(one: dict[int, Numbers], other: dict[int, Numbers]) -> dict[int, Numbers]:
+    for number, locations in other.items():
+        one[number] = np.union1d(one[number], locations) if number in one else locations
+    return one
+
+
+def _add(
+    used: dict[int, Numbers], definitions: Definitions, names: Sequence[str]
+) -> tuple[dict[int, int], dict[int, Numbers]]:
+    """Adds the communicators; returns their OTF2 ids and, given back, their members."""
+    if used:
+        everyone = distinct(np.concatenate([*used.values()]))
+        definitions.comm_groups.append(Group("COMM_LOCATIONS", _USER, "", everyone))
+    comms = {}
+    for number, members in sorted(used.items()):
+        comms[number] = len(definitions.comms)
+        definitions.comms.append(Comm(names[number], len(definitions.comm_groups)))
+        definitions.comm_groups.append(Group("COMM_GROUP", _USER, names[number], np.searchsorted(everyone, members)))
+    return comms, used
+
+
+def _match(ends: np.ndarray[Any, np.dtype[np.void]]) -> Numbers:
+    """The index of each one's other end, -1 without one."""
+    if not len(ends):
+        return np.empty(0, np.int64)
+    order = np.lexsort((ends["location"], ends["time"], ends["receives"], ends["tag"], ends["comm"]))
+    sorted_ends = ends[order]
+    key = np.stack([sorted_ends["comm"], sorted_ends["tag"], sorted_ends["receives"].astype(np.int64)])
+    first = np.ones(len(ends), bool)
+    first[1:] = np.any(key[:, 1:] != key[:, :-1], axis=0)
+    begins = np.flatnonzero(first)
+    count = np.arange(len(ends)) - begins[np.cumsum(first) - 1]
+    pairs, inverse = np.unique(np.stack([key[0], key[1], count]), axis=1, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    by_side: Any = np.full((2, pairs.shape[1]), -1, np.int64)
+    by_side[key[2], inverse] = order
+    other = np.full(len(ends), -1, np.int64)
+    other[order] = by_side[1 - key[2], inverse]
+    other[ends["comm"] < 0] = -1
+    return other

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hosts, processes and threads of the archive: each process tells what it is, and gets its place."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vtrace.io.archive.overview import PROPERTY
+from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
+from vtrace.parallel.ranks import Ranks
+from vtrace.unify.merge.programs import program_name, shortened
+from vtrace.unify.model.definitions import HELPER
+from vtrace.unify.model.process import Process
+
+
+class About(NamedTuple):
+    """What all must know of a process: who it is, and what locations it has. parent: host, pid, start."""
+
+    id: tuple[str, int, int]
+    parent: tuple[str, int, int] | None
+    name: str
+    world: int
+    rank: int | None
+    absent: bool
+    threads: tuple[str, ...]
+    """Their names."""
+    helpers: frozenset[int]
+    """Places in threads of those that a library made for itself."""
+    tells_heap: bool
+    tells_threads: bool
+    executable: str
+    command: tuple[str, ...]
+    """Its words."""
+
+    @property
+    def mpi(self) -> bool:
+        """Whether it belongs to a world."""
+        return bool(self.world) and self.rank is not None
+
+    @property
+    def program(self) -> str:
+        """The name of its program; empty: it is not known."""
+        return program_name(self.executable, self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a process gets: see the fields of Process."""
+
+    index: int | None
+    node: int
+    first: int
+    heap: int | None
+
+
+@dataclass
+class System:
+    """At rank 0: all processes in the order of the archive, with their places."""
+
+    about: list[About]
+    places: list[Place]
+
+    @property
+    def masters(self) -> list[int]:
+        """The location of the main thread of each MPI process, by its index."""
+        return [place.first for place in self.places if place.index is not None]
+
+    @property
+    def indices(self) -> dict[tuple[int, int | None], int]:
+        """Of MPI processes, by world and rank."""
+        pairs = zip(self.about, self.places, strict=True)
+        return {(one.world, one.rank): place.index for one, place in pairs if place.index is not None}
+
+
+def add_system(definitions: Definitions, processes: Sequence[Process], ranks: Ranks) -> System:
+    """Adds nodes, location groups and locations, and gives each process its place in them."""
+    known = ranks.gather({process.number: _about(process) for process in processes})
+    places = ranks.first(lambda: dict(zip(known, _place(definitions, [*known.values()]), strict=True)))
+    for process in processes:
+        own = places[process.number]
+        process.index, process.node, process.first, process.heap = own.index, own.node, own.first, own.heap
+    return System([*known.values()], [*places.values()] if ranks.root else [])
+
+
+def _about(process: Process) -> About:
+    head, told = process.head, process.definitions.properties
+    parent = (head.host, *head.parent) if head.parent else None
+    return About(
+        head.process, parent, _process_name(process), process.world, process.rank, process.absent,
+        tuple(_thread_names(process)), _helpers(process), process.tells_heap, process.tells_threads,
+        str(told.get("executable", "")), tuple(shortened(told.get("command", ()))),
+    )  # fmt: skip
+
+
+def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
+    hosts = list(dict.fromkeys(process.id[0] for process in processes))
+    common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"  # noqa: RUF071 (host names)
+    definitions.machine = common
+    definitions.nodes.append(SystemNode(common, "machine", None, "MACHINE"))
+    definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
+    nodes = {host: number for number, host in enumerate(hosts, 1)}
+    numbers = {process.id: number for number, process in enumerate(processes) if not process.absent}
+    worlds = {world: n for n, world in enumerate(dict.fromkeys(p.world for p in processes if p.mpi), 1)}
+    several = len({p.program for p in processes if p.mpi and p.program}) > 1
+    index = 0
+    places = []
+    for group, process in enumerate(processes):
+        creator = numbers.get(process.parent) if process.parent else None
+        world = worlds[process.world] if process.mpi else 1
+        name = process.name if world == 1 else f"{process.name} of world {world}"
+        if process.mpi and several and process.program:
+            name += f" ({process.program})"
+        told = {PROPERTY + "EXECUTABLE": process.executable, PROPERTY + "COMMAND": shlex.join(process.command)}
+        told = {key: text for key, text in told.items() if text}
+        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
+        first = len(definitions.locations)
+        for place, thread in enumerate(process.threads):
+            marked = {PROPERTY + "HELPER": 1} if place in process.helpers else {}
+            definitions.locations.append(Location(thread, group, properties=marked))
+        heap = None
+        if process.tells_heap:
+            heap = len(definitions.locations)
+            definitions.locations.append(Location("Memory", group, "METRIC"))
+        places.append(Place(index if process.mpi else None, nodes[process.id[0]], first, heap))
+        index += process.mpi
+    return places
+
+
+def _helpers(process: Process) -> frozenset[int]:
+    told = process.definitions.properties
+    return frozenset(n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in told)
+
+
+def _thread_names(process: Process) -> list[str]:
+    """What the program calls its threads; numbers tell those of one name apart."""
+    helpers = _helpers(process)
+    known = {number: process.definitions.locations.get(number) for number in process.locations}
+    often = Counter(known.values())
+    names = []
+    for place, (number, name) in enumerate(known.items()):
+        plain = f"{'Helper thread' if place in helpers else 'Thread'} {number}" if number else "Master thread"
+        names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
+    return names
+
+
+def _process_name(process: Process) -> str:
+    if process.world and process.rank is not None:
+        return f"MPI Rank {process.rank}"
+    told = process.definitions.properties
+    program = program_name(str(told.get("executable", "")), told.get("command", ()))
+    return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")

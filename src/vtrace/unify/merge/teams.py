@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Teams of threads become OTF2's communicators: one for all that a location forks at one level, with all members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vtrace.io.archive.writer import Comm, Definitions, Group
+from vtrace.parallel.ranks import Ranks
+from vtrace.unify.merge.dedup import Concatenated
+from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.model.process import Process
+
+_OPENMP = 3  # OTF2_PARADIGM_OPENMP
+
+
+@dataclass
+class ProcessTeams:
+    """One process's teams: OTF2's communicators by its own ids, and the kernel's table of their members."""
+
+    ids: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    first: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    members: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
+    joined: np.ndarray[Any, np.dtype[np.uint64]] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+
+Team = tuple[str, list[int]]
+"""Its name, and the OTF2 locations of its members in their order."""
+
+
+def add_teams(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[ProcessTeams]:
+    """Adds the communicators of all teams. Ranks are in the order of the locations."""
+    found = [_members(process) for process in processes]
+    own = {process.number: _named(process, teams) for process, teams in zip(processes, found, strict=True) if teams}
+    everyone = Concatenated(own, ranks)
+    base = ranks.first(lambda: _add(everyone.items, definitions))
+    result = []
+    nothing = ProcessTeams()
+    for process, teams in zip(processes, found, strict=True):
+        if not teams:
+            result.append(nothing)
+            continue
+        first = base + everyone.first[process.number]
+        ids = table({team: first + i for i, team in enumerate(teams)})
+        order = [location for known in teams.values() for location in known]
+        joined = [
+            process.definitions.teams[team, location].joined for team, known in teams.items() for location in known
+        ]
+        sizes = np.array([len(teams.get(team, ())) for team in range(len(ids))], np.uint32)
+        begins = (np.cumsum(sizes) - sizes).astype(np.uint32)
+        result.append(ProcessTeams(ids, begins, np.array(order, np.uint32), np.array(joined, np.uint64)))
+    return result
+
+
+def _add(everyone: dict[int, list[Team]], definitions: Definitions) -> int:
+    """Adds the teams of all processes; returns the communicator of the first."""
+    base = len(definitions.comms)
+    locations = sorted({one for teams in everyone.values() for _, team in teams for one in team})
+    if not locations:
+        return base
+    places = {location: number for number, location in enumerate(locations)}
+    definitions.comm_groups.append(Group("COMM_LOCATIONS", _OPENMP, "", np.array(locations, np.uint64)))
+    for name, members in (team for teams in everyone.values() for team in teams):
+        ranks = np.array([places[location] for location in members], np.uint64)
+        definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
+        definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
+    return base
+
+
+def _members(process: Process) -> dict[int, dict[int, int]]:
+    """By team and location number: the OTF2 location. Locations without events take no part."""
+    known = {number: process.first + i for i, number in enumerate(process.locations)}
+    found: dict[int, dict[int, int]] = {}
+    for team, location in sorted(process.definitions.teams):
+        if location in known:
+            found.setdefault(team, {})[location] = known[location]
+    return found
+
+
+def _named(process: Process, teams: dict[int, dict[int, int]]) -> list[Team]:
+    creators: dict[int, int] = {}
+    for (team, _), member in process.definitions.teams.items():
+        creators.setdefault(team, member.creator)
+    by = {team: f"thread {creators[team]}" if creators[team] else "the master thread" for team in teams}
+    return [(f"OpenMP team of {by[team]} of {process.label}", [*known.values()]) for team, known in teams.items()]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the process that wrote a file still records."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from vtrace.io.local.heads import FileHead
+
+
+def is_process(pid: int) -> bool:
+    """Whether this machine has such a process, one that has not ended."""
+    return _begin(pid) is not None
+
+
+def _begin(pid: int) -> float | None:
+    """When a process began, in seconds since the epoch; None: there is none."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError):
+        return None
+    fields = status.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    return time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def alive(head: FileHead) -> bool:
+    """Whether the process that wrote a file is still running on this machine, and still the same program."""
+    began = _begin(head.pid) if head.host == platform.node() else None
+    if began is None or began > head.start / 1e9 + 2:  # another process may have got the number since
+        return False
+    try:  # after an exec the buffer is no longer mapped; the name stays when its directory is moved
+        maps = Path(f"/proc/{head.pid}/maps").read_bytes()
+    except OSError:
+        return True
+    return not head.buffer or os.fsencode(Path(head.buffer).name) in maps

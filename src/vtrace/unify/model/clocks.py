@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From each process's clock ticks to one time: nanoseconds since the archive's zero, by integer knots."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vtrace.io.local.records import CLOCK_NANOSECONDS
+from vtrace.unify.model.definitions import ClockOffset
+
+Ticks = np.ndarray[Any, np.dtype[np.uint64]]
+
+_SPACING = 1_000_000_000
+"""Knots are at least this many ns apart: a pair is off by up to 100 ns, so a slope by 1e-7."""
+_SHORT = 10_000_000
+"""A slope measured over fewer ns is worse than one that comes from elsewhere."""
+_MOST_NS = (1 << 63) - 1
+_DISORDER = 10_000
+"""Pairs of processes that share their clocks disagree by less than this many ns."""
+
+
+class Pair(NamedTuple):
+    """The same moment in ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns."""
+
+    ticks: int
+    mono: int
+    real: int
+
+
+class Source(NamedTuple):
+    """What one process says of its clock. nominal: ticks per second, 0 unknown; first, last: ticks of its events."""
+
+    host: str
+    kind: int
+    nominal: int
+    pairs: Sequence[Pair]
+    first: int
+    last: int
+    clock: str = ""
+    """Names the clock that it reads, if the program knew of several."""
+    world: int = 0
+    rank: int | None = None
+    offsets: Sequence[ClockOffset] = ()
+
+
+class Curve(NamedTuple):
+    """Ticks and the ns since the epoch (of the host's clock) that they stand for; rate: (ticks, ns) beyond the ends."""
+
+    ticks: list[int]
+    ns: list[int]
+    rate: tuple[int, int]
+
+    def at(self, ticks: int) -> int:
+        """The ns of a moment, rounded down."""
+        i = bisect_right(self.ticks, ticks)
+        if 0 < i < len(self.ticks):
+            t0, n0, t1, n1 = self.ticks[i - 1], self.ns[i - 1], self.ticks[i], self.ns[i]
+            return n0 + (ticks - t0) * (n1 - n0) // (t1 - t0)
+        end = -1 if i else 0
+        return self.ns[end] + (ticks - self.ticks[end]) * self.rate[1] // self.rate[0]
+
+    def knots(self, zero: int, first: int, last: int) -> tuple[Ticks, Ticks]:
+        """Two or more knots that cover all moments from first to last, in ns since zero, not after that of first."""
+        ends = first, max(last, first + 1)
+        inner = self.ticks[bisect_right(self.ticks, ends[0]) : bisect_left(self.ticks, ends[1])]
+        ticks = [ends[0], *inner, ends[1]]
+        return np.array(ticks, np.uint64), np.array(
+            [min(max(self.at(t) - zero, 0), _MOST_NS) for t in ticks], np.uint64
+        )
+
+
+def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:
+    """One curve for each source, and what is doubtful about them.
+
+    Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
+    make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
+    What does not name its clock (a program that a rank has started) reads that of its host, if only one is known there.
+    """
+    named: dict[str, set[str]] = {}
+    for source in sources:
+        named.setdefault(source.host, set()).update({source.clock} - {""})
+    hosts: dict[tuple[str, str], list[int]] = {}
+    for i, source in enumerate(sources):
+        known = named[source.host]
+        clock = source.clock or (min(known) if len(known) == 1 else "")
+        hosts.setdefault((source.host, clock), []).append(i)
+    found: dict[int, Curve] = {}
+    doubts: list[str] = []
+    for (host, _), members in hosts.items():
+        own = [sources[i] for i in members]
+        first = min((p for s in own for p in s.pairs), key=lambda p: p.mono)
+        offset = first.real - first.mono
+        together = _ordered(p for s in own for p in s.pairs)
+        if len({s.kind for s in own}) == 1 and _agree(together):
+            curve = _curve(together, offset, own, doubts, host)
+            found.update(dict.fromkeys(members, curve))
+        else:
+            if len(own) > 1:
+                doubts.append(f"the processes on {host} do not share a clock: their times are aligned one by one")
+            for i in members:
+                found[i] = _curve(_ordered(sources[i].pairs), offset, own, doubts, host)
+    return [found[i] for i in range(len(sources))], doubts
+
+
+def _ordered(pairs: Iterable[Pair]) -> list[Pair]:
+    return sorted(set(pairs))
+
+
+def _agree(pairs: list[Pair]) -> bool:
+    mono = np.array([p.mono for p in pairs], np.int64)
+    return bool((np.diff(mono) > -_DISORDER).all())
+
+
+def _curve(pairs: list[Pair], offset: int, near: Sequence[Source], doubts: list[str], host: str) -> Curve:
+    """Thins the pairs out to rising ones, far enough from each other for a good slope; the last one stays."""
+    kept = [pairs[0]]
+    for pair in pairs[1:]:
+        if pair.mono - kept[-1].mono >= _SPACING and pair.ticks > kept[-1].ticks:
+            kept.append(pair)
+    last = max(pairs, key=lambda p: p.mono)
+    if last.ticks > kept[-1].ticks and last.mono > kept[-1].mono:
+        kept[1 if len(kept) == 1 else -1 :] = [last]
+    rate = _rate(kept, near)
+    if not rate[0]:
+        doubts.append(f"the clock rate of {host} is not known: times there may be wrong by a constant factor")
+        rate = (1, 1)
+    return Curve([p.ticks for p in kept], [p.mono + offset for p in kept], rate)
+
+
+def _rate(kept: list[Pair], near: Sequence[Source]) -> tuple[int, int]:
+    """(ticks, ns) of the clock's rate: measured if long enough, else as the host says, else as measured at all."""
+    span = kept[-1].mono - kept[0].mono
+    if len(kept) > 1 and span >= _SHORT:
+        return kept[-1].ticks - kept[0].ticks, span
+    if near[0].kind == CLOCK_NANOSECONDS:
+        return _SPACING, _SPACING
+    nominal = next((s.nominal for s in near if s.nominal), 0)
+    if nominal:
+        return nominal, _SPACING
+    return (kept[-1].ticks - kept[0].ticks, span) if len(kept) > 1 and span else (0, 0)

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The definitions of one process: the arrays of its definition chunks, checked and put in order."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from vtrace.errors import FormatError
+from vtrace.io.common.interning import same, same_table, share_empty
+from vtrace.io.local.records import DEFINITIONS
+from vtrace.unify.model.shapes import fits, fits_plain
+
+HELPER = "helper."
+"""How properties begin that name the library which made a thread for itself; the location's number follows."""
+
+
+class Region(NamedTuple):
+    """A region with a name of its own (not a function address). paradigm and role have OTF2's numbers."""
+
+    name: str
+    paradigm: int
+    role: int
+    file: str | None
+    line: int
+    description: str | None = None
+
+
+class Module(NamedTuple):
+    """An executable or library: slot is its place in the code space, bias what its addresses were moved by."""
+
+    slot: int
+    start: int
+    size: int
+    bias: int
+    path: str
+    build_id: bytes
+    ticks: int
+
+
+class Comm(NamedTuple):
+    """A communicator as one member saw it come. serial: count of format.h; remote: size of the other
+    group, 0 if there is none."""
+
+    kind: int
+    parent: int | None
+    tag: int | str
+    hash: int
+    serial: int
+    size: int
+    rank: int
+    remote: int
+
+
+class Members(NamedTuple):
+    """A piece of a communicator's list of members: ranks of one world (u32 bytes), from index first on."""
+
+    first: int
+    world: int
+    ranks: bytes
+
+
+class Metric(NamedTuple):
+    """A counter. type: u, i or f; mode: a (accumulated), p (point) or n (holds until the next)."""
+
+    name: str
+    unit: str
+    type: str
+    mode: str
+    per_process: bool
+
+
+class Summary(NamedTuple):
+    """What a location's runtime counted until it completed its files; times are ticks."""
+
+    records: int
+    lost: int
+    flushes: int
+    flush_ticks: int
+    off_ticks: int
+    clamped: int
+    last: int
+    stopped: int
+    """Why it recorded nothing more before it ended (records.LOST_REASONS), 0: it recorded to its end."""
+
+
+class Attribute(NamedTuple):
+    """What a value that stands with an event means. type: OTF2_Type."""
+
+    name: str
+    description: str
+    type: int
+
+
+class Handle(NamedTuple):
+    """An open file. paradigm: of records.IO_PARADIGMS; flags: OTF2_IoHandleFlag; comm, parent: local ids; access and
+    status: of a handle that was open before recording began, else None."""
+
+    name: str
+    file: int | None
+    paradigm: int
+    flags: int
+    comm: int | None
+    parent: int | None
+    access: int | None
+    status: int | None
+
+
+class Window(NamedTuple):
+    """A window of one-sided communication. serial: number of earlier ones of the communicator."""
+
+    comm: int
+    serial: int
+
+
+class Ranks(NamedTuple):
+    """A piece of a group's list of members: ranks in a communicator (u32 bytes), from index first on."""
+
+    comm: int
+    first: int
+    ranks: bytes
+
+
+class RegionAt(NamedTuple):
+    """A region whose place in the source follows from an address in the code. name: of an OpenMP construct, or all."""
+
+    name: str
+    paradigm: int
+    role: int
+    address: int
+
+
+class TeamMember(NamedTuple):
+    """How a location takes part in a team. thread: its number there; creator: the location that forks the team;
+    joined: ticks at which the team was joined for whose end the location waited last, 0 if that is not known."""
+
+    thread: int
+    creator: int
+    joined: int
+
+
+class ClockOffset(NamedTuple):
+    """Its clock at the moment at which that of another rank of its world was seen; error: ticks by which these moments
+    may differ."""
+
+    ticks: int
+    peer: int
+    peer_ticks: int
+    error: int
+
+
+class UserMarker(NamedTuple):
+    """A kind of markers. severity: of records.MARKERS."""
+
+    name: str
+    severity: int
+
+
+@dataclass(slots=True)
+class ProcessDefinitions:
+    """All definitions of one process; dictionaries are keyed by the process's own ids. Once they are read nothing is
+    added to any of them: processes share what they have alike."""
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
+    modules: list[Module] = field(default_factory=list)
+    comms: dict[int, Comm] = field(default_factory=dict)
+    members: dict[tuple[int, int], list[Members]] = field(default_factory=dict)
+    comm_names: dict[int, str] = field(default_factory=dict)
+    locations: dict[int, str | None] = field(default_factory=dict)
+    metrics: dict[int, Metric] = field(default_factory=dict)
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    summaries: dict[int, Summary] = field(default_factory=dict)
+    attributes: dict[int, Attribute] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+    handles: dict[int, Handle] = field(default_factory=dict)
+    inherited: set[int] = field(default_factory=set)
+    """Handles that are its parent's: they were open when the process began."""
+    windows: dict[int, Window] = field(default_factory=dict)
+    window_names: dict[int, str] = field(default_factory=dict)
+    groups: dict[int, list[Ranks]] = field(default_factory=dict)
+    regions_at: dict[int, RegionAt] = field(default_factory=dict)
+    teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
+    """By team and location."""
+    lost: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Events that no record tells of, by location and reason (LOST_REASONS)."""
+    call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Addresses of calls, by the id of the text that says where they are."""
+    offsets: list[ClockOffset] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+    markers: dict[int, UserMarker] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    user_comms: dict[int, str] = field(default_factory=dict)
+    members_of: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Names of the user's groups, by what they have (DEFINITIONS: REGION or METRIC) and its id."""
+
+
+def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
+    """Puts decoded definition arrays in order.
+
+    Raises FormatError, naming origin, for an array that is no definition of this format.
+    """
+    found = ProcessDefinitions()
+    for array in arrays:
+        if fits_plain(array):
+            found.properties[same(array[1])] = same(array[2])
+            continue
+        kind = fits(array)
+        if kind is None:
+            name = {number: name for name, number in DEFINITIONS.items()}.get(array[0], "unknown number")
+            raise FormatError(f"{origin}: a definition ({name}) has a wrong shape", "the file is damaged")
+        values = [*array[1:], None] if kind == "REGION" and len(array) == 7 else array[1:]
+        _add(found, kind, values)
+    for name in ("regions", "metrics", "attributes"):  # the same in all processes of a program
+        setattr(found, name, same_table(getattr(found, name)))
+    share_empty(found, but="properties")
+    return found
+
+
+def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+    match kind:
+        case "PROPERTY":
+            found.properties[same(values[0])] = same(values[1] if isinstance(values[1], str) else tuple(values[1]))
+        case "REGION":
+            found.regions[values[0]] = same(Region(*values[1:]))
+        case "MODULE":
+            found.modules.append(same(Module(*values)))
+        case "COMM":
+            found.comms[values[0]] = Comm(*values[1:])
+        case "COMM_MEMBERS":
+            found.members.setdefault((values[0], values[1]), []).append(Members(*values[2:]))
+        case "COMM_NAME":
+            found.comm_names[values[0]] = values[1]
+        case "LOCATION":
+            found.locations[values[0]] = values[2] or found.locations.get(values[0])
+        case "METRIC":
+            found.metrics[values[0]] = same(Metric(*values[1:]))
+        case "CLOCK":
+            found.pairs.append((values[0], values[1], values[2]))
+        case "SUMMARY":
+            found.summaries[values[0]] = Summary(*values[1:])
+        case "ATTRIBUTE":
+            found.attributes[values[0]] = same(Attribute(*values[1:]))
+        case "IO_FILE":
+            found.files[values[0]] = same(values[1])
+        case "IO_HANDLE":
+            found.handles[values[0]] = same(Handle(*values[1:]))
+        case "RMA_WIN":
+            found.windows[values[0]] = Window(*values[1:])
+        case "RMA_WIN_NAME":
+            found.window_names[values[0]] = values[1]
+        case "GROUP":
+            found.groups.setdefault(values[0], []).append(Ranks(*values[1:]))
+        case "REGION_AT":
+            found.regions_at[values[0]] = RegionAt(*values[1:])
+        case "TEAM":
+            key, member = (values[0], values[1]), TeamMember(*values[2:])
+            if member.joined or key not in found.teams:  # locations stand in no order
+                found.teams[key] = member
+        case "LOST":
+            found.lost[values[0], values[1]] = values[2]
+        case "CALL_SITE":
+            found.call_sites[values[0]] = struct.unpack(f"<{len(values[1]) // 8}Q", values[1][: len(values[1]) & ~7])
+        case "CLOCK_OFFSET":
+            found.offsets.append(ClockOffset(*values))
+        case "TEXT":
+            found.texts[values[0]] = same(values[1])
+        case "MARKER":
+            found.markers[values[0]] = UserMarker(*values[1:])
+        case "NOTE":
+            found.notes.append(values[0])
+        case "USER_COMM":
+            found.user_comms[values[0]] = values[1]
+        case "MEMBER":
+            found.members_of[values[0], values[1]] = values[2]
+
+
+def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
+    """Adds to a forked child's definitions those of its parent that it does not have itself.
+
+    fork_ticks is the child's first moment: what the parent loaded later is not the child's.
+    """
+    common = {key: value for key, value in parent.properties.items() if not key.startswith(HELPER)}
+    child.properties = common | child.properties
+    child.regions = parent.regions | child.regions
+    child.comms = parent.comms | child.comms
+    child.members = parent.members | child.members
+    child.comm_names = parent.comm_names | child.comm_names
+    child.metrics = parent.metrics | child.metrics
+    child.attributes = parent.attributes | child.attributes
+    child.files = parent.files | child.files
+    child.inherited = parent.handles.keys() - child.handles.keys()
+    child.handles = parent.handles | child.handles
+    child.windows = parent.windows | child.windows
+    child.window_names = parent.window_names | child.window_names
+    child.groups = parent.groups | child.groups
+    child.regions_at = parent.regions_at | child.regions_at
+    child.call_sites = parent.call_sites | child.call_sites
+    child.texts = parent.texts | child.texts
+    child.markers = parent.markers | child.markers
+    child.user_comms = parent.user_comms | child.user_comms
+    child.members_of = parent.members_of | child.members_of
+    own = {module.slot for module in child.modules}
+    child.modules = [*child.modules, *(m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own)]

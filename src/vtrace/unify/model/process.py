@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One process of a run: its files, and what pass 1 learned from them."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.local.kernel import Kernel, Maps, Scan
+from vtrace.io.local.local_files import FileHead, Stream, by_location, open_local, read_head, streams
+from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
+from vtrace.unify.model.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
+from vtrace.unify.model.alive import alive
+from vtrace.unify.model.clocks import Curve, Pair, Source
+from vtrace.unify.model.definitions import ProcessDefinitions, read
+
+_location = attrgetter("location")
+Streams = dict[tuple[int, int], Stream]
+_AT_ONCE = 4096
+"""Rows of an index that become Python's objects."""
+_NO_TIME = 1 << 63
+"""Neither ticks nor ns come so far: a pair that does is damaged."""
+
+_NOT_READ = ProcessDefinitions()
+"""One for all processes: empty, and each has a dictionary for each kind."""
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """Files of a process, then what the phases add. rank is None for one that has no place of its own in a world."""
+
+    head: FileHead
+    files: list[FileHead] = field(default_factory=list)
+    """By location."""
+    buffer: Path | None = None
+    empty: list[Path] = field(default_factory=list)
+    """Files without even a head."""
+    rank: int | None = None
+    main: bool = False
+    """Of the run's first world."""
+    absent: bool = False
+    """A rank of which there are no files: it gets a location without events."""
+    number: int = 0
+    """Place among all processes of the run."""
+    views: frozenset[int] = frozenset()
+    """Directories in which all of its files were seen: see look.Found."""
+    bytes: int = 0
+    """Of its files."""
+    seer: int | None = None
+    """Rank that has found its buffer, where that does not lie with the other files."""
+    running: bool = False
+    """It still records."""
+    owner: int | None = None
+    """Rank that has read its definitions, in what that hands on to others."""
+
+    definitions: ProcessDefinitions = field(default_factory=lambda: _NOT_READ)
+    scans: dict[int, Scan] = field(default_factory=dict)
+    holed: set[int] = field(default_factory=set)
+    """Locations whose events are cut, or lack blocks in between."""
+    usable: dict[int, int] = field(default_factory=dict)
+    """Blocks before the first damaged one, where there is one and salvage was asked for."""
+    pairs: list[Pair] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    """Files that are missing, or end too early."""
+    unseen_records: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Records that a location's summary promises and that are not there, by location: why (absent.py), how many."""
+    unsure: set[int] = field(default_factory=set)
+    """Locations of a process that has come to its end of which no summary says how many records they have."""
+    whole: set[int] = field(default_factory=set)
+    """Locations with exactly as many records as their summaries promise: damage took none."""
+
+    index: int | None = None
+    """Place among all MPI processes."""
+    node: int = 0
+    """System node of its host."""
+    first: int = 0
+    """OTF2 location of the main thread; those of the other threads follow."""
+    heap: int | None = None
+    """OTF2 location of what it has in use of its heap."""
+    curve: Curve | None = None
+    maps: Maps | None = None
+    user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
+    """By location: ranks of the other ends of its messages of the user API."""
+    user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
+    """By location: OTF2 locations of these ends, -1 where there is none."""
+
+    @property
+    def world(self) -> int:
+        """Random number that names the process's MPI_COMM_WORLD, 0 without one."""
+        return self.head.world
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"rank {self.rank}" if self.main and self.world else f"process {self.head.host}:{self.head.pid}"
+
+    @property
+    def locations(self) -> list[int]:
+        """The numbers of its locations; there is always a main thread."""
+        return sorted({0} | self.scans.keys() | self.unseen_records.keys())
+
+    @property
+    def tells_heap(self) -> bool:
+        """Whether its events tell what it has in use of its heap."""
+        return any(scan.memory for scan in self.scans.values())
+
+    @property
+    def tells_threads(self) -> bool:
+        """Whether its events may tell of threads that begin and end."""
+        return any(scan.threads for scan in self.scans.values())
+
+    def to_hand_on(self, owner: int) -> Process:
+        """What another rank needs to write its events."""
+        return Process(
+            self.head, self.files, self.buffer, number=self.number, owner=owner, usable=self.usable, maps=self.maps,
+            user_peers=self.user_peers,
+        )  # fmt: skip
+
+    def maps_of(self, location: int) -> Maps | None:
+        """What the kernel needs for one location."""
+        peers = self.user_peers.get(location)
+        return self.maps if self.maps is None or peers is None else replace(self.maps, user_peers=peers)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end and said so."""
+        return 0 in self.definitions.summaries
+
+    @property
+    def died(self) -> bool:
+        """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
+        incomplete = not (self.absent or self.running or self.complete)
+        return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
+
+    def find_buffer(self) -> None:
+        """Looks for the left-over buffer that its head names, which may be on this machine only."""
+        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave none
+            path = Path(self.head.buffer)
+            with suppress(VtraceError):
+                self.buffer = path if read_head(path).process == self.head.process else None
+        self.running = self.buffer is not None and alive(self.head)
+
+    def all_files(self) -> list[Path]:
+        """Every file of the process, definitions last: without them the others are of no use."""
+        order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
+        return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
+
+    @property
+    def stored(self) -> int:
+        """Bytes of its events."""
+        return sum(scan.stored for scan in self.scans.values())
+
+    def stored_of(self, location: int) -> int:
+        """Bytes of a location's events."""
+        return self.scans[location].stored if location in self.scans else 0
+
+    def _files_of(self, location: int) -> list[FileHead]:
+        at = bisect_left(self.files, location, key=_location)
+        return self.files[at : bisect_right(self.files, location, at, key=_location)]
+
+    @contextmanager
+    def _opened(self) -> Iterator[Iterator[Streams]]:
+        """The streams of one location after the other: a process may have more files than it may open at once."""
+        with ExitStack() as stack:
+            buffer = stack.enter_context(open_local(self.buffer)) if self.buffer else None
+            rows = by_location(buffer) if buffer else {}
+
+            def each() -> Iterator[Streams]:
+                for location in sorted({*map(_location, self.files)} | rows.keys()):
+                    with ExitStack() as inner:
+                        heads = self._files_of(location)
+                        files = [inner.enter_context(open_local(head.path, head)) for head in heads]
+                        yield streams(files + ([rows[location]] if location in rows else []))
+
+            yield each()
+
+    @contextmanager
+    def _opened_events(self, heads: Sequence[FileHead]) -> Iterator[list[Stream]]:
+        with ExitStack() as stack:
+            files = [stack.enter_context(open_local(head.path, head)) for head in heads if head.content == EVENTS]
+            if self.buffer:
+                files.append(stack.enter_context(open_local(self.buffer)))
+            found = streams(files)
+            yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
+
+    @contextmanager
+    def events(self, location: int) -> Iterator[Stream | None]:
+        """The events of one location as far as they may be used; None when it has none."""
+        with self._opened_events(self._files_of(location)) as found:
+            yield next((stream for stream in found if stream.location == location), None)
+
+    @contextmanager
+    def all_events(self) -> Iterator[list[Stream]]:
+        """Those of all its locations."""
+        with self._opened_events(self.files) as found:
+            yield found
+
+    def _usable(self, stream: Stream) -> Stream:
+        limit = self.usable.get(stream.location)
+        return stream if limit is None else replace(stream, index=stream.index[:limit])
+
+    def load(self, kernel: Kernel, salvage: bool) -> None:
+        """Pass 1: reads the definitions and what must be known of the events before any of them is written.
+
+        Raises FormatError for damage; salvage puts it into problems and takes what comes before it.
+        """
+        if self.absent:
+            return
+        arrays: list[list[object]] = []
+        present: dict[int, int | None] = {}
+        told: set[int] = set()
+        pairs = {Pair(*self.head.pair)}
+        with self._opened() as locations:
+            for found in locations:
+                for (content, location), stream in sorted(found.items(), reverse=True):  # definitions first
+                    told.add(location)
+                    if content == EVENTS:
+                        self.scans[location] = self._scan(kernel, stream, salvage)
+                        present[location] = records_in(self._usable(stream))
+                    else:
+                        arrays += self._definitions(kernel, stream, salvage)
+                    for at in range(0, len(stream.index), _AT_ONCE):
+                        pairs |= {*map(Pair._make, stream.index["pair"][at : at + _AT_ONCE].tolist())}
+        self.definitions = read(arrays, self.head.path.name)
+        if self.buffer and went_on(self.definitions, present):
+            self.definitions.summaries = {}
+        if self.buffer is None:  # else it may hold what the files lack
+            whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
+            damaged = dict.fromkeys(present.keys() - whole.keys())
+            self.lacks = find_absent(self.files, self.definitions, whole | damaged)
+        elif self.complete:
+            self.unsure = told - self.definitions.summaries.keys()
+        self.unseen_records = self._unseen(present)
+        self.whole = {n for n, told in self.definitions.summaries.items() if told.records == present.get(n, 0)}
+        pairs |= {Pair(*pair) for pair in self.definitions.pairs}
+        self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
+
+    def _unseen(self, present: dict[int, int | None]) -> dict[int, tuple[str, int]]:
+        """What could not be written at the end stayed in the buffer, as far as that is a file."""
+        whole = WRITE if self.buffer else FILE
+        short = lacking(self.definitions, present)
+        return {location: (DAMAGE if self._is_damaged(location) else whole, n) for location, n in short.items()}
+
+    def _is_damaged(self, location: int) -> bool:
+        return location in self.usable or location in self.holed
+
+    def source(self) -> Source:
+        """What is known of the process's clock."""
+        spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
+        known = self.definitions
+        return Source(
+            self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans),
+            clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
+        )  # fmt: skip
+
+    def _span(self, spans: list[tuple[int, int]]) -> tuple[int, int]:
+        start = self.pairs[0].ticks
+        return min((s[0] for s in spans), default=start), max((s[1] for s in spans), default=start)
+
+    def _definitions(self, kernel: Kernel, stream: Stream, salvage: bool) -> list[list[object]]:
+        if not salvage:
+            self._refuse(stream)
+            return kernel.definitions(stream)
+        self.problems += stream.problems
+        arrays = []
+        for i in range(len(stream.index)):
+            try:
+                arrays += kernel.definitions(replace(stream, index=stream.index[i : i + 1]))
+            except FormatError as error:
+                self.problems.append(str(error.args[0]))
+                break
+        return arrays
+
+    def _scan(self, kernel: Kernel, stream: Stream, salvage: bool) -> Scan:
+        classes = CLASS_NEW_CODE | CLASS_USER | (CLASS_IO if self.head.forked else 0)
+        if not salvage:
+            self._refuse(stream)
+            return kernel.scan(stream, classes)
+        self.problems += stream.problems
+        self.holed |= {stream.location} if stream.problems else set()
+        for i in range(len(stream.index)):
+            try:
+                kernel.scan(replace(stream, index=stream.index[i : i + 1]), CLASS_ALL)
+            except FormatError as error:
+                self.problems.append(str(error.args[0]))
+                self.usable[stream.location] = i
+                stream = replace(stream, index=stream.index[:i])
+                break
+        return kernel.scan(stream, classes)
+
+    def _refuse(self, stream: Stream) -> None:
+        if stream.problems:
+            raise VtraceError(stream.problems[0], "--salvage takes what comes before it")

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starts what `vtrace run` is to start: becomes the program, or waits for it where something follows."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vtrace.errors import VtraceError
+from vtrace.text import plain
+from vtrace.wrappers.launch import launchers, preload
+from vtrace.wrappers.launch.launchers import Launched
+from vtrace.wrappers.launch.mpi_library import family_of_launcher
+from vtrace.wrappers.launch.preload import Plan, Start
+from vtrace.wrappers.launch.program import NoProgramError, find, locate
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    from vtrace.wrappers.launch.choices import Choices
+
+_ENOEXEC = 8
+
+
+def environment() -> dict[str, str]:
+    """The environment that vtrace was started with: Python sets LC_CTYPE for itself in a C locale."""
+    now = dict(os.environ)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+                now.pop("LC_CTYPE", None)
+    except OSError:
+        pass
+    return now
+
+
+def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """What to start and with which environment, and says what is worth knowing: rank 0 only."""
+    made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
+    if made is None:
+        made = preload.plan(chosen.words, chosen, Start(environ, launched=launchers.rank(environ) is not None))
+    directory = made.changes.get("VT_PFORM_GDIR")
+    if directory:
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            raise VtraceError(f"{directory}: cannot be made: {error.strerror}", "-o names this directory") from None
+    if not launchers.rank(environ):
+        _tell(made, chosen, environ)
+    return made
+
+
+def _tell(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+    level = environ.get("VT_VERBOSE", "")
+    for text in made.warnings if level != "0" else []:
+        say(f"warning: {text}")
+    if chosen.verbose:
+        import shlex
+
+        changes = made.shown | made.changes
+        after = {**environ, **changes}
+        for text in made.details:
+            say(text)
+        for name in sorted(name for name in after if name.startswith("VT_") or name in changes):
+            say(f"{name}={after[name]}{'' if name in changes else ' (environment)'}")
+        say(f"starts {shlex.join(made.words)}")
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    os.write(2, f"vtrace: {plain(text)}\n".encode())
+
+
+def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
+    """A launcher is started as it is; each of its programs gets env in front. None: it is the program itself."""
+    words = find(chosen.words, environ).words
+    found = launchers.programs_in(words, environ)
+    if not found:
+        file = launchers.file_of_programs(words)
+        if file:
+            raise VtraceError(
+                f"{words[0]} {file}: its programs stand in a file", "put vtrace run before each one there"
+            )
+        if launchers.kind_of(words) not in launchers.LAUNCHERS:
+            return None
+        problem = f"finds no program that {words[0]} starts{_lost(words)}"
+        if chosen.unify:
+            raise VtraceError(f"{problem}, so there is nothing to unify", "put vtrace run before the program")
+        made = Plan(words)
+        made.warnings.append(f"{problem}, nothing is recorded: put vtrace run before it")
+        return made
+    made = Plan([])
+    at = 0
+    for one in found:
+        inner = _plan_inner(words, one, chosen, environ)
+        _common_prefix(made, inner, len(found) > 1 and not environ.get("VT_FILE_PREFIX"), words[one.begin])
+        made.shown |= inner.changes | inner.shown
+        made.words += [*words[at : one.begin], *_in_front(inner, environ), *inner.words]
+        at = one.end
+        made.warnings += [text for text in inner.warnings if text not in made.warnings]
+        made.details += [text for text in inner.details if text not in made.details]
+    made.words += words[at:]
+    return made
+
+
+def _lost(words: list[str]) -> str:
+    """What stands where the program should, and is not there."""
+    paths = (word for word in words[1:] if "/" in word and not word.startswith("-"))
+    lost = next((path for path in paths if not os.path.exists(path)), None)
+    return f" ({lost}: no such file here)" if lost else ""
+
+
+def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """The plan for one program of a launcher; it may be a launcher itself (mpiexec -n 2 numactl -N 0 ./a.out)."""
+    behind = words[one.begin : one.end]
+    from vtrace.wrappers.launch.choices import Choices
+
+    own = Choices(behind)
+    own.__dict__ |= {name: value for name, value in vars(chosen).items() if name != "words"}
+    if launchers.kind_of(behind):
+        made = _plan_launcher(own, environ)
+        if made:
+            return made
+    parallel = launchers.kind_of(words) in launchers.LAUNCHERS
+    start = Start(environ, one.directory, parallel or launchers.rank(environ) is not None)
+    if parallel:
+        path = locate(words[0], environ)
+        start.launcher, start.mpicc, start.family = words[0], launchers.mpicc_of(path), family_of_launcher(path)
+    try:
+        return preload.plan(behind, own, start)
+    except NoProgramError:
+        if one.directory == ".":
+            raise
+        # On the hosts of the run there may be another directory of this name.
+        raise VtraceError(
+            f"{behind[0]}: not found in {one.directory} here", "put vtrace run before the program"
+        ) from None
+
+
+def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
+    """Programs of one job are unified together, so they have one prefix: the first one's name."""
+    if several:
+        name = (
+            made.changes.get("VT_FILE_PREFIX") or inner.changes.get("VT_FILE_PREFIX") or preload.standard_prefix(word)
+        )
+        made.changes["VT_FILE_PREFIX"] = inner.changes["VT_FILE_PREFIX"] = name
+    for key in ("VT_FILE_PREFIX", "VT_PFORM_GDIR"):
+        if key in inner.changes:
+            made.changes[key] = inner.changes[key]
+
+
+def _in_front(inner: Plan, environ: Mapping[str, str]) -> list[str]:
+    """env with all settings: some launchers hand on only part of the environment to other hosts."""
+    if not inner.changes:
+        return []
+    settings = {name: value for name, value in environ.items() if name.startswith("VT_")} | inner.changes
+    return [locate("env", environ), *(f"{name}={value}" for name, value in settings.items())]
+
+
+def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
+    """Replaces this process by the program."""
+    import signal
+
+    # Python ignores these, which a program would inherit.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    sys.stdout.flush()
+    path = locate(made.words[0], environ)
+    changed = {**environ, **made.changes}
+    try:
+        os.execve(path, made.words, changed)
+    except OSError as error:
+        if error.errno == _ENOEXEC and _is_text(path):
+            os.execve("/bin/sh", ["sh", path, *made.words[1:]], changed)
+        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+
+
+def _is_text(path: str) -> bool:
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(256)
+
+
+def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
+    """Starts the program, passes signals on that are sent to this process, and returns its exit code, or 128 and the
+    number of the signal that ended it."""
+    import signal
+
+    passed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
+    try:
+        pid = os.posix_spawn(
+            locate(made.words[0], environ), made.words, {**environ, **made.changes},
+            setsigmask=before, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+        )  # fmt: skip
+    except OSError as error:
+        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+    while True:
+        got = signal.sigwaitinfo(passed | {signal.SIGCHLD})
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            break
+        # What the terminal sends (Ctrl-C) the program gets itself; si_code is above 0 then.
+        if got.si_signo != signal.SIGCHLD and got.si_code <= 0:
+            os.kill(pid, got.si_signo)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code

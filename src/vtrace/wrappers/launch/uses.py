@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which MPI a program uses, and the shim for it out of the cache, without asking a compiler each time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+
+from vtrace.errors import VtraceError
+from vtrace.python_command import is_python, python_script
+from vtrace.wrappers.launch import program as programs
+from vtrace.wrappers.launch.program import Loaded, NoProgramError, Program
+from vtrace.wrappers.mpi_shim.cache import cache_directory, is_trusted
+
+_NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
+"""Libraries of MPI's C functions, up to their version: Open MPI and MPICH's kind, Debian's MPICH, MPI 5, IBM."""
+_OPENMP = ("libgomp.so", "libomp.so", "libomp5.so", "libiomp5.so")
+_FEW = 24
+"""Arguments of a program that are looked at: the program that a wrapper script starts is among the first."""
+_BETWEEN = dict.fromkeys(map(ord, ";&|()"), " ")
+"""What stands between the commands of a shell."""
+_QUESTION = """import mpi4py
+mpi4py.rc.initialize = mpi4py.rc.finalize = False
+import mpi4py.MPI
+print(mpi4py.__file__)
+for line in open("/proc/self/maps"):
+    if "/" in line: print(line[line.index("/"):].rstrip())
+"""
+
+
+def mpi_library(loaded: Loaded) -> str | None:
+    """The path of the MPI library among those that the loader gives to a program."""
+    for name, path in loaded.libraries.items():
+        if path and os.path.basename(name).startswith(_NAMES):
+            return os.path.realpath(path)
+    return None
+
+
+def openmp(loaded: Loaded) -> bool:
+    """Whether one of the libraries is a runtime of OpenMP."""
+    return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
+
+
+def functions(program: Program, loaded: Loaded) -> bool:
+    """Whether the program or a library of its own was compiled with -finstrument-functions, by vtrace-cc or without."""
+    paths = (
+        path for name, path in loaded.libraries.items() if path and not os.path.basename(name).startswith("libc.so")
+    )
+    return any(programs.holds(path, b"\0__cyg_profile_func_enter\0") for path in (program.executable, *paths))
+
+
+def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> tuple[str, str | None]:
+    """Which program uses MPI behind a program that does not link it, and the MPI library; None: there is none.
+
+    A Python uses the library of mpi4py. Else the program is the first among the arguments that has an MPI library: a
+    script that binds each rank to cores is called with it."""
+    if is_python(program.name):
+        return program.words[0], _mpi_of_python(program, environ, launched)
+    words = _arguments(program.words)[:_FEW]
+    for at, word in enumerate(words):
+        if word.startswith("-"):
+            continue
+        try:
+            inner = programs.find(words[at:], environ, directory)
+        except NoProgramError:
+            continue
+        if is_python(inner.name):
+            return word, _mpi_of_python(inner, environ, launched)
+        elf = programs.read_elf(inner.executable)
+        library = mpi_library(programs.libraries(elf, inner.executable, environ)) if elf and elf.loader else None
+        if library:
+            return word, library
+    return program.words[0], None
+
+
+def _arguments(words: list[str]) -> list[str]:
+    """Those of a program; of a shell's command its words: sh -c 'prepare; ./heat'."""
+    found: list[str] = []
+    for before, word in pairwise(words):
+        found += word.translate(_BETWEEN).split() if before == "-c" else [word]
+    return found
+
+
+def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool) -> str | None:
+    """The library that mpi4py loads, if the program has to do with it: under a launcher any, else one that names it."""
+    if not launched and not names_module(program, "mpi4py"):
+        return None
+    about = sorted(f"{key}={value}" for key, value in environ.items() if key.startswith(("MPI4PY_", "PYTHON")))
+    interpreter = os.path.abspath(program.executable)
+    key = "\n".join([interpreter, environ.get("LD_LIBRARY_PATH", ""), *about])
+    note = _Note("python", key)
+    known = note.read()
+    if known and os.path.exists(known[0]) and _state(known[0]) == known[1]:
+        return known[0]
+    bare = {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
+    out, _ = programs.ask([interpreter, "-c", _QUESTION], bare)
+    found = next((line for line in out.splitlines()[1:] if os.path.basename(line).startswith(_NAMES)), None)
+    if found:
+        found = os.path.realpath(found)
+        note.write(found, _state(found))
+    return found
+
+
+def names_module(program: Program, module: str) -> bool:
+    """Whether a Python program's command or script names a module."""
+    if any(module in word for word in program.words[1:_FEW]):
+        return True
+    script = program.script or python_script(program.words[1:])
+    return script is not None and programs.holds(script, module.encode())
+
+
+def library_of(mpicc: str) -> str:
+    """The library of the MPI that the user names by its compiler command, or by the library itself."""
+    if ".so" in os.path.basename(mpicc):
+        if not os.path.isfile(mpicc):
+            raise VtraceError(f"{mpicc}: no such library", "give the path of an MPI library or an mpicc")
+        return os.path.realpath(mpicc)
+    try:
+        command = programs.locate(mpicc, os.environ)
+    except NoProgramError:
+        command = mpicc  # find_mpi says what is wrong
+    note = _Note("mpicc", command)
+    known = note.read()
+    if known and os.path.exists(known[0]) and known[1] == f"{_state(command)} {_state(known[0])}":
+        return known[0]
+    from vtrace.wrappers.mpi_shim.installation import find_mpi
+
+    mpi = find_mpi(command)
+    assert mpi
+    library = str(mpi.library)
+    note.write(library, f"{_state(command)} {_state(library)}")
+    return library
+
+
+def launchers_library(mpicc: str | None) -> str | None:
+    """The library of the launcher's MPI: of the compiler command beside it, else of the first mpicc in PATH."""
+    if mpicc:
+        return library_of(mpicc)
+    from vtrace.wrappers.mpi_shim.installation import find_mpi
+
+    mpi = find_mpi()
+    return str(mpi.library) if mpi else None
+
+
+def shim_of(library: str) -> str:
+    """The library to preload for an MPI library: out of the cache where the same vtrace put it there for it, else after
+    asking its mpicc, and building it where the cache has none. Ranks that do this at once wait for the first one.
+
+    Raises VtraceError where no mpicc links that library, or the shim cannot be built.
+    """
+    note = _Note("shim", library)
+    state = "\n".join([_state(library), *(_state(path) for path in _own_files())])
+    known = note.read()
+    if known and known[1] == state and os.path.exists(known[0]) and is_trusted(known[0]):
+        return known[0]
+    from pathlib import Path
+
+    from vtrace.wrappers.mpi_shim.installation import find_mpi_with
+    from vtrace.wrappers.mpi_shim.shim import shim_library
+
+    found = str(shim_library(find_mpi_with(Path(library))))
+    note.write(found, state)
+    return found
+
+
+def _own_files() -> list[str]:
+    """Files that change when vtrace is installed again."""
+    wrappers = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(wrappers)
+    return [os.path.join(wrappers, "mpi_shim", "generate.py"), os.path.join(package, "_lib", "libvtrace.so.1")]
+
+
+def _state(path: str) -> str:
+    about = os.stat(path)
+    return f"{path} {about.st_size} {about.st_mtime_ns}"
+
+
+class _Note:
+    """A small file in the cache of shims: a path that was found for a key, and the state that it holds for."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        from binascii import crc32
+
+        self._key = key
+        self._path = os.path.join(cache_directory(), f"{kind}-{crc32(os.fsencode(key)):08x}")
+
+    def read(self) -> tuple[str, str] | None:
+        if not is_trusted(self._path):
+            return None
+        try:
+            with open(self._path, errors="surrogateescape") as file:
+                key, path, state = file.read().split("\0")
+        except (OSError, ValueError):
+            return None
+        return (path, state) if key == self._key else None
+
+    def write(self, path: str, state: str) -> None:
+        """Other ranks may do the same now; one that cannot asks again next time."""
+        own = f"{self._path}.{os.getpid()}"
+        if not is_trusted(self._path):
+            return
+        try:
+            descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "w", errors="surrogateescape") as file:
+                file.write("\0".join([self._key, path, state]))
+            os.replace(own, self._path)
+        except OSError:
+            return

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of an MPI is recorded: function by function."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass, field
+
+from vtrace import paths
+from vtrace.wrappers.mpi_shim import fortran, generate, mpi_groups, mpi_header
+from vtrace.wrappers.mpi_shim.installation import Mpi
+
+_WHY = {
+    "callback": "predefined callbacks, which programs compare by address",
+    "absent": "declared in mpi.h, but not in the library",
+    "twin": "without a profiling twin (PMPI_)",
+}
+_ENTERED = ("MPI_Info_", "MPI_Type_")
+"""Functions that leave enter and leave alone, although some of their wrappers note what later calls need."""
+
+
+@dataclass
+class Coverage:
+    """Names of an MPI's functions in C by what their calls leave, and of its Fortran entry points that are wrapped.
+
+    records: all that there is to record; plain: enter and leave; off: by group, not by default; left_out: by reason.
+    """
+
+    records: list[str] = field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
+    off: dict[str, list[str]] = field(default_factory=dict)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    fortran: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def wrapped(self) -> int:
+        """Functions with a wrapper, in C."""
+        return len(self.records) + len(self.plain) + sum(map(len, self.off.values()))
+
+
+def coverage(mpi: Mpi) -> Coverage:
+    """What the shim for an MPI records, found as it is generated."""
+    place = paths.LIB / "mpiwrap" / "templates"
+    templates = generate.read_templates(place)
+    nothing = (templates.sections["plain"], templates.sections["plain_void"])
+    functions = generate.wrapped(mpi_header.functions(mpi.preprocessed, mpi.library))
+    found = Coverage()
+    for function in functions:
+        group = mpi_groups.group(function.name)
+        if not group.default:
+            found.off.setdefault(group.name, []).append(function.name)
+        elif function.name in generate.BY_HAND or (
+            templates.of(function) not in nothing and not function.name.startswith(_ENTERED)
+        ):
+            found.records.append(function.name)
+        else:
+            found.plain.append(function.name)
+    exported = mpi_header.exported_symbols(mpi.library)
+    names = {function.name for function in functions}
+    for name in sorted(mpi_header.prototypes(mpi.preprocessed)):
+        if not name.startswith("P") and name not in names:
+            found.left_out.setdefault(_WHY[_why(name, exported)], []).append(name)
+    for binding in fortran.bindings(mpi.fortran):
+        found.fortran[binding.name] = [entry.symbol for entry in fortran.entries(binding, functions)]
+    return found
+
+
+def _why(name: str, exported: set[str]) -> str:
+    if any(fnmatch.fnmatchcase(name, pattern) for pattern in generate.NOT_WRAPPED):
+        return "callback"
+    return "twin" if name in exported else "absent"

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the C source of the MPI shim: one wrapper per function of the MPI at hand, from templates that look like C.
+
+A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin with four slashes:
+
+    //// MPI_Send MPI_Bsend             the wrapper of these functions and of their large-count twins (MPI_Send_c)
+    //// MPI_Bcast : collective         the same, put in place of $BODY of the frame "collective"
+    //// frame collective               a frame
+    //// plain                          the wrapper of every function that no section names
+
+Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent" that of MPI_Bcast_init.
+In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
+passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
+$CALL the call of the PMPI_ twin or of another tool, $IN_COMM and $OUT_COMM the first communicator that goes in or comes
+out ($COMM_FIRST: the one that goes in, usable before $BEGIN), $BARRIERS 1 where VT_MPI_BARRIER is for the function,
+and $name the parameter that the standard calls so.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from vtrace.errors import VtraceError
+from vtrace.wrappers.mpi_shim import mpi_groups
+from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Function, prototypes
+
+BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
+"""Defined in mpiwrap/life.c."""
+
+HAND_WRITTEN = (
+    "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
+    "types", "rma", "window", "file", "sites", "sync", "clocks",
+)  # fmt: skip
+"""The files of mpiwrap that stand before the generated functions."""
+
+WITH_BARRIERS = {
+    f"MPI_{name}"
+    for name in """Allgather Allgatherv Allreduce Alltoall Alltoallv Bcast Gather Gatherv Reduce Reduce_scatter Scatter
+    Scatterv""".split()
+}
+"""Those that mpiP puts barriers around."""
+
+NOT_WRAPPED = ("*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*")
+"""Predefined callbacks are compared by address."""
+
+_POINT2POINT = (
+    "MPI*_[BSR]send*", "MPI*_I[bsr]send*", "MPI*_Isend*", "MPI*_Send*", "MPI*_Recv*", "MPI*_Irecv*", "MPI*_Mrecv*",
+    "MPI*_Imrecv*", "MPI*_Mprobe", "MPI*_Improbe", "MPI*_Probe", "MPI*_Iprobe", "MPI*_Wait*", "MPI*_Test",
+    "MPI*_Testall", "MPI*_Testany", "MPI*_Testsome", "MPI*_Start", "MPI*_Startall", "MPI_Cancel", "MPI_Request_*",
+    "MPI_P[rs]*_init*", "MPI_Pready*", "MPI_Parrived",
+)  # fmt: skip
+_ROLES = (
+    ("BARRIER", ("MPI*_Barrier*", "MPI*_Ibarrier")),
+    ("COLL_ONE2ALL", ("MPI*_Bcast*", "MPI*_Ibcast*", "MPI*_Scatter*", "MPI*_Iscatter*")),
+    ("COLL_ALL2ALL", ("MPI*_Allgather*", "MPI*_Iallgather*", "MPI*_Alltoall*", "MPI*_Ialltoall*", "MPI*_Allreduce*",
+                      "MPI*_Iallreduce*", "MPI*_Reduce_scatter*", "MPI*_Ireduce_scatter*", "MPI*_*eighbor_all*")),
+    ("COLL_ALL2ONE", ("MPI*_Gather*", "MPI*_Igather*", "MPI*_Reduce", "MPI*_Reduce_c", "MPI*_Reduce_init*",
+                      "MPI*_Ireduce*")),
+    ("COLL_OTHER", ("MPI*_Scan*", "MPI*_Iscan*", "MPI*_Exscan*", "MPI*_Iexscan*", "MPI_Comm_create*", "MPI_Comm_dup*",
+                    "MPI_Comm_idup*", "MPI_Comm_split*", "MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Cart_create",
+                    "MPI_Cart_sub", "MPI_Graph_create", "MPI_Dist_graph_create*", "MPI_Intercomm_*")),
+    ("POINT2POINT", _POINT2POINT),
+    ("RMA", ("MPI_Win_*", "MPI_Put*", "MPI_Get", "MPI_Get_c", "MPI_Rput*", "MPI_Rget*", "MPI_Accumulate*",
+             "MPI_Raccumulate*", "MPI_Get_accumulate*", "MPI_Fetch_and_op", "MPI_Compare_and_swap")),
+    ("FILE_IO", ("MPI_File_*read*", "MPI_File_*write*")),
+    ("FILE_IO_METADATA", ("MPI_File_*",)),
+)  # fmt: skip
+_NOT_THESE = ("*_create_keyval", "*_create_errhandler*", "*_call_errhandler", "MPI_Comm_create_errhandler_x")
+
+_HEADING = re.compile(r"^//// *(frame )?([^:\n]+?)(?: *: *([\w ]+))?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Sections of the template files: by function, and the frames that some of them are put into."""
+
+    sections: dict[str, str]
+    frames: dict[str, str]
+
+    def of(self, function: Function) -> str:
+        """The template for a function, put into its frame."""
+        name = function.name
+        if function.meanings is not None:
+            for candidate in (name, name.removesuffix("_c")):
+                if candidate in self.sections:
+                    return self.sections[candidate]
+        return self.sections["plain_void" if function.result == "void" else "plain"]
+
+
+def read_templates(directory: Path, *more: Path) -> Templates:
+    """All sections of the files in a directory; those in more directories go before. Raises VtraceError where there
+    are none.
+    """
+    sections: dict[str, tuple[str, str | None]] = {}
+    frames: dict[str, str] = {}
+    for path in (path for place in (directory, *more) for path in sorted(place.glob("*.c"))):
+        pieces = _HEADING.split(path.read_text())
+        for is_frame, names, chosen, text in zip(*(pieces[i::4] for i in (1, 2, 3, 4)), strict=True):
+            body = text.strip("\n") + "\n"
+            if is_frame:
+                frames[names] = body
+                continue
+            for frame in chosen.split() if chosen else (None,):
+                sections.update((_derived(name, frame), (body, frame)) for name in names.split())
+    if "plain" not in sections:
+        raise VtraceError(f"{directory}: no templates of the MPI shim", "install vtrace again")
+    framed = {
+        name: Template(frames[frame]).safe_substitute(BODY=text.strip("\n")) if frame else text
+        for name, (text, frame) in sections.items()
+    }
+    return Templates(framed, frames)
+
+
+def _derived(name: str, frame: str | None) -> str:
+    """The function that a frame makes a wrapper of, where a section names a blocking one."""
+    if frame == "nonblocking":
+        return f"MPI_I{name.removeprefix('MPI_').lower()}"
+    return f"{name}_init" if frame == "persistent" else name
+
+
+def wrapped(functions: Iterable[Function]) -> list[Function]:
+    """Those functions that get a wrapper."""
+    return [f for f in functions if not any(fnmatch.fnmatchcase(f.name, p) for p in NOT_WRAPPED)]
+
+
+def role(name: str) -> str:
+    """OTF2's region role for an MPI function, by its name."""
+    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in _NOT_THESE):
+        for found, patterns in _ROLES:
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                return found
+    return "FUNCTION"
+
+
+def wrapper(function: Function, templates: Templates) -> str:
+    """The definition of one wrapper in C."""
+    arguments = ", ".join(argument.name for argument in function.arguments)
+    parameters = ", ".join(argument.text for argument in function.arguments) or "void"
+    # Some functions that convert handles have a macro for a twin.
+    next_ = (
+        f"P{function.name}" if mpi_groups.group(function.name).name == "convert" else f"VT_MPI_NEXT({function.name})"
+    )
+    call = f"{next_}({arguments})"
+    stop = f"{{\n        {call};\n        return;\n    }}" if function.result == "void" else f"return {call};"
+    begin = f"const uint32_t vt_region = vt_mpi_begin(VT_F_{function.name});\n    if (!vt_region) {stop}"
+    holes = {
+        "FUNCTION": f"VT_WRAPPER {function.result} {function.name}({parameters})",
+        "BEGIN": begin,
+        "TRACK": begin.replace("vt_mpi_begin(", "vt_mpi_track("),
+        "RESULT": function.result,
+        "CALL": call,
+    }
+    for meaning, argument in zip(function.meanings or (), function.arguments, strict=False):
+        holes[meaning.name] = argument.name
+        if meaning.kind == "COMMUNICATOR":
+            holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    holes["COMM_FIRST"] = holes.get("IN_COMM", "")
+    holes["BARRIERS"] = barriers(function)
+    return Template(templates.of(function)).substitute(holes)
+
+
+def barriers(function: Function) -> str:
+    """Whether VT_MPI_BARRIER is for a function, in C."""
+    return "1" if function.name.removesuffix("_c") in WITH_BARRIERS else "0"
+
+
+def head(functions: list[Function], hidden: set[str], label: str, version: str) -> str:
+    """What each unit of the shim begins with. functions: those that wrapped() gave; hidden: those that mpi.h does not
+    declare.
+    """
+    names = [function.name for function in functions]
+    parts = [
+        f"/* Made by vtrace {version} for {label}: do not edit. */",
+        "#include <mpi.h>",
+        f'#define VT_MPI_LABEL "{label}"\n#define VT_MPI_VERSION "{version}"',
+        *(
+            f"#undef {name}"
+            for name in sorted(hidden | {name for name in names if mpi_groups.group(name).name == "convert"})
+        ),
+        _declarations(hidden.intersection(names)),
+        "\n".join(f"#define VT_HAVE_{name} 1" for name in names),
+        "enum vt_mpi_function {\n" + "".join(f"    VT_F_{name},\n" for name in names) + "    VT_FUNCTIONS\n};",
+        '#include "mpiwrap.h"',
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def generate(functions: list[Function], head: str, templates: Templates) -> str:
+    """The source of the shim's main unit: the wrappers of C functions and all that is behind the wrappers."""
+    names = [function.name for function in functions]
+    parts = [
+        head,
+        _groups(),
+        "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
+        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}, {group_number(name)}}},\n' for name in names)
+        + "};",
+        "\n".join(f'#include "{name}.c"' for name in HAND_WRITTEN),
+    ]
+    parts += [wrapper(function, templates) for function in functions if function.name not in BY_HAND]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def group_number(name: str) -> int:
+    """The number of a function's group in the shim."""
+    return mpi_groups.NUMBERS[mpi_groups.group(name).name]
+
+
+def _groups() -> str:
+    names = "".join(f'"{group.name}", ' for group in mpi_groups.GROUPS)
+    default = sum(1 << number for number, group in enumerate(mpi_groups.GROUPS) if group.default)
+    return (
+        f"const char *const vt_mpi_groups[] = {{{names}NULL}};\n"
+        f"#define VT_MPI_DEFAULT_GROUPS {default:#x}u\n"
+        f'_Static_assert({len(mpi_groups.GROUPS)} <= 32, "groups are bits");'
+    )
+
+
+def _declarations(names: set[str]) -> str:
+    lines = []
+    for name in sorted(names):
+        result, arguments, _ = prototypes(REMOVED)[name]
+        text = ", ".join(argument.text for argument in arguments)
+        lines += [f"{result} {name}({text});", f"{result} P{name}({text});"]
+    return "\n".join(lines)

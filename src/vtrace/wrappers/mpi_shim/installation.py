@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds an MPI installation by asking its compiler command, and says what the shim generator needs to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vtrace import __version__, paths
+from vtrace.errors import VtraceError
+from vtrace.wrappers.compile.toolchain import library_directory
+
+_VERSIONS = (
+    ("Intel MPI", "I_MPI_VERSION"),
+    ("MVAPICH", "MVAPICH_VERSION"),
+    ("MVAPICH2", "MVAPICH2_VERSION"),
+    ("MPICH", "MPICH_VERSION"),
+)
+"""Name of an MPI and the macro of its mpi.h that holds its version; derived MPIs stand before their origin."""
+
+_FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
+"""Libraries of Fortran bindings: MPICH and its relatives have one for all, Open MPI one for each."""
+
+
+class StaticMpi(VtraceError):
+    """An MPI that is there as an archive only."""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI installation. fortran: the libraries of its Fortran bindings. preprocessed: its mpi.h after the
+    preprocessor, macros included.
+    """
+
+    mpicc: str
+    compiler: tuple[str, ...]
+    include_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    library: Path
+    fortran: tuple[Path, ...]
+    header: Path
+    label: str
+    key: str
+    preprocessed: str = field(repr=False)
+
+
+def find_mpi(mpicc: str | None = None) -> Mpi | None:
+    """The MPI of mpicc, else of PATH's mpicc, else of the mpicc beside this Python; None where there is no MPI.
+
+    Raises VtraceError for an mpicc that does not exist or explain itself, and for an MPI without PMPI_ functions.
+    """
+    path = _find_mpicc(mpicc)
+    if path is None:
+        return None
+    command = _show(path)
+    compiler, include_flags, link_flags = _split(command, path)
+    preprocessed = _preprocess(path, compiler, include_flags)
+    library = _find_library(compiler, link_flags)
+    if library is None:
+        raise VtraceError(
+            f"{path}: finds no shared MPI library among {' '.join(link_flags)}", "vtrace needs a shared libmpi"
+        )
+    if not _exports_pmpi(library):
+        raise VtraceError(
+            f"{library}: this MPI has no profiling interface (PMPI_ functions)", "vtrace cannot record its calls"
+        )
+    header = _find_header(include_flags)
+    label = _label(preprocessed)
+    fortran = _fortran_libraries(library)
+    key = _key((library, *fortran), preprocessed)
+    return Mpi(path, compiler, include_flags, link_flags, library, fortran, header, label, key, preprocessed)
+
+
+def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
+    """The MPI whose library stands on a link line: that of mpicc, else of the first mpicc in PATH, whatever its name
+    (mpicc.mpich), that links the same library. Without a shared library on the line this is find_mpi.
+
+    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own;
+    StaticMpi where the library is an archive.
+    """
+    library = _find_library(tuple(compiler), tuple(words))
+    return find_mpi_with(library, mpicc) if library else find_mpi(mpicc)
+
+
+def find_mpi_with(library: Path, mpicc: str | None = None) -> Mpi:
+    """The MPI of a library: that of mpicc if it links it, else of an mpicc in a bin/ beside or above the library, in
+    PATH or beside this Python, whatever its name.
+
+    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own.
+    """
+    places = [place / "bin" for place in library.parents[1:-1]] + [Path(place) for place in os.get_exec_path()]
+    found = [path for place in (*places, Path(sys.executable).parent) for path in sorted(place.glob("mpicc*"))]
+    others = [str(path) for path in dict.fromkeys(found) if os.access(path, os.X_OK)]
+    for candidate in (mpicc, None, *others):
+        with suppress(VtraceError):
+            mpi = find_mpi(candidate)
+            if mpi and mpi.library == library:
+                return mpi
+    hint = "put it into PATH or name it: -vt:cc of vtrace-cc, --mpicc of vtrace run; packages for development have it"
+    raise VtraceError(f"{library}: finds no mpicc that links this MPI", hint)
+
+
+def fortran_flags(mpi: Mpi) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags of the MPI's Fortran compiler command, for compiling and for linking.
+
+    Raises VtraceError for an MPI without one: those of PyPI are for C only.
+    """
+    directory, name = os.path.split(mpi.mpicc)
+    for c, fortran in (("mpicc", "mpifort"), ("mpicc", "mpif90"), ("mpiicc", "mpiifort"), ("mpiicx", "mpiifx")):
+        command = os.path.join(directory, name.replace(c, fortran))
+        if c in name and os.access(command, os.X_OK):
+            return _split(_show(command), command)[1:]
+    hint = "name the compiler of an MPI with Fortran: -vt:fc mpifort.openmpi"
+    raise VtraceError(f"{mpi.label} of {mpi.mpicc} has no compiler command for Fortran", hint)
+
+
+def _find_mpicc(mpicc: str | None) -> str | None:
+    if mpicc is None:
+        beside = Path(sys.executable).parent / "mpicc"
+        return shutil.which("mpicc") or (str(beside) if os.access(beside, os.X_OK) else None)
+    found = shutil.which(mpicc)
+    if found is None:
+        raise VtraceError(f"{mpicc}: no such MPI compiler command", "give the path of an mpicc")
+    return found
+
+
+def _show(mpicc: str) -> list[str]:
+    """What mpicc runs: MPICH and its relatives as well as Open MPI answer to -show."""
+    done = _run([mpicc, "-show"])
+    words = shlex.split(done.stdout.strip().splitlines()[0]) if done.stdout.strip() else []
+    if done.returncode != 0 or len(words) < 2:
+        raise VtraceError(f"{mpicc} -show does not say how it compiles", "name the mpicc of an MPICH or Open MPI")
+    return words
+
+
+def _split(command: list[str], mpicc: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Compiler, flags for compiling, flags for linking."""
+    first = next((i for i, word in enumerate(command) if word.startswith("-")), len(command))
+    compiler = tuple(command[:first])
+    if not compiler or shutil.which(compiler[0]) is None:
+        raise VtraceError(f"{' '.join(compiler)}: the compiler behind {mpicc} does not exist", "install it")
+    compiling: list[str] = []
+    linking: list[str] = []
+    words = iter(command[first:])
+    for word in words:
+        if word in ("-I", "-isystem", "-D", "-include"):
+            compiling += [word, next(words, "")]
+        elif word.startswith(("-I", "-isystem", "-D")):
+            compiling.append(word)
+        elif word in ("-L", "-l", "-Xlinker"):
+            linking += [word, next(words, "")]
+        elif word.startswith(("-L", "-l", "-Wl,", "/")):
+            linking.append(word)
+        elif word == "-pthread":
+            compiling.append(word)
+            linking.append(word)
+    return compiler, tuple(compiling), tuple(linking)
+
+
+def _preprocess(mpicc: str, compiler: tuple[str, ...], include_flags: tuple[str, ...]) -> str:
+    done = _run([*compiler, *include_flags, "-E", "-P", "-dD", "-x", "c", "-"], "#include <mpi.h>\n")
+    if done.returncode != 0:
+        reason = next((line for line in done.stderr.splitlines() if "error" in line), "compiler failed")
+        raise VtraceError(f"{mpicc}: cannot read its mpi.h: {reason.strip()}", "is this MPI installed completely?")
+    return done.stdout
+
+
+def _find_header(include_flags: tuple[str, ...]) -> Path:
+    for flag in include_flags:
+        path = Path(re.sub(r"^-(I|isystem)", "", flag)) / "mpi.h"
+        if path.is_file():
+            return path
+    return Path("mpi.h")
+
+
+def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
+    """The shared library that defines MPI_Init: the first one on the link line that holds the name. Raises StaticMpi
+    where that is an archive.
+    """
+    directories: list[Path] = []
+    libraries: list[str] = []
+    words = iter(flags)
+    for word in words:
+        word += next(words, "") if word in ("-L", "-l") else ""
+        if word.startswith("-L"):
+            directories.append(Path(word[2:]))
+        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and _is_library(word))):
+            # A Fortran binding has the names of C functions, too: those that it calls.
+            name = os.path.basename(word).removeprefix("-l:").partition(".")[0]
+            if name.replace("-l", "lib", 1) not in _FORTRAN:
+                libraries.append(word)
+    for library in libraries:
+        for path in _behind_script(_locate(library, directories, compiler)):
+            if path.suffix == ".a" and path.is_file() and b"MPI_Init\0" in path.read_bytes():
+                raise StaticMpi(f"{path} is a static MPI library", "vtrace needs a shared one")
+            if path.is_file() and _holds(path, b"MPI_Init\0"):
+                return path.resolve()
+    return None
+
+
+def _is_library(word: str) -> bool:
+    return ".so" in word or word.endswith(".a")
+
+
+def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) -> Path:
+    """The file of a library that stands on a link line as -lNAME, -l:FILE or its path, found as the linker finds it."""
+    if not library.startswith("-l"):
+        return Path(library)
+    names = [library[3:]] if library.startswith("-l:") else [f"lib{library[2:]}.so", f"lib{library[2:]}.a"]
+    found = next((place / name for place in directories for name in names if (place / name).exists()), None)
+    standard = (Path(_run([*compiler, f"-print-file-name={name}"]).stdout.strip()) for name in names)
+    return found or next((path for path in standard if path.is_absolute()), Path(names[0]))
+
+
+def _behind_script(path: Path) -> list[Path]:
+    """The libraries that a linker script names (the libmpi.so of a wheel is one), or the path itself."""
+    if not path.is_file() or path.stat().st_size > 4096:
+        return [path]
+    script = path.read_bytes().decode(errors="replace")
+    names = re.findall(r"[^\s,()]+", " ".join(re.findall(r"(?:INPUT|GROUP)\s*\(([^)]*)", script)))
+    return [path.parent / name for name in names] or [path]
+
+
+def _fortran_libraries(library: Path) -> tuple[Path, ...]:
+    """The shared libraries of the same MPI that hold its Fortran bindings; they need library by its name there."""
+    name = library.name
+    names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
+    own = {name.encode() + b"\0" for name in names if _holds(library, name.encode() + b"\0")}
+    places = dict.fromkeys((library.parent, library.parent.parent))
+    found = [path for place in places for lib in _FORTRAN for path in sorted(place.glob(f"{lib}.so*"))]
+    regular = dict.fromkeys(path.resolve() for path in found if path.is_file())
+    return tuple(path for path in regular if any(_holds(path, name) for name in own))
+
+
+def _exports_pmpi(library: Path) -> bool:
+    return _holds(library, b"PMPI_Init\0")
+
+
+def _holds(path: Path, text: bytes) -> bool:
+    """A look into the string table, where names may share their ends: reading the symbols takes far longer."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        return view[:4] == b"\x7fELF" and view.find(text) >= 0
+
+
+def _label(preprocessed: str) -> str:
+    macros = dict(re.findall(r'^#[ \t]*define[ \t]+(\w+)[ \t]+"?([^"\n]+?)"?[ \t]*$', preprocessed, re.MULTILINE))
+    for name, macro in _VERSIONS:
+        if macro in macros:
+            return f"{name} {macros[macro]}"
+    if "OMPI_MAJOR_VERSION" in macros:
+        return "Open MPI " + ".".join(macros[f"OMPI_{part}_VERSION"] for part in ("MAJOR", "MINOR", "RELEASE"))
+    return f"MPI {macros.get('MPI_VERSION', '?')}.{macros.get('MPI_SUBVERSION', '?')}"
+
+
+def _key(libraries: tuple[Path, ...], preprocessed: str) -> str:
+    """Changes with all that the shim is made of: the libraries, mpi.h, vtrace's own sources, and where vtrace is."""
+    states = [(library, library.stat().st_size, library.stat().st_mtime_ns) for library in libraries]
+    about = (__version__, *states, library_directory(), preprocessed)
+    digest = hashlib.sha256("\0".join(map(str, about)).encode())
+    here = Path(__file__).parent
+    sources = [
+        here / f"{name}.py" for name in ("fortran", "fortran_locals", "generate", "mpi_groups", "mpi_header", "shim")
+    ]
+    sources += (paths.LIB / "include").glob("*.h")
+    sources += [path for path in (paths.LIB / "mpiwrap").rglob("*") if path.is_file()]
+    for source in sorted(sources):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _run(words: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check that it is executable") from None
