@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from support.isolate import isolated
 from support.tools import PROGRAMS, call, need
-from vtrace.symbols.symbols import Place, Symbols
+from vtrace.symbols.modules import Place
+from vtrace.symbols.symbols import Symbols
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 fuzzed = partial(

@@ -9,7 +9,8 @@ import pytest
 
 from vtrace.errors import FormatError
 from vtrace.io.local.records import DEFINITIONS
-from vtrace.unify.model.definitions import Module, Region, inherit, read
+from vtrace.symbols.modules import Module
+from vtrace.unify.model.definitions import Region, inherit, read
 
 GOOD: dict[str, list[Any]] = {
     "PROPERTY": ["command", ["./heat", "7"]],

@@ -14,8 +14,8 @@ from elftools.elf.elffile import ELFFile
 
 from support.tools import need
 from vtrace.symbols.demangle import readable
-from vtrace.symbols.symbols import Function, Place, Symbols, _build_id, places
-from vtrace.unify.model.definitions import Module
+from vtrace.symbols.modules import Module, Place, places
+from vtrace.symbols.symbols import Function, Symbols, _build_id
 
 C = """
 static int leaf(int i)

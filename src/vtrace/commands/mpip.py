@@ -164,7 +164,8 @@ def _write(path: Path, text: str) -> None:
 
 def _resolver(trace: Trace, executable: Path) -> Resolve:
     """Looks up addresses in the program: those in a file of its name, or of that of the program that ran."""
-    from vtrace.symbols.symbols import Place, Symbols
+    from vtrace.symbols.modules import Place
+    from vtrace.symbols.symbols import Symbols
     from vtrace.unify.merge.callsites import call_at
 
     ran = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", ""))).name

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from vtrace.io.local.heads import open_file
-from vtrace.unify.model.process import Process
 
 _LINE = re.compile(
     r"(?P<address>[0-9a-fA-F]{1,16}) (?P<type>[TtWwi]) (?P<name>[^\t\n]+)(?:\t(?P<file>.+):(?P<line>\d+))?\r?\n?"
@@ -40,12 +39,11 @@ def read_nm(path: Path) -> list[Listed]:
     return [listed for _, (_, listed) in sorted(found.items())]
 
 
-def nm_files(processes: Iterable[Process]) -> dict[str, Path]:
-    """The lists to use, by executable: vtunify's own environment wins over that of the run."""
+def nm_files(processes: Iterable[Mapping[str, object]]) -> dict[str, Path]:
+    """The lists to use, by executable. processes: properties of each; vtunify's own environment wins over theirs."""
     here = os.environ.get("VT_GNU_NMFILE")
     found = {}
-    for process in processes:
-        known = process.definitions.properties
+    for known in processes:
         path = here or known.get("setting.VT_GNU_NMFILE")
         if path and known.get("executable"):
             found[str(known["executable"])] = Path(str(path))

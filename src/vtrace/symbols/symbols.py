@@ -18,10 +18,10 @@ from vtrace.io.archive.ids import distinct
 from vtrace.io.local.heads import open_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.modules import File, Place
 from vtrace.symbols.nmfile import read_nm
 from vtrace.symbols.pieces import with_owners
 from vtrace.symbols.statements import statements
-from vtrace.unify.model.definitions import Module
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -34,9 +34,6 @@ _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
 """Of several names at one address the global one is shown, else the weak, else the local."""
 
-File = tuple[str, bytes]
-"""A module's path and build id."""
-
 
 class Function(NamedTuple):
     """A function: name to show, name as the linker has it, where it begins (None, 0 if unknown)."""
@@ -45,13 +42,6 @@ class Function(NamedTuple):
     canonical: str
     file: str | None = None
     line: int = 0
-
-
-class Place(NamedTuple):
-    """An address in a file (or in memory, where file is None)."""
-
-    file: File | None
-    address: int
 
 
 @dataclass
@@ -161,35 +151,6 @@ def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int,
             i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
             if i >= 0:
                 yield address, inside(functions[i].name, address - functions[i].address)
-
-
-def places(
-    modules: Sequence[Module],
-    offsets: np.ndarray[Any, np.dtype[np.uint32]],
-    addresses: np.ndarray[Any, np.dtype[np.uint64]],
-) -> list[Place]:
-    """Where the offsets in a process's code space lie, then where its plain addresses do."""
-    slots = sorted({module.slot: module for module in modules}.items())
-    starts = sorted({module.start: module for module in modules}.items())
-    found = []
-    for offset in offsets.tolist():
-        module = _holding(slots, offset)
-        address = 0 if module is None else module.start + offset - module.slot
-        found.append(_place(module, address) if module else Place(None, offset))
-    for address in addresses.tolist():
-        found.append(_place(_holding(starts, address), address))
-    return found
-
-
-def _holding(table: list[tuple[int, Module]], value: int) -> Module | None:
-    i = bisect_right(table, value, key=lambda entry: entry[0]) - 1
-    return table[i][1] if i >= 0 and value < table[i][0] + table[i][1].size else None
-
-
-def _place(module: Module | None, address: int) -> Place:
-    if module is None:
-        return Place(None, address)
-    return Place((module.path, module.build_id), address - module.bias)
 
 
 def nameless(place: Place) -> Function:

@@ -35,7 +35,7 @@ def map_ids(
     """
     console.detail("looking up the names of functions")
     newest = ranks.reduce(max((process.head.start for process in processes), default=0), lambda a, b: max(a, b))
-    symbols = Symbols(ranks.first(lambda: newest), nm_files(processes))
+    symbols = Symbols(ranks.first(lambda: newest), nm_files(process.definitions.properties for process in processes))
     definitions.regions, regions, unknown = merge_regions(processes, symbols, ranks)
     name_call_sites([process.definitions for process in processes], symbols)
     for text in dict.fromkeys(ranks.reduce(symbols.warnings, lambda one, other: [*one, *other])):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vtrace.symbols.demangle import readable
-from vtrace.symbols.symbols import Place, Symbols, nameless, places
+from vtrace.symbols.modules import Place, places
+from vtrace.symbols.symbols import Symbols, nameless
 from vtrace.unify.model.definitions import ProcessDefinitions
 
 _BETWEEN = " <- "

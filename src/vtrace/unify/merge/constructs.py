@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vtrace.symbols.symbols import Place, Symbols, places
+from vtrace.symbols.modules import Place, places
+from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.definitions import ProcessDefinitions, Region, RegionAt
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION

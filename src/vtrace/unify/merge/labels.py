@@ -13,7 +13,8 @@ import numpy as np
 from vtrace.io.common.enumerations import names_of
 from vtrace.io.local.listing import COMM_KINDS, REFERS_TO, Record, plain
 from vtrace.io.local.records import LOST_REASONS
-from vtrace.symbols.symbols import Place, Symbols, places
+from vtrace.symbols.modules import Place, places
+from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.definitions import ProcessDefinitions
 from vtrace.unify.model.process import Process
 

@@ -13,7 +13,8 @@ from vtrace.io.archive.ids import distinct
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Metric, Region
 from vtrace.io.common.interning import same_array
 from vtrace.parallel.ranks import Ranks
-from vtrace.symbols.symbols import Function, Place, Symbols, nameless, places
+from vtrace.symbols.modules import Place, places
+from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.constructs import constructs
 from vtrace.unify.merge.dedup import Firsts, merge_equal
 from vtrace.unify.model import definitions as own_definitions

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from vtrace.errors import FormatError
 from vtrace.io.common.interning import same, same_table, share_empty
 from vtrace.io.local.records import DEFINITIONS
+from vtrace.symbols.modules import Module
 from vtrace.unify.model.shapes import fits, fits_plain
 
 HELPER = "helper."
@@ -26,18 +27,6 @@ class Region(NamedTuple):
     file: str | None
     line: int
     description: str | None = None
-
-
-class Module(NamedTuple):
-    """An executable or library: slot is its place in the code space, bias what its addresses were moved by."""
-
-    slot: int
-    start: int
-    size: int
-    bias: int
-    path: str
-    build_id: bytes
-    ticks: int
 
 
 class Comm(NamedTuple):
