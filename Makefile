@@ -66,10 +66,11 @@ C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(w
 pictures: setup ## Take the pictures of the docs from a run of examples/heat2d
 	$(BIN)/python docs/pictures/make.py
 
-lint: setup ## Check style and types
+lint: setup ## Check style, types and layout
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_layout.py
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 clean: ## Remove all that make made

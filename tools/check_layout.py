@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks the layout of the project: which folder may use which, the sizes of files and functions, and their heads.
+
+    tools/check_layout.py            prints one line for each fault; exit code 1 if there is any
+    tools/check_layout.py DIR        the same for another copy of the project
+
+The layers are described in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BASE = {"", "errors", "console", "left_out", "settings", "paths", "python_command", "text"}
+"""Modules that every folder may use; "" is the package itself, for its version."""
+
+PYTHON_LAYERS: dict[str, set[str]] = {
+    "errors": set(),
+    "paths": set(),
+    "text": set(),
+    "left_out": set(),
+    "settings": set(),
+    "console": set(),
+    "python_command": set(),
+    "python_functions": set(),
+    "python_hook": set(),
+    "user": {"python_functions"},
+    "io.common": set(),
+    "io.local": {"io.common"},
+    "io.archive": {"io.common", "io.local"},
+    "io": {"io.local"},
+    "parallel": set(),
+    "symbols": {"io.archive", "io.local"},
+    "unify.model": {"io.common", "io.local", "symbols"},
+    "unify.discover": {"io.common", "io.local", "io.archive", "parallel", "unify.model"},
+    "unify.merge": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify.model"},
+    "unify.clocks": {"io.local", "io.archive", "parallel", "unify.model", "unify.discover", "unify.merge"},
+    "unify": {"io", "io.local", "io.archive", "parallel", "symbols", "unify.model", "unify.discover", "unify.merge",
+              "unify.clocks"},
+    "analysis": {"io", "io.archive", "io.common"},
+    "reports": {"analysis", "io.archive", "io.common"},
+    "export": {"analysis", "io.archive", "io.common"},
+    "compat": {"analysis", "io.archive"},
+    "timeline": set(),
+    "wrappers.compile": set(),
+    "wrappers.mpi_shim": {"wrappers.compile"},
+    "wrappers.launch": {"wrappers.mpi_shim"},
+    "wrappers": {"wrappers.compile", "wrappers.mpi_shim"},
+    "commands": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify", "unify.model", "unify.discover",
+                 "unify.merge", "analysis", "reports", "export", "compat", "timeline", "wrappers.compile",
+                 "wrappers.mpi_shim", "wrappers.launch"},
+    "cli": {"commands"},
+    "main": {"cli", "wrappers.launch"},
+}  # fmt: skip
+"""Of each folder below src/vtrace (or module beside them) the others that it may import, lowest layers first."""
+
+SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
+_SHIM = {"write.h"} | SHARED_HEADERS
+C_LAYERS = {
+    "core": set(),
+    "transcode": {"format.h"},
+    "readback": {"otf2.h"},
+    "funwrap": {"record.h"},
+    "userwrap": {"record.h", "vt_user.h"},
+    "threadwrap": {"call.h"},
+    "procwrap": {"call.h"},
+    "iowrap": _SHIM,
+    "memwrap": _SHIM,
+    "ompwrap": _SHIM,
+}
+"""Of each folder of csrc the headers of others that it may include; else SHARED_HEADERS."""
+
+RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap"}
+"""Folders of libvtrace.so.1, which must not need what the machine may lack."""
+
+LARGEST = {".py": 500}
+"""Lines of a file, 700 in other languages."""
+
+_MARKS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+_MACHINE = re.compile(r"/(?:ro" r"ot|wo" r"rk/main|wo" r"rk/shared|tmp/[a-z]+)/")
+
+
+class Layout:
+    """The files of one copy of the project."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.package = root / "src" / "vtrace"
+        self.csrc = root / "csrc"
+        self.python = self._files("*.py")
+        self.c = self._files("*.c", "*.h", "*.cc", "*.cpp", "*.map", "*.inc")
+        self.build = [root / name for name in ("pyproject.toml", "CMakeLists.txt", "Makefile", ".ci/run")]
+
+    def _files(self, *patterns: str) -> list[Path]:
+        folders = [self.package, self.csrc, *(self.root / name for name in ("tests", "bench", "examples", "tools"))]
+        found = [path for folder in folders for pattern in patterns for path in folder.rglob(pattern)]
+        return sorted(path for path in found if "_lib" not in path.parts and "__pycache__" not in path.parts)
+
+    def faults(self) -> Iterator[str]:
+        """One line for each fault, with the file's name in front."""
+        for path in self.python:
+            tree = ast.parse(path.read_text())
+            found = [*_long_functions(tree)]
+            if self.package in path.parents:
+                found += self._imports(path, tree)
+            yield from self._named(path, found)
+        for path in self.c:
+            if self.csrc in path.parents:
+                yield from self._named(path, self._includes(path))
+            if path.suffix == ".c":
+                yield from self._named(path, _long_c_functions(path.read_text()))
+        for path in [*self.python, *self.c, *self.build]:
+            yield from self._named(path, _form(path))
+
+    def _named(self, path: Path, found: Iterator[str] | list[str]) -> Iterator[str]:
+        return (f"{path.relative_to(self.root)}: {fault}" for fault in found)
+
+    def _folder(self, name: str) -> str:
+        """The folder of a module, or of a name in one, below vtrace: io.local.heads -> io.local; a module beside the
+        folders stands for itself."""
+        words = name.split(".")
+        folders = 0
+        while folders < len(words) and (self.package / Path(*words[: folders + 1])).is_dir():
+            folders += 1
+        if folders:
+            return ".".join(words[:folders])
+        return words[0] if (self.package / f"{words[0]}.py").is_file() else ""
+
+    def _imports(self, path: Path, tree: ast.Module) -> Iterator[str]:
+        inside = path.relative_to(self.package).with_suffix("")
+        own = self._folder(".".join(inside.parts[:-1] if inside.name == "__init__" else inside.parts))
+        if not own:
+            return
+        if own not in PYTHON_LAYERS:
+            yield f"{own} has no layer in tools/check_layout.py"
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                if node.level:
+                    yield f"line {node.lineno}: a relative import"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            for name in names:
+                top, _, rest = name.partition(".")
+                used = self._folder(rest) if top == "vtrace" else ""
+                if used not in BASE | {own} | PYTHON_LAYERS[own]:
+                    yield f"line {node.lineno}: {own} must not use {used}"
+                if top == "mpi4py" and own != "parallel":
+                    yield f"line {node.lineno}: only parallel knows mpi4py"
+
+    def _includes(self, path: Path) -> Iterator[str]:
+        folder = path.relative_to(self.csrc).parts[0]
+        own = {header.name for header in (self.csrc / folder).rglob("*.h")}
+        text = path.read_text()
+        for include in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE):
+            if Path(include).name not in own | C_LAYERS.get(folder, SHARED_HEADERS):
+                yield f"{folder} must not include {include}"
+        if folder in RUNTIME and re.search(r"#\s*include\s*<(mpi|otf2|zstd|Python)", text):
+            yield "the runtime must not need this library's headers"
+
+
+def _form(path: Path) -> Iterator[str]:
+    text = path.read_text()
+    lines = text.splitlines()
+    head = lines[:2] if lines and lines[0].startswith("#!") else lines[:1]
+    if lines and "SPDX-License-Identifier: BSD-3-Clause" not in head[-1]:
+        yield "the first line must name the licence"
+    if not text.endswith("\n"):
+        yield "the last line must end with a newline"
+    if re.search(r"[ \t]+$", text, re.MULTILINE):
+        yield "spaces at the end of a line"
+    if "\t" in text and path.name != "Makefile":
+        yield "a tab"
+    most = LARGEST.get(path.suffix, 700)
+    if len(lines) > most:
+        yield f"{len(lines)} lines, at most {most}"
+    if _MARKS.search(text):
+        yield "a mark for unfinished work"
+    if _MACHINE.search(text):
+        yield "a path of one machine"
+
+
+def _long_functions(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            if length > 60:
+                yield f"line {node.lineno}: {node.name} has {length} lines, at most 60"
+
+
+def _long_c_functions(text: str) -> Iterator[str]:
+    """The body of a function stands between a { and a } in the first column."""
+    begin = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line == "{":
+            begin = number
+        elif line == "}" and begin:
+            if number - begin > 62:
+                yield f"line {begin}: a function of {number - begin} lines, at most 62"
+            begin = 0
+
+
+def main(arguments: list[str]) -> int:
+    """Prints all faults; returns the exit code."""
+    layout = Layout(Path(arguments[0]).resolve() if arguments else Path(__file__).resolve().parents[1])
+    if not layout.python or not layout.c:
+        print(f"{layout.root}: no sources of vtrace are here", file=sys.stderr)
+        return 2
+    faults = [*layout.faults()]
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
