@@ -33,7 +33,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "io.common": set(),
     "io.local": {"io.common"},
     "io.archive": {"io.common", "io.local"},
-    "io": {"io.local"},
+    "io": {"io.common", "io.local"},
     "parallel": set(),
     "symbols": {"io.archive", "io.local"},
     "unify.model": {"io.common", "io.local", "symbols"},

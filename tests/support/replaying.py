@@ -9,7 +9,7 @@ import struct
 import numpy as np
 
 from vtrace.io.local.kernel import Kernel
-from vtrace.io.local.repair import PIECE, Parts, Repaired, replay
+from vtrace.io.local.repair_kernel import PIECE, Parts, Repaired, replay
 
 NONE, SEND, RECEIVE, POST, DONE, BEGIN, END = range(7)  # enum vt_end_kind
 NO_FLOW, ALL, FROM_ROOT, TO_ROOT, PREFIX = range(5)  # enum vt_end_flow

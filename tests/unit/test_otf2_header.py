@@ -13,7 +13,7 @@ import pytest
 from support.layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
-from vtrace.unify.merge import communicators, files, merge, rma_windows, threads
+from vtrace.unify.merge import communicators, io_handles, merge, rma_windows, threads
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -122,8 +122,8 @@ def test_numbers_in_python() -> None:
         "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
         "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
-        "IO_HANDLE_FLAG_PRE_CREATED": files._PRE_CREATED, "IO_ACCESS_MODE_READ_WRITE": files._READ_WRITE,
-        "IO_STATUS_FLAG_NONE": files._NO_STATUS,
+        "IO_HANDLE_FLAG_PRE_CREATED": io_handles._PRE_CREATED, "IO_ACCESS_MODE_READ_WRITE": io_handles._READ_WRITE,
+        "IO_STATUS_FLAG_NONE": io_handles._NO_STATUS,
     }  # fmt: skip
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
     assert rma_windows._MPI == communicators._MPI

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.tools import ROOT, call, need
-from vtrace.io.local.repair import PIECE, Parts, _Repaired
+from vtrace.io.local.repair_kernel import PIECE, Parts, _Repaired
 
 _COUNTER = """
 #include <stdint.h>

@@ -32,7 +32,7 @@ from support.replaying import (
     replayed,
 )
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.io.local.repair import Repaired
+from vtrace.io.local.repair_kernel import Repaired
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from support.replaying import ALL, BEGIN, COMMS, END, FROM_ROOT, GIVES, PREFIX, RECEIVE, SEND, TAKES, Ends, replayed
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.io.local.repair import Repaired
+from vtrace.io.local.repair_kernel import Repaired
 
 
 def moved(found: Repaired) -> list[list[tuple[int, int]]]:

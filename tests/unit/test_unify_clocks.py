@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from vtrace.io.local.records import CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.unify.model.clocks import Pair, Source, curves
+from vtrace.unify.model.clock_curves import Pair, Source, curves
 
 EPOCH = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000

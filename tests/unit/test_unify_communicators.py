@@ -13,7 +13,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
 from vtrace.unify.merge import communicators
 from vtrace.unify.merge.communicators import UNDEFINED, Communicators
-from vtrace.unify.model.definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.model.process_definitions import Comm, Members, ProcessDefinitions
 
 WORLD = 7
 

@@ -10,7 +10,7 @@ import pytest
 from vtrace.errors import FormatError
 from vtrace.io.local.records import DEFINITIONS
 from vtrace.symbols.modules import Module
-from vtrace.unify.model.definitions import Region, inherit, read
+from vtrace.unify.model.process_definitions import Region, inherit, read
 
 GOOD: dict[str, list[Any]] = {
     "PROPERTY": ["command", ["./heat", "7"]],

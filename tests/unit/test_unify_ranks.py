@@ -19,7 +19,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
 from vtrace.unify.merge import communicators
 from vtrace.unify.merge.dedup import Concatenated, Firsts, Named
-from vtrace.unify.model.definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.model.process_definitions import Comm, Members, ProcessDefinitions
 
 WORLD = 77
 SIZES = (1, 2, 3, 5, 8)

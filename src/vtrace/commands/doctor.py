@@ -173,8 +173,8 @@ def _in_path() -> list[str]:
 
 
 def _mpi(mpi: Mpi) -> _Finding:
-    from vtrace.wrappers.mpi_shim.coverage import coverage
     from vtrace.wrappers.mpi_shim.shim import list_shims
+    from vtrace.wrappers.mpi_shim.wrapped_functions import coverage
 
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())

@@ -25,8 +25,8 @@ from vtrace.text import json_text, plain
 from vtrace.unify.discover.list_files import LOCAL, resolve_prefix
 from vtrace.unify.discover.select_run import Run, find_run, several
 from vtrace.unify.merge.labels import Labels
-from vtrace.unify.model.definitions import ProcessDefinitions, inherit
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
 
 Item = dict[str, Any]
 """One line of output; type says what it is."""

@@ -166,7 +166,7 @@ def _resolver(trace: Trace, executable: Path) -> Resolve:
     """Looks up addresses in the program: those in a file of its name, or of that of the program that ran."""
     from vtrace.symbols.modules import Place
     from vtrace.symbols.symbols import Symbols
-    from vtrace.unify.merge.callsites import call_at
+    from vtrace.unify.merge.stack_texts import call_at
 
     ran = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", ""))).name
 

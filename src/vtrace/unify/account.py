@@ -18,8 +18,8 @@ from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums, untimed
 from vtrace.unify.discover.select_run import Run
-from vtrace.unify.merge import user
-from vtrace.unify.merge.programs import shortened
+from vtrace.unify.merge import user_api
+from vtrace.unify.merge.process_programs import shortened
 from vtrace.unify.model.absent import FILE
 from vtrace.unify.model.process import Process
 
@@ -86,7 +86,7 @@ def properties(
     coverage = {"complete": not missing, "shortfalls": missing, "untimed": untimed(run.alone, incomplete)} | sums(rows)
     values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     values["CLOCKS"] = clocks
-    if of_user := user.properties(rows):
+    if of_user := user_api.properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
 
@@ -161,7 +161,7 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     if stray:
         what = some(stray, "leave without an enter", "leaves without an enter")
         yield f"{what} {_verb(stray, 'was', 'were')} left out"
-    yield from user.warnings(rows)
+    yield from user_api.warnings(rows)
 
 
 def _locations(rows: Sequence[Row]) -> str:

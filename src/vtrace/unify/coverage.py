@@ -16,8 +16,8 @@ from vtrace.io.local.local_files import FileHead
 from vtrace.io.local.records import LOST_REASONS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.discover.remote_buffers import unseen
-from vtrace.unify.ledger import Gap, end_of, gaps_of
-from vtrace.unify.merge.user import user_markers
+from vtrace.unify.ledger_intervals import Gap, end_of, gaps_of
+from vtrace.unify.merge.user_api import user_markers
 from vtrace.unify.model.absent import DAMAGE, FILE
 from vtrace.unify.model.process import Process
 

@@ -19,7 +19,7 @@ from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
-from vtrace.unify import account, ledger
+from vtrace.unify import account, ledger_intervals
 from vtrace.unify.clocks.accuracy import accuracy
 from vtrace.unify.clocks.offsets import Clock, align
 from vtrace.unify.clocks.repair import clock_lines, repair
@@ -32,8 +32,8 @@ from vtrace.unify.discover.select_run import Run, kin, several
 from vtrace.unify.discover.share import Crew, find_together, share_out
 from vtrace.unify.merge.system import System, add_system
 from vtrace.unify.model.absent import tell_absent
-from vtrace.unify.model.definitions import inherit
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.tables import map_ids
 from vtrace.unify.writing import write_events
 
@@ -250,7 +250,7 @@ def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row
     """The table that says when each location did not record, and why."""
     properties = {name: plain_text(text) for name, text in definitions.properties.items()}
     of = sidecar.identity(archive.directory / ANCHOR, properties)
-    sidecar.write(archive.directory, *sidecar.COVERAGE, of, ledger.table(definitions, rows))
+    sidecar.write(archive.directory, *sidecar.COVERAGE, of, ledger_intervals.table(definitions, rows))
 
 
 def _clean_up(run: Run, users: set[int], keep: bool, reasons: Sequence[str], ranks: Ranks, console: Console) -> None:

@@ -12,17 +12,17 @@ from vtrace.parallel.ranks import Ranks
 from vtrace.symbols.nmfile import nm_files
 from vtrace.symbols.symbols import Symbols
 from vtrace.unify.merge import communicators
-from vtrace.unify.merge.callsites import name_call_sites
-from vtrace.unify.merge.files import merge_files
-from vtrace.unify.merge.groups import add_spec_groups
 from vtrace.unify.merge.heap import add_heap
+from vtrace.unify.merge.io_handles import merge_files
 from vtrace.unify.merge.merge import merge_attributes, merge_metrics, merge_regions, merge_strings
-from vtrace.unify.merge.messages import add_messages
+from vtrace.unify.merge.region_groups import add_spec_groups
 from vtrace.unify.merge.rma_windows import merge_windows
+from vtrace.unify.merge.stack_texts import name_call_sites
 from vtrace.unify.merge.system import System
 from vtrace.unify.merge.teams import add_teams
 from vtrace.unify.merge.threads import add_threads
-from vtrace.unify.merge.user import add_groups, users_own
+from vtrace.unify.merge.user_api import add_groups, users_own
+from vtrace.unify.merge.user_messages import add_messages
 from vtrace.unify.model.process import Process
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vtrace.io.local.repair import Repaired
+from vtrace.io.local.repair_kernel import Repaired
 from vtrace.unify.clocks.offsets import Clock
 
 _MOST = 256

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vtrace.unify.model.clocks import Curve, Source
-from vtrace.unify.model.clocks import curves as host_curves
+from vtrace.unify.model.clock_curves import Curve, Source
+from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
 """A drift measured over fewer ns is worse than none."""

@@ -18,7 +18,7 @@ from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED, Kernel
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.records import CLASS_COLLECTIVE, CLASS_MESSAGE, CLASS_RMA, CLASS_USER, COMM_KINDS
-from vtrace.io.local.repair import PIECE, Ends, Parts, Pieces, Repaired, replay
+from vtrace.io.local.repair_kernel import PIECE, Ends, Parts, Pieces, Repaired, replay
 from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.clocks.offsets import Clock
 from vtrace.unify.discover.select_run import Run

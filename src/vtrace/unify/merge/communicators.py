@@ -19,7 +19,7 @@ from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge import members
 from vtrace.unify.merge.dedup import Firsts, first_told
 from vtrace.unify.merge.members import Identity, Indices, Lists, Merged, Places
-from vtrace.unify.model.definitions import ProcessDefinitions
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Ids = np.ndarray[Any, np.dtype[np.uint32]]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
-from vtrace.unify.model.definitions import ProcessDefinitions, Region, RegionAt
+from vtrace.unify.model.process_definitions import ProcessDefinitions, Region, RegionAt
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
 _USER = 1  # OTF2_PARADIGM_USER

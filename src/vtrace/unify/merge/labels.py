@@ -15,8 +15,8 @@ from vtrace.io.local.listing import COMM_KINDS, REFERS_TO, Record, plain
 from vtrace.io.local.records import LOST_REASONS
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
-from vtrace.unify.model.definitions import ProcessDefinitions
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _TYPES: dict[object, str] = {"u": "<u8", "i": "<i8", "f": "<f8"}
 _TYPES |= enumerate(("<u1", "<u2", "<u4", "<u8", "<i1", "<i2", "<i4", "<i8", "<f4", "<f8"), 1)

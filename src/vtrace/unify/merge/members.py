@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from vtrace.unify.merge.dedup import Told
-from vtrace.unify.model.definitions import Comm as Known
-from vtrace.unify.model.definitions import Members as Piece
-from vtrace.unify.model.definitions import ProcessDefinitions
+from vtrace.unify.model.process_definitions import Comm as Known
+from vtrace.unify.model.process_definitions import Members as Piece
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Identity = bytes
 Ranks = np.ndarray[Any, np.dtype[np.int64]]

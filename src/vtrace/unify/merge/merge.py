@@ -17,7 +17,7 @@ from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.constructs import constructs
 from vtrace.unify.merge.dedup import Firsts, merge_equal
-from vtrace.unify.model import definitions as own_definitions
+from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.process import Process
 
 UNDEFINED = 0xFFFFFFFF

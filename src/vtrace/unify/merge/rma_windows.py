@@ -14,8 +14,8 @@ from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.communicators import Communicators
 from vtrace.unify.merge.dedup import Firsts, Named
 from vtrace.unify.merge.merge import UNDEFINED, Ids, table
-from vtrace.unify.model.definitions import Ranks as Piece
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import Ranks as Piece
 
 _MPI = 4  # OTF2_PARADIGM_MPI
 

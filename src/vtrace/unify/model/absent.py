@@ -10,7 +10,7 @@ from pathlib import Path
 from vtrace.errors import VtraceError
 from vtrace.io.local.local_files import FileHead, Stream
 from vtrace.io.local.records import DEFINITION_DATA, EVENTS
-from vtrace.unify.model.definitions import ProcessDefinitions
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Paths = Mapping[int, Path]
 """By location."""

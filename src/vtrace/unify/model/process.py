@@ -20,8 +20,8 @@ from vtrace.io.local.local_files import FileHead, Stream, by_location, open_loca
 from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
 from vtrace.unify.model.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
 from vtrace.unify.model.alive import alive
-from vtrace.unify.model.clocks import Curve, Pair, Source
-from vtrace.unify.model.definitions import ProcessDefinitions, read
+from vtrace.unify.model.clock_curves import Curve, Pair, Source
+from vtrace.unify.model.process_definitions import ProcessDefinitions, read
 
 _location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]

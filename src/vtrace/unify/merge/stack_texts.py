@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.symbols.demangle import readable
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols, nameless
-from vtrace.unify.model.definitions import ProcessDefinitions
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vtrace.io.local.records import CLOCK_NANOSECONDS
-from vtrace.unify.model.definitions import ClockOffset
+from vtrace.unify.model.process_definitions import ClockOffset
 
 Ticks = np.ndarray[Any, np.dtype[np.uint64]]
 

@@ -13,8 +13,8 @@ from vtrace.io.local.records import IO_PARADIGMS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Concatenated, merge_equal
 from vtrace.unify.merge.merge import UNDEFINED, Ids, table
-from vtrace.unify.model.definitions import Handle
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import Handle
 
 _MACHINE = 0
 """System node above all hosts."""

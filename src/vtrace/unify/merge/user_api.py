@@ -12,8 +12,8 @@ from vtrace.io.local.records import DEFINITIONS, MARKERS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Firsts
 from vtrace.unify.merge.merge import UNDEFINED, Ids, Types, types
-from vtrace.unify.model.definitions import ProcessDefinitions
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _USER = 1  # OTF2_PARADIGM_USER
 _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
