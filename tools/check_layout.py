@@ -63,8 +63,8 @@ SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 _SHIM = {"write.h"} | SHARED_HEADERS
 C_LAYERS = {
     "core": set(),
-    "transcode": {"format.h"},
-    "readback": {"otf2.h"},
+    "otf2_writer": {"format.h"},
+    "otf2_reader": {"otf2.h"},
     "funwrap": {"record.h"},
     "userwrap": {"record.h", "vt_user.h"},
     "threadwrap": {"call.h"},

@@ -45,7 +45,7 @@ void *vt_pages(size_t bytes)
 void *vt_pages_wiped(size_t bytes)
 {
     void *p = vt_pages(bytes);
-    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of life.c does it */
+    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of process.c does it */
     return p;
 }
 

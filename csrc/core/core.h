@@ -96,7 +96,7 @@ enum vt_how {
     VT_HIDDEN = 1, /* all others are the runtime's own */
 };
 
-/* What the hooks go by that stand in executables and libraries (csrc/inside), which may be older than the runtime: more members
+/* What the hooks go by that stand in executables and libraries (csrc/hooks), which may be older than the runtime: more members
    may come behind these. They may change at any moment, and are right for who reads bytes first.                              */
 struct vt_inside {
     uintptr_t bytes, start; /* the code that map tells of; 0 bytes: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not recorded though it could be: rules (filter.c), groups (groups.c), and the functions they hit (hidden.c). */
+/* What is not recorded though it could be: rules (filter.c), groups (region_groups.c), and the functions they hit (filter_map.c). */
 #ifndef VT_FILTER_H
 #define VT_FILTER_H
 
@@ -20,7 +20,7 @@ int64_t vt_filter_limit(const struct vt_names_of *f); /* calls that are recorded
 int vt_pattern_matches(const char *pattern, const char *name, int classes);
 void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes);
 
-/* groups.c: VT_GROUPS_SPEC */
+/* region_groups.c: VT_GROUPS_SPEC */
 int vt_groups_hold(const char *group, const struct vt_names_of *f);
 
 #pragma GCC visibility pop

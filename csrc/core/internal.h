@@ -196,13 +196,13 @@ int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);
 enum vt_pthread vt_settings_pthread(void);
 
-/* place.c: what the environment tells of the process, and the settings that say where and under which name files lie */
+/* file_locations.c: what the environment tells of the process, and the settings that say where and under which name files lie */
 const char *vt_launcher_rank(void); /* NULL: none is told */
 void vt_place_read(struct vt_settings *set);
 void vt_place_count(struct vt_settings *set, uint32_t count);
 int vt_place_has_room(const struct vt_settings *set); /* 0: neither for the buffer nor for files, which is told */
 
-/* life.c */
+/* process.c */
 int vt_is_recording(void); /* this process itself, already */
 int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
@@ -277,7 +277,7 @@ void vt_switch_attach(const struct vt_shim *shim); /* it will be told */
 int vt_is_on(void);
 void vt_switch_at(int on, uint64_t when); /* ticks, not later than now; 0: now */
 
-/* window.c: VT_START_AFTER, VT_STOP_AFTER */
+/* recording_window.c: VT_START_AFTER, VT_STOP_AFTER */
 void vt_window_read(struct vt_settings *set);
 void vt_window_prepare(void);
 void vt_window_start(uint64_t mono); /* of the program's start */
@@ -313,7 +313,7 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c);
 uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least);
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 
-/* hidden.c: functions that a filter keeps out */
+/* filter_map.c: functions that a filter keeps out */
 void vt_hidden_forget(void);
 void vt_hidden_again(void);
 
@@ -324,7 +324,7 @@ uint32_t vt_limited_begin(uint32_t number);
 uint32_t vt_limited_end(uint32_t number);
 void vt_limited_reset(struct vt_location *l);
 
-/* filter.c, groups.c */
+/* filter.c, region_groups.c */
 int vt_filter_load(void);
 int vt_filter_rank(uint32_t rank);
 void vt_groups_load(void);
@@ -342,7 +342,7 @@ int vt_define_end(struct vt_location *l, const struct vt_mp *m);
 void vt_defs_finish(struct vt_location *l);
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
 
-/* family.c */
+/* lineage.c */
 void vt_family_tell(void);
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
 int vt_family_has_rank(void); /* this process, or one that has led to it, is a rank of an MPI_COMM_WORLD */
@@ -381,7 +381,7 @@ struct vt_codec_context *vt_codec_get(void); /* NULL: none free */
 void vt_codec_put(struct vt_codec_context *x);
 struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
 
-/* owned.c: files in directories where other users may create files, too; results below 0 are -errno */
+/* safe_files.c: files in directories where other users may create files, too; results below 0 are -errno */
 struct stat;
 int vt_is_foreign(const char *path); /* 1: it exists and belongs to another user */
 int vt_is_strangers_directory(const char *path); /* 1: another user has made it where all users may */
@@ -404,7 +404,7 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
 void vt_file_uctl(void);
 int vt_file_is_there(void);
 
-/* names.c */
+/* prefix_claim.c */
 enum vt_names { VT_NAMES_FREE, VT_NAMES_OURS, VT_NAMES_OTHERS };
 long vt_names_claim(void); /* a descriptor, or below 0 */
 void vt_names_disclaim(long claim);

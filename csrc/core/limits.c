@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: hidden.c), and the count of those that may
+/* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: filter_map.c), and the count of those that may
    still be recorded. All threads of a process count together.                                                            */
 #include "filter.h"
 

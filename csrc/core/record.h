@@ -15,14 +15,14 @@ static inline void vt_busy_begin(struct vt_location *l) { vt_pen_begin(&l->pen);
 static inline void vt_busy_end(struct vt_location *l) { vt_pen_end(&l->pen); }
 static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_pen_publish(&l->pen, cursor); }
 
-/* ---- hidden.c: what a filter says of functions ---- */
+/* ---- filter_map.c: what a filter says of functions ---- */
 
 enum { /* behind those of enum vt_how */
        VT_LIMITED = 2,
        VT_SHARED = 3, /* vt_hidden_shared tells */
        VT_WATCHED_START = 4,
        VT_WATCHED_STOP = 8
-}; /* bits: recorded, and counted for a window (window.c) */
+}; /* bits: recorded, and counted for a window (recording_window.c) */
 enum vt_careful { VT_CAREFUL_FILTER = 1, VT_CAREFUL_DEPTH = 2 };
 
 #define VT_HIDDEN_MODULES 256u

@@ -48,7 +48,7 @@ static const struct setting {
 };
 #define SETTINGS (sizeof table / sizeof *table)
 
-/* The settings that are texts: place.c and filter.c read them. */
+/* The settings that are texts: file_locations.c and filter.c read them. */
 static const struct text_setting {
     const char *name;
     size_t offset; /* of a string in struct vt_settings */

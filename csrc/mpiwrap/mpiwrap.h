@@ -19,7 +19,7 @@
 #include "around.h"
 #include "counts.h"
 
-/* ---- life.c: attaching, regions, Init and Finalize ---- */
+/* ---- init_finalize.c: attaching, regions, Init and Finalize ---- */
 
 enum vt_mpi_state { VT_MPI_NEW, VT_MPI_ATTACHING, VT_MPI_RECORD, VT_MPI_PASSIVE };
 
@@ -47,7 +47,7 @@ extern void *const *vt_mpi_nexts;
          ? P##name                                                                                                     \
          : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
 
-/* groups.c: VT_MPI_GROUPS */
+/* mpi_groups.c: VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
 bool vt_mpi_group_is_on(unsigned group);
 
@@ -522,7 +522,7 @@ void vt_mpi_rma_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w, int
                      bool remote);
 void vt_mpi_rma_forget(struct vt_mpi_win *w);
 
-/* ---- window.c: windows ---- */
+/* ---- rma_windows.c: windows ---- */
 
 struct vt_mpi_win_creation {
     struct vt_mpi_comm *comm; /* NULL: not known yet */

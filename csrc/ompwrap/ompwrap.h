@@ -130,7 +130,7 @@ static inline struct omp_thread *omp_thread(void)
     return omp_thread_begin();
 }
 
-/* ---- sites.c: tables that only grow, without locks; their pages cost memory from their first use on ---- */
+/* ---- constructs.c: tables that only grow, without locks; their pages cost memory from their first use on ---- */
 #define OMP_SITES (1u << 16) /* powers of two */
 #define OMP_LOCKS (1u << 16)
 
@@ -233,7 +233,7 @@ void omp_critical_end(struct omp_thread *t);
 void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
 void omp_lock_gives(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
 
-/* ---- behind.c ---- */
+/* ---- next_function.c ---- */
 struct omp_behind { /* the function that a call would have reached without us */
     void *function;
     uintptr_t library; /* where its library begins */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "core/format.h"
 #include "insist.h"
-#include "transcode/repair.h"
+#include "otf2_writer/repair.h"
 
 #define PROCESSES 4u
 #define LOCATIONS 2u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "core/columns.h"
 #include "insist.h"
-#include "transcode/transcode.h"
+#include "otf2_writer/transcode.h"
 
 #define ROWS_MAX 64
 #define WRITER ((void *)0x1234)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer on csrc/readback: bytes become the calls that libotf2 makes for a damaged archive, with any values in any
+/* libFuzzer on csrc/otf2_reader: bytes become the calls that libotf2 makes for a damaged archive, with any values in any
    order, and what comes of them is checked. Built by test_readback_fuzz.py, with ASan and UBSan. calls.h, which that
    test writes, calls each callback with arguments of its types.                                                     */
 #include <dlfcn.h>
 #include <string.h>
 #include "insist.h"
-#include "readback/definitions.h"
-#include "readback/replay.h"
+#include "otf2_reader/definitions.h"
+#include "otf2_reader/replay.h"
 
 enum { CAPACITY = 24, REGIONS = 5, BINS = 7, CLASSES = 3, MEMBERS = 255 };
 

@@ -44,7 +44,7 @@ FLAGS = [
 def build(directory: Path, sources: Path, target: str = "kernel") -> Path:
     program = directory / target
     clang = need_sanitizer("clang", "fuzzer")
-    kernel = [*sorted((sources / "transcode").glob("*.c")), sources / "core" / "columns.c"]
+    kernel = [*sorted((sources / "otf2_writer").glob("*.c")), sources / "core" / "columns.c"]
     done = call(
         [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c"), *kernel, "-o", program], directory
     )
@@ -196,7 +196,7 @@ def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
     """A kernel with a check too few must not survive: otherwise the fuzzing proves nothing."""
     shutil.copytree(SOURCES, tmp_path / "csrc")
     name, right, wrong = MISTAKES[what]
-    file = tmp_path / "csrc" / "transcode" / name
+    file = tmp_path / "csrc" / "otf2_writer" / name
     text = file.read_text()
     assert right in text
     file.write_text(text.replace(right, wrong))

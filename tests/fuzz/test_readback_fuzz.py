@@ -81,7 +81,7 @@ def _value(kind: str, argument: str, listed: bool) -> str:
 def build(directory: Path, sources: Path) -> Path:
     (directory / "calls.h").write_text(calls())
     program = directory / "readback"
-    kernel = sorted((sources / "readback").glob("*.c"))
+    kernel = sorted((sources / "otf2_reader").glob("*.c"))
     words = [need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", f"-I{directory}"]
     done = call([*words, Path(__file__).with_name("readback.c"), *kernel, "-o", program], directory)
     assert not done.stderr, str(done)
@@ -130,7 +130,7 @@ def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
     """C with a check too few must not survive: otherwise the fuzzing proves nothing."""
     call(["cp", "-r", SOURCES, tmp_path / "csrc"], tmp_path)
     name, right, wrong = MISTAKES[what]
-    file = tmp_path / "csrc" / "readback" / name
+    file = tmp_path / "csrc" / "otf2_reader" / name
     text = file.read_text()
     assert right in text
     file.write_text(text.replace(right, wrong))

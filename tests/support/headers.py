@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What csrc/readback says of OTF2's callbacks: names, arguments with their types, and what becomes of them."""
+"""What csrc/otf2_reader says of OTF2's callbacks: names, arguments with their types, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Callback:
 
 
 def callbacks(header: str, *macros: str) -> list[Callback]:
-    """Of these macros in csrc/readback/HEADER. The head that all events have is left out."""
-    text = (ROOT / "csrc/readback" / header).read_text().replace("\\\n", " ")
+    """Of these macros in csrc/otf2_reader/HEADER. The head that all events have is left out."""
+    text = (ROOT / "csrc/otf2_reader" / header).read_text().replace("\\\n", " ")
     found = []
     for macro in macros:
         line = re.search(rf"^#define {macro}\(X\)(.*)$", text, re.MULTILINE)

@@ -26,26 +26,26 @@ from vtrace.io.local.local_files import INDEX
 )  # fmt: skip
 def test_structures(tmp_path: Path, struct: str, twin: type[ctypes.Structure]) -> None:
     names = [field[0] for field in twin._fields_]
-    found = layout(tmp_path, "transcode/transcode.h", struct, names)
+    found = layout(tmp_path, "otf2_writer/transcode.h", struct, names)
     assert found.pop("") == (0, ctypes.sizeof(twin))
     assert found == {name: (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
 
 
 def test_notes(tmp_path: Path) -> None:
     assert abi.NOTE.fields is not None
-    found = layout(tmp_path, "transcode/transcode.h", "vt_note", list(abi.NOTE.names or ()))
+    found = layout(tmp_path, "otf2_writer/transcode.h", "vt_note", list(abi.NOTE.names or ()))
     assert found.pop("") == (0, abi.NOTE.itemsize)
     assert found == {name: (field[1], field[0].itemsize) for name, field in abi.NOTE.fields.items()}
 
 
 def test_index_rows(tmp_path: Path) -> None:
     assert INDEX.fields is not None
-    found = layout(tmp_path, "transcode/transcode.h", "vt_row", list(INDEX.names or ()))
+    found = layout(tmp_path, "otf2_writer/transcode.h", "vt_row", list(INDEX.names or ()))
     assert found.pop("") == (0, INDEX.itemsize)
     assert found == {name: (field[1], field[0].itemsize) for name, field in INDEX.fields.items()}
 
 
-OTF2_H = ROOT / "csrc/transcode/otf2.h"
+OTF2_H = ROOT / "csrc/otf2_writer/otf2.h"
 NUMBERS = {
     "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
     "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64,

@@ -60,7 +60,7 @@ REASONS = {
     "sync.c": {"Allreduce": f"{AT_INIT}, or {AS_THE_PROGRAM}", "Barrier": AS_THE_PROGRAM},
     "tools.c": {"Init": ADDRESS},
     "types.c": {"Type_size": PREDEFINED, "Type_size_x": PREDEFINED},
-    "window.c": {
+    "rma_windows.c": {
         "Group_size": SUCCEEDED, "Win_get_group": SUCCEEDED, "Group_free": OWN_GROUP,
         "Group_translate_ranks": f"{SUCCEEDED}: a group of processes of the window",
     },

@@ -20,7 +20,7 @@ CHECK = """
 #include <stddef.h>
 #include <otf2/otf2.h>
 #include "core/core.h"
-#include "transcode/otf2.h"
+#include "otf2_writer/otf2.h"
 #define SAME_TYPE(a, b, name) _Static_assert(__builtin_types_compatible_p(a, b), "differs: " #name);
 #define FUNCTION(type, name, arguments) SAME_TYPE(__typeof__(&OTF2_##name), type(*) arguments, name)
 VT_OTF2_FUNCTIONS(FUNCTION)
@@ -81,17 +81,18 @@ def test_against_the_header(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), str(done)
 
 
+OTF2 = "otf2_writer/otf2.h"
 MISTAKES = [
-    ("transcode/otf2.h", "uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))", "uint8_t, uint32_t, uint32_t, uint64_t, "
+    (OTF2, "uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))", "uint8_t, uint32_t, uint32_t, uint64_t, "
      "uint32_t))", "EvtWriter_MpiCollectiveEnd"),
-    ("transcode/otf2.h", "EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD)", "EvtWriter_MpiCollectiveBegin, (void)",
+    (OTF2, "EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD)", "EvtWriter_MpiCollectiveBegin, (void)",
      "EvtWriter_MpiCollectiveBegin"),
-    ("transcode/otf2.h", "uint32_t (*lock)(void *, struct OTF2_LockObject *);\n", "", "size of OTF2_LockingCallbacks"),
-    ("transcode/otf2.h", "X(MEASUREMENT_OFF, 2)", "X(MEASUREMENT_OFF, 0)", "MEASUREMENT_OFF"),
+    (OTF2, "uint32_t (*lock)(void *, struct OTF2_LockObject *);\n", "", "size of OTF2_LockingCallbacks"),
+    (OTF2, "X(MEASUREMENT_OFF, 2)", "X(MEASUREMENT_OFF, 0)", "MEASUREMENT_OFF"),
     ("core/core.h", "VT_ROLE_RMA = 29", "VT_ROLE_RMA = 30", "REGION_ROLE_RMA"),
-    ("transcode/otf2.h", "IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t", "IoSeek, (VT_OTF2_HEAD, uint32_t, uint64_t",
+    (OTF2, "IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t", "IoSeek, (VT_OTF2_HEAD, uint32_t, uint64_t",
      "EvtWriter_IoSeek"),
-    ("transcode/otf2.h", "X(RMA_SYNC_LEVEL_MEMORY, 2)", "X(RMA_SYNC_LEVEL_MEMORY, 3)", "RMA_SYNC_LEVEL_MEMORY"),
+    (OTF2, "X(RMA_SYNC_LEVEL_MEMORY, 2)", "X(RMA_SYNC_LEVEL_MEMORY, 3)", "RMA_SYNC_LEVEL_MEMORY"),
     ("mpiwrap/mpiwrap.h", "VT_OP_GATHER, VT_OP_GATHERV", "VT_OP_GATHERV, VT_OP_GATHER", "COLLECTIVE_OP_GATHER"),
 ]  # fmt: skip
 

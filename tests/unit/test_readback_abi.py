@@ -31,7 +31,7 @@ DEFINED = [*DEFINITIONS, *LISTED_DEFINITIONS]
 )  # fmt: skip
 def test_structures(tmp_path: Path, header: str, struct: str, twin: type[ctypes.Structure]) -> None:
     names = [field[0] for field in twin._fields_]
-    found = layout(tmp_path, f"readback/{header}", struct, [name.rstrip("_") for name in names])
+    found = layout(tmp_path, f"otf2_reader/{header}", struct, [name.rstrip("_") for name in names])
     assert found.pop("") == (0, ctypes.sizeof(twin))
     assert found == {name.rstrip("_"): (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
 
@@ -45,7 +45,7 @@ def test_structures(tmp_path: Path, header: str, struct: str, twin: type[ctypes.
 )  # fmt: skip
 def test_records(tmp_path: Path, header: str, struct: str, twin: np.dtype[Any]) -> None:
     assert twin.fields is not None
-    found = layout(tmp_path, f"readback/{header}", struct, list(twin.names or ()))
+    found = layout(tmp_path, f"otf2_reader/{header}", struct, list(twin.names or ()))
     assert found.pop("") == (0, twin.itemsize)
     assert found == {name: (field[1], field[0].itemsize) for name, field in twin.fields.items()}
 
@@ -103,7 +103,7 @@ def test_types_agree_with_the_header(tmp_path: Path) -> None:
                     f"_Static_assert(__builtin_types_compatible_p(OTF2_{kind}ReaderCallback_{c.name}, "
                     f'uint32_t (*)({c.text})), "differs: {c.name}");\n'
                 )
-    includes = '#include <otf2/otf2.h>\n#include "readback/events.h"\n#include "readback/definitions.h"\n'
+    includes = '#include <otf2/otf2.h>\n#include "otf2_reader/events.h"\n#include "otf2_reader/definitions.h"\n'
     (tmp_path / "check.c").write_text(includes + text)
     words = [gcc, "-std=gnu11", "-fsyntax-only", f"-I{ROOT / 'csrc'}", tmp_path / "check.c"]
     done = call(words, tmp_path, check=False)

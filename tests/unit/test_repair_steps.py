@@ -30,7 +30,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """repair.c and what it needs, with a counter of the blocks that run."""
     where = tmp_path_factory.mktemp("counted")
     (where / "counter.c").write_text(_COUNTER)
-    sources = [ROOT / "csrc" / "transcode" / f"{name}.c" for name in ("repair", "cursor", "table", "times")]
+    sources = [ROOT / "csrc" / "otf2_writer" / f"{name}.c" for name in ("repair", "cursor", "table", "times")]
     flags = ["-O1", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}"]
     call([need("gcc"), *flags, "-c", "-fsanitize-coverage=trace-pc", *sources], where)
     call([need("gcc"), *flags, "counter.c", *sorted(where.glob("*.o")), "-o", "counted.so"], where)

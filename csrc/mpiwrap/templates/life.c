@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What mpiwrap/life.c does not define by hand. */
+/* What mpiwrap/init_finalize.c does not define by hand. */
 
 //// MPI_Abort
 $FUNCTION

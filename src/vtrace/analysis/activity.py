@@ -30,7 +30,7 @@ LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
 """The layers of I/O: a call of one may call those before it. other: paradigms that are none of these, and unknown."""
 POSIX, ISO_C, MPI_IO, HDF5, OTHER = range(5)
 RUNTIME_MARK = 4
-"""Bit of marks(): calls of MPI in which I/O is the library's own. csrc/readback/replay.h has the same."""
+"""Bit of marks(): calls of MPI in which I/O is the library's own. csrc/otf2_reader/replay.h has the same."""
 
 
 def _numbers(prefix: str, meanings: dict[Any, str]) -> dict[int, Any]:

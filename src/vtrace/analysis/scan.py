@@ -61,7 +61,7 @@ class Question:
 
 
 class Replay:
-    """The stack of a location, and the sums over its calls (csrc/readback/replay.h)."""
+    """The stack of a location, and the sums over its calls (csrc/otf2_reader/replay.h)."""
 
     def __init__(self, trace: TraceBase, paths: bool, start: int, stop: int) -> None:
         self._library = readback()

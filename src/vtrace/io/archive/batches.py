@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Some events of one location as columns, in memory of csrc/readback."""
+"""Some events of one location as columns, in memory of csrc/otf2_reader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures of csrc/readback for ctypes, and the functions of libotf2 that reading needs."""
+"""The structures of csrc/otf2_reader for ctypes, and the functions of libotf2 that reading needs."""
 
 from __future__ import annotations
 

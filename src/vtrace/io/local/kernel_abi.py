@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures of csrc/transcode/transcode.h for ctypes, and loading the library."""
+"""The structures of csrc/otf2_writer/transcode.h for ctypes, and loading the library."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Maps:
     user_peers: U4 = field(default_factory=empty4)
     """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: there is none."""
     shift_ns: U8 = field(default_factory=empty8)
-    """From which ns on the clock is put forward by shifts, ascending: csrc/transcode/times.h."""
+    """From which ns on the clock is put forward by shifts, ascending: csrc/otf2_writer/times.h."""
     shifts: U8 = field(default_factory=empty8)
     thread_comm: int = UNMAPPED
     """Communicator of the process's threads."""

@@ -13,7 +13,7 @@ from vtrace.unify.model.process import Process
 def find_alone(processes: Sequence[Process], ranks: Ranks) -> str:
     """At rank 0, what such processes say of themselves, in one sentence; empty if there are none.
 
-    The definitions must be loaded: csrc/core/life.c writes the note into them at MPI_Init.
+    The definitions must be loaded: csrc/core/process.c writes the note into them at MPI_Init.
     """
     found = {}
     for process in processes:

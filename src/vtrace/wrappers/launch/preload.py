@@ -306,7 +306,7 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
 
 
 def _compare_families(made: Plan, user: str, library: str | None, start: Start) -> None:
-    """Warns before the start if the processes will not find each other; csrc/core/life.c tells when they did not."""
+    """Warns before the start if the processes will not find each other; csrc/core/process.c tells when they did not."""
     own = mpi_library.family(library or "")
     if own and start.family and own != start.family:
         made.warnings.append(

@@ -30,11 +30,11 @@ from vtrace.wrappers.mpi_shim import mpi_groups
 from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Function, prototypes
 
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
-"""Defined in mpiwrap/life.c."""
+"""Defined in mpiwrap/init_finalize.c."""
 
 HAND_WRITTEN = (
-    "tools", "life", "groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll", "objects",
-    "types", "rma", "window", "file", "sites", "sync", "clocks",
+    "tools", "init_finalize", "mpi_groups", "world", "comm", "create", "spawn", "request", "complete", "message", "coll",
+    "objects", "types", "rma", "rma_windows", "file", "sites", "sync", "clocks",
 )  # fmt: skip
 """The files of mpiwrap that stand before the generated functions."""
 

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "../transcode/otf2.h"
+#include "../otf2_writer/otf2.h"
 #include "events.h"
 
 #define VT_EXPORT __attribute__((visibility("default")))

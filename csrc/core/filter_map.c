@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions that a filter hits, found by the symbol tables of modules with hooks: one byte for every 16 bytes of code,
-   so that the hook of a function that is not recorded reads that byte and returns (csrc/inside). The executable and the
+   so that the hook of a function that is not recorded reads that byte and returns (csrc/hooks). The executable and the
    libraries that are loaded with it are read before the program's own code runs, others at their first event.             */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 #include "record.h"
 
 #define HOOK "__cyg_profile_func_enter"
-#define HOOK_INSIDE "vt_inside" /* what csrc/inside refers to: its hooks are no dynamic symbols */
+#define HOOK_INSIDE "vt_inside" /* what csrc/hooks refers to: its hooks are no dynamic symbols */
 #define MOST_SHARED 1024u
 
 struct vt_hidden vt_hidden[VT_HIDDEN_MODULES];

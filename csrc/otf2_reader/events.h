@@ -5,7 +5,7 @@
 #define VT_READ_EVENTS_H
 
 #include <stdint.h>
-#include "../transcode/otf2.h"
+#include "../otf2_writer/otf2.h"
 
 #define VT_READ_HEAD uint64_t location, uint64_t time, uint64_t position, void *user, OTF2_AttributeList *attributes
 
