@@ -93,7 +93,7 @@ void vt_switch(int on);
 /* ---- Functions ---- */
 enum vt_how {
     VT_SHOWN = 0,
-    VT_HIDDEN = 1, /* all others are the runtime's own */
+    VT_FILTERED = 1, /* all others are the runtime's own */
 };
 
 /* What the hooks go by that stand in executables and libraries (csrc/hooks), which may be older than the runtime: more members
@@ -130,9 +130,6 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
 /* How many calls of this name, of the group "MPI", "LIBC-I/O", "LIBC-MALLOC"..., a filter lets into the trace; VT_CALL_ALL. */
 #define VT_CALL_ALL (-1)
 int64_t vt_call_limit(const char *name, const char *group);
-
-/* 1: none. */
-int vt_hides(const char *name, const char *group);
 
 /* The same for one call, which counts where a rule has a limit: whoever gets VT_CALL_COUNTED asks again at the next call, and
    keeps its region's id in *region meanwhile (0 at first). The two other answers hold for good. name: always the same pointer. */

@@ -152,7 +152,7 @@ void vt_location_complete(struct vt_location *l)
    here on, and what they publish later is beyond what is read here.                                              */
 static int complete(struct vt_location *l, int last)
 {
-    int own = l == vt_here;
+    int own = l == vt_own_location;
     if (!own && last) {
         VT_SET(l->limit, NULL);
         for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
@@ -229,7 +229,7 @@ void vt_flush_together(void)
 int vt_suspend(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);
-    struct vt_location *own = vt_here;
+    struct vt_location *own = vt_own_location;
     if (!own || own->number || !own->in_use || VT_READ(own->busy) || n != 1 + atomic_load(&vt_process.ended)) return 0;
     vt_busy_begin(own);
     int all = complete_all(1);
@@ -311,7 +311,7 @@ __attribute__((destructor)) void vt_end(void)
 {
     int on = VT_ON;
     if (!vt_is_recording()) return;
-    struct vt_location *l = vt_here && vt_here->in_use ? vt_here : NULL;
+    struct vt_location *l = vt_own_location && vt_own_location->in_use ? vt_own_location : NULL;
     vt_window_end();
     if (l) vt_busy_begin(l);
     if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */

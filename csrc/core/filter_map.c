@@ -18,10 +18,10 @@
 #define HOOK_INSIDE "vt_inside" /* what csrc/hooks refers to: its hooks are no dynamic symbols */
 #define MOST_SHARED 1024u
 
-struct vt_hidden vt_hidden[VT_HIDDEN_MODULES];
-_Atomic uint32_t vt_hidden_modules;
-uint32_t vt_careful;
-int vt_hidden_prepared;
+struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
+_Atomic uint32_t vt_filter_maps_known;
+uint32_t vt_function_rules;
+int vt_filter_map_prepared;
 
 static _Atomic uint32_t learning; /* lock: one thread appends */
 
@@ -184,7 +184,7 @@ static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, c
     }
 }
 
-static void mark_all(struct reading *r, struct vt_hidden *m, uint8_t *map, uintptr_t bias)
+static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, uintptr_t bias)
 {
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
@@ -202,14 +202,14 @@ static void mark_all(struct reading *r, struct vt_hidden *m, uint8_t *map, uintp
             if (!names_of(r, name_of(r, s), &f)) continue;
             int64_t limit = vt_filter_limit(&f);
             uint8_t bits = vt_window_bits(f.names, VT_NAMES_MOST);
-            mark(map, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_HIDDEN, taken);
+            mark(map, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_FILTERED, taken);
             taken[slot / 8] |= (uint8_t)(1 << slot % 8);
             if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
         }
     if (taken) VT_SYS2(munmap, taken, slots / 8 + 1);
 }
 
-static void read_module(struct vt_hidden *m, const char *path, uintptr_t bias)
+static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bias)
 {
     static struct reading r; /* under `learning` */
     struct stat s;
@@ -266,40 +266,41 @@ static int note(struct dl_phdr_info *info, size_t bytes, void *data)
 /* That of the module itself if it was read before, else of one that is gone, else a new one. */
 static uint32_t entry_for(uintptr_t start)
 {
-    uint32_t n = atomic_load(&vt_hidden_modules), found = n;
+    uint32_t n = atomic_load(&vt_filter_maps_known), found = n;
     for (uint32_t i = n; i > 0; i--) {
-        if (vt_hidden[i - 1].code.start == start) return i - 1;
-        if (!vt_hidden[i - 1].code.start) found = i - 1;
+        if (vt_filter_maps[i - 1].code.start == start) return i - 1;
+        if (!vt_filter_maps[i - 1].code.start) found = i - 1;
     }
     return found;
 }
 
 /* Makes known what was read of a module: who sees its bytes sees all of it. */
-static void publish(uint32_t n, const struct vt_hidden *m)
+static void publish(uint32_t n, const struct vt_filter_map *m)
 {
-    int depth = (vt_careful & VT_CAREFUL_DEPTH) != 0;
-    vt_hidden[n].left = m->left;
-    vt_hidden[n].code.start = m->code.start;
-    vt_hidden[n].code.map = m->code.map;
-    vt_hidden[n].code.enter = depth ? vt_hook_enter : vt_record_enter;
-    vt_hidden[n].code.leave = depth ? vt_hook_exit : vt_record_exit;
-    vt_hidden[n].code.ask_enter = vt_hook_enter;
-    vt_hidden[n].code.ask_leave = vt_hook_exit;
-    __atomic_store_n(&vt_hidden[n].code.bytes, m->code.bytes, __ATOMIC_RELEASE);
-    if (n == atomic_load(&vt_hidden_modules)) atomic_store_explicit(&vt_hidden_modules, n + 1, memory_order_release);
+    int depth = (vt_function_rules & VT_RULES_DEPTH) != 0;
+    vt_filter_maps[n].left = m->left;
+    vt_filter_maps[n].code.start = m->code.start;
+    vt_filter_maps[n].code.map = m->code.map;
+    vt_filter_maps[n].code.enter = depth ? vt_hook_enter : vt_record_enter;
+    vt_filter_maps[n].code.leave = depth ? vt_hook_exit : vt_record_exit;
+    vt_filter_maps[n].code.ask_enter = vt_hook_enter;
+    vt_filter_maps[n].code.ask_leave = vt_hook_exit;
+    __atomic_store_n(&vt_filter_maps[n].code.bytes, m->code.bytes, __ATOMIC_RELEASE);
+    if (n == atomic_load(&vt_filter_maps_known))
+        atomic_store_explicit(&vt_filter_maps_known, n + 1, memory_order_release);
 }
 
 /* Reads the module that holds address, or with 0 all that are loaded. Under `learning`. */
 static void learn(uintptr_t address)
 {
-    struct walk w = {.most = address ? 1 : VT_HIDDEN_MODULES, .address = address};
+    struct walk w = {.most = address ? 1 : VT_FILTER_MAPS, .address = address};
     size_t bytes = w.most * sizeof *w.modules;
     if (!(w.modules = vt_pages(bytes))) return;
     dl_iterate_phdr(note, &w);
     for (uint32_t i = 0; i < w.n; i++) {
         uint32_t n = entry_for(w.modules[i].start);
-        struct vt_hidden m = {.code = {.bytes = w.modules[i].bytes, .start = w.modules[i].start}};
-        if (n == VT_HIDDEN_MODULES) break;
+        struct vt_filter_map m = {.code = {.bytes = w.modules[i].bytes, .start = w.modules[i].start}};
+        if (n == VT_FILTER_MAPS) break;
         read_module(&m, w.modules[i].path, w.modules[i].bias);
         if (!m.code.map && address) m.code.map = vt_pages(m.code.bytes / 16 + 1);
         if (m.code.map) publish(n, &m);
@@ -310,16 +311,16 @@ static void learn(uintptr_t address)
 /* What the demangler allocates is no part of the trace. */
 static void learn_unheard(uintptr_t address)
 {
-    int saved = errno, before = vt_deaf;
-    struct vt_location *l = vt_here;
+    int saved = errno, before = vt_suppressed;
+    struct vt_location *l = vt_own_location;
     uintptr_t busy = l ? VT_READ(l->busy) : 0;
     uint64_t mask;
     vt_lock(&learning, &mask);
-    vt_deaf = 1;
+    vt_suppressed = 1;
     if (l) VT_SET(l->busy, vt_stack_pointer());
-    if (!address || !vt_hidden_find(address)) learn(address);
+    if (!address || !vt_filter_map_find(address)) learn(address);
     if (l) VT_SET(l->busy, busy);
-    vt_deaf = before;
+    vt_suppressed = before;
     vt_unlock(&learning, &mask);
     errno = saved;
 }
@@ -330,26 +331,26 @@ static int may_be_handler(void)
 {
     uint64_t mask = 0;
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
-    return (mask & ~(vt_here ? vt_here->blocked : 0)) != 0;
+    return (mask & ~(vt_own_location ? vt_own_location->blocked : 0)) != 0;
 }
 
-struct vt_hidden *vt_hidden_of(uintptr_t code)
+struct vt_filter_map *vt_filter_map_of(uintptr_t code)
 {
-    struct vt_hidden *m = vt_hidden_find(code);
+    struct vt_filter_map *m = vt_filter_map_find(code);
     if (m || may_be_handler()) return m;
     learn_unheard(code);
-    return vt_hidden_find(code);
+    return vt_filter_map_find(code);
 }
 
 /* Called from a handler a function of a new module is recorded: the next call from elsewhere learns about the module. */
-uint8_t vt_hidden_learn(uintptr_t function)
+uint8_t vt_filter_map_learn(uintptr_t function)
 {
-    struct vt_hidden *m = vt_hidden_of(function);
+    struct vt_filter_map *m = vt_filter_map_of(function);
     return m ? m->code.map[(function - m->code.start) / 16] : VT_SHOWN;
 }
 
 /* Of a slot that several functions share. */
-uint8_t vt_hidden_shared(uintptr_t function)
+uint8_t vt_filter_map_shared(uintptr_t function)
 {
     uint32_t n = atomic_load(&nshared);
     for (uint32_t i = n; i > 0; i--) /* the newest: another library may have lain there */
@@ -358,9 +359,9 @@ uint8_t vt_hidden_shared(uintptr_t function)
 }
 
 /* Whether one more call of a function with a limit is recorded. */
-int vt_hidden_take(uintptr_t function)
+int vt_filter_map_take(uintptr_t function)
 {
-    struct vt_hidden *m = vt_hidden_find(function);
+    struct vt_filter_map *m = vt_filter_map_find(function);
     if (!m || !m->left) return 1;
     int32_t *left = &m->left[(function - m->code.start) / 16];
     return VT_READ(*left) > 0 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
@@ -369,36 +370,36 @@ int vt_hidden_take(uintptr_t function)
 static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)
 {
     uint8_t *is_loaded = loaded;
-    uint32_t n = atomic_load(&vt_hidden_modules);
+    uint32_t n = atomic_load(&vt_filter_maps_known);
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum; i++)
         for (uint32_t m = 0; m < n; m++)
-            if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == vt_hidden[m].code.start) is_loaded[m] = 1;
+            if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == vt_filter_maps[m].code.start) is_loaded[m] = 1;
     return 0;
 }
 
 /* After dlclose: another module may come to lie where one was. */
-void vt_hidden_forget(void)
+void vt_filter_map_forget(void)
 {
-    uint8_t is_loaded[VT_HIDDEN_MODULES] = {0};
-    uint32_t n = atomic_load(&vt_hidden_modules);
+    uint8_t is_loaded[VT_FILTER_MAPS] = {0};
+    uint32_t n = atomic_load(&vt_filter_maps_known);
     if (!n) return;
     dl_iterate_phdr(look_for, is_loaded);
     for (uint32_t m = 0; m < n; m++) {
         if (is_loaded[m]) continue;
-        VT_SET(vt_hidden[m].code.bytes, 0);
-        VT_SET(vt_hidden[m].code.start, 0);
+        VT_SET(vt_filter_maps[m].code.bytes, 0);
+        VT_SET(vt_filter_maps[m].code.start, 0);
     }
 }
 
 /* The rank has become known, and other rules hold for it than those that were read with. */
-void vt_hidden_again(void)
+void vt_filter_map_again(void)
 {
     uint64_t mask;
-    if (!(vt_careful & VT_CAREFUL_FILTER)) return;
+    if (!(vt_function_rules & VT_RULES_FILTER)) return;
     vt_lock(&learning, &mask);
-    uint32_t n = atomic_load(&vt_hidden_modules);
-    for (uint32_t i = 0; i < n; i++) VT_SET(vt_hidden[i].code.bytes, 0); /* each is read anew at its next event */
+    uint32_t n = atomic_load(&vt_filter_maps_known);
+    for (uint32_t i = 0; i < n; i++) VT_SET(vt_filter_maps[i].code.bytes, 0); /* each is read anew at its next event */
     vt_unlock(&learning, &mask);
 }
 
@@ -409,19 +410,19 @@ __attribute__((constructor)) static void prepare(void)
                *depth = getenv("VT_MAX_STACK_DEPTH");
     const char *from = getenv("VT_START_AFTER"), *to = getenv("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
-    vt_hidden_prepared = 1;
+    vt_filter_map_prepared = 1;
     if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !windows) return;
     vt_process.pid = (uint32_t)VT_SYS0(getpid); /* of locks; the constructor that notes it may come later */
-    vt_deaf = 1;
+    vt_suppressed = 1;
     vt_text_start();
     vt_settings_read(&vt_process.set);
     vt_groups_load();
-    if (vt_process.set.max_stack_depth) vt_careful |= VT_CAREFUL_DEPTH;
+    if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
     if (vt_filter_load() || vt_window_watches) {
         preparing = 1;
         learn_unheard(0);
         preparing = 0;
-        vt_careful |= VT_CAREFUL_FILTER;
+        vt_function_rules |= VT_RULES_FILTER;
     }
-    vt_deaf = 0;
+    vt_suppressed = 0;
 }

@@ -53,7 +53,7 @@ struct vt_location {
     /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
     uint8_t away[192];
     union {
-        struct vt_pen pen;
+        struct vt_write_cursor write_cursor;
         struct { /* its members, by their own names */
             uintptr_t busy;
             uint64_t *cursor, *limit, last;
@@ -112,7 +112,8 @@ struct vt_location {
     struct vt_scratch scratch; /* under the lock */
 };
 
-_Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, pen.last), "the members of a pen");
+_Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),
+               "the members of a write cursor");
 
 /* ---- The process ---- */
 enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
@@ -171,10 +172,12 @@ struct vt_process {
 extern struct vt_process vt_process __attribute__((visibility("hidden")));
 extern struct vt_scratch vt_scratch __attribute__((visibility("hidden"))); /* under vt_process.naming */
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS] __attribute__((visibility("hidden")));
-extern _Thread_local int vt_deaf __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* records nothing */
+extern _Thread_local int vt_suppressed
+    __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* records nothing */
 /* This thread ends the program, and completes other threads' stacks in the room that their chunks have left. */
 extern _Thread_local int vt_closing __attribute__((tls_model("initial-exec"), visibility("hidden")));
-extern _Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local struct vt_location *vt_own_location
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
 
@@ -314,8 +317,8 @@ uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, u
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 
 /* filter_map.c: functions that a filter keeps out */
-void vt_hidden_forget(void);
-void vt_hidden_again(void);
+void vt_filter_map_forget(void);
+void vt_filter_map_again(void);
 
 /* limits.c: regions that are recorded so many times, which begin and end by calls of their own. The region, 0: this one is
    not recorded.                                                                                                         */

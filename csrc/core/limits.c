@@ -9,8 +9,6 @@ int64_t vt_call_limit(const char *name, const char *group)
     return vt_filter_limit(&f);
 }
 
-int vt_hides(const char *name, const char *group) { return !vt_call_limit(name, group); }
-
 /* ---- Functions that ask at each call ---- */
 
 #define MOST_COUNTED 1024u
@@ -93,7 +91,7 @@ uint32_t vt_limited_begin(uint32_t number)
 
 uint32_t vt_limited_end(uint32_t number)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     if (number >= MOST_LIMITED) return 0;
     if (!l || !l->left_out || !l->left_out[number]) return limited[number].region;
     l->left_out[number]--;

@@ -9,10 +9,10 @@
 #define ROOM_BESIDE 16 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
 
-_Thread_local struct vt_location *vt_here __attribute__((tls_model("initial-exec")));
+_Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
-_Thread_local struct vt_pen *vt_pen __attribute__((tls_model("initial-exec")));
-_Thread_local int vt_deaf __attribute__((tls_model("initial-exec")));
+_Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
+_Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 
 static uint32_t share(uint64_t bytes, uint32_t least)
@@ -130,8 +130,8 @@ struct vt_location *vt_location_new(uint32_t thread)
 
 void vt_location_here(struct vt_location *l)
 {
-    vt_here = l;
-    vt_pen = l && vt_clock_is_counter && !vt_window_watches ? &l->pen : NULL;
+    vt_own_location = l;
+    vt_cursor = l && vt_clock_is_counter && !vt_window_watches ? &l->write_cursor : NULL;
 }
 
 /* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
@@ -370,7 +370,7 @@ unsigned vt_buffer_level(void)
         uint64_t chunks = l && !VT_READ(l->stopped) ? VT_READ(l->chunks) : 0;
         if (!chunks) continue;
         uint64_t bytes = (chunks - 1) * VT_CHUNK_SIZE, of = (uint64_t)l->quota * VT_CHUNK_SIZE;
-        if (l == vt_here && l->chunk) bytes += vt_chunk_used(l->chunk);
+        if (l == vt_own_location && l->chunk) bytes += vt_chunk_used(l->chunk);
         if (100 * bytes / of > level) level = 100 * bytes / of;
     }
     return (unsigned)level;
@@ -379,12 +379,13 @@ unsigned vt_buffer_level(void)
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
-    if (VT_UNLIKELY(vt_window_is_due(now)) && l == vt_here) { /* nothing has been done yet: a signal handler may come */
+    if (VT_UNLIKELY(vt_window_is_due(now)) &&
+        l == vt_own_location) { /* nothing has been done yet: a signal handler may come */
         vt_busy_end(l);
         vt_window_look();
         vt_busy_begin(l);
     }
-    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_here) vt_write_out(l, 0);
+    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l, 0);
     if (VT_UNLIKELY(atomic_load_explicit(&vt_process.full, memory_order_relaxed) != l->size)) {
         vt_size_follow(l, now);
         now = vt_now();

@@ -215,6 +215,6 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
     *(void **)&real = atomic_load(&next);
     int result = real(handle);
     if (atomic_load(&module_count)) forget_unloaded();
-    vt_hidden_forget();
+    vt_filter_map_forget();
     return result;
 }

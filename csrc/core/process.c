@@ -32,7 +32,7 @@ static void in_child(void)
 {
     *alive = 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
-    if (vt_here) VT_SET(vt_here->limit, NULL);
+    if (vt_own_location) VT_SET(vt_own_location->limit, NULL);
     vt_location_here(NULL);
     vt_buffer_forget();
 }
@@ -247,11 +247,11 @@ static int is_early(void) { return !alive && !environ; }
 /* The calling thread's location, made at its first event. NULL: it is not recorded. */
 struct vt_location *vt_location_of_thread(unsigned events)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     int saved = errno;
     uint64_t mask;
     if (l && l->in_use) return l;
-    if (vt_deaf || atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
+    if (vt_suppressed || atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
     l = NULL;
     if (!is_early() && !inside && refused != (uint32_t)VT_SYS0(getpid)) {
         inside = 1; /* it may call what is traced: the program's own malloc */
@@ -368,7 +368,7 @@ void vt_set_world(const struct vt_world *w)
     struct vt_location *l = vt_location_of_thread(0);
     if (!l || vt_process.named) return;
     uint32_t name_rank = rank_of_name(w, l);
-    if (vt_filter_rank(w->rank)) vt_hidden_again();
+    if (vt_filter_rank(w->rank)) vt_filter_map_again();
     if (w->count && vt_process.first) vt_place_count(&vt_process.set, w->count);
     set_rank(w->rank, vt_process.first ? name_rank : VT_NO_RANK, w->world_size, w->world, w->run);
     vt_names_disclaim(claim);

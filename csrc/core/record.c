@@ -8,7 +8,7 @@
    siglongjmp left a recording for good. NULL: lost, and counted.                                                   */
 static struct vt_location *not_busy(struct vt_location *l, unsigned events)
 {
-    if (vt_deaf) return NULL;
+    if (vt_suppressed) return NULL;
     if (vt_busy_is_stale(l->busy, vt_stack_pointer())) {
         vt_location_mend(l);
         return l;
@@ -28,7 +28,7 @@ struct vt_location *vt_location_to_record(unsigned events)
 
 void vt_write(uint64_t *words, unsigned n)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     if (VT_UNLIKELY(!l || VT_READ(l->busy)))
         if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
     if (VT_UNLIKELY(vt_window_watches)) {

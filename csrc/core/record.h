@@ -11,37 +11,37 @@ static inline uint64_t vt_now(void)
 }
 
 /* As write.h has them, of a location. */
-static inline void vt_busy_begin(struct vt_location *l) { vt_pen_begin(&l->pen); }
-static inline void vt_busy_end(struct vt_location *l) { vt_pen_end(&l->pen); }
-static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_pen_publish(&l->pen, cursor); }
+static inline void vt_busy_begin(struct vt_location *l) { vt_cursor_begin(&l->write_cursor); }
+static inline void vt_busy_end(struct vt_location *l) { vt_cursor_end(&l->write_cursor); }
+static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_cursor_publish(&l->write_cursor, cursor); }
 
 /* ---- filter_map.c: what a filter says of functions ---- */
 
 enum { /* behind those of enum vt_how */
        VT_LIMITED = 2,
-       VT_SHARED = 3, /* vt_hidden_shared tells */
+       VT_SHARED = 3, /* vt_filter_map_shared tells */
        VT_WATCHED_START = 4,
        VT_WATCHED_STOP = 8
 }; /* bits: recorded, and counted for a window (recording_window.c) */
-enum vt_careful { VT_CAREFUL_FILTER = 1, VT_CAREFUL_DEPTH = 2 };
+enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 
-#define VT_HIDDEN_MODULES 256u
+#define VT_FILTER_MAPS 256u
 
-struct vt_hidden {
+struct vt_filter_map {
     struct vt_inside code; /* a module's; start stays when it is to be read anew, bytes do not */
     int32_t *left; /* calls that are still recorded, of functions with a limit */
 };
 
-extern struct vt_hidden vt_hidden[VT_HIDDEN_MODULES] __attribute__((visibility("hidden")));
-extern _Atomic uint32_t vt_hidden_modules __attribute__((visibility("hidden")));
-extern uint32_t vt_careful __attribute__((visibility("hidden"))); /* bits; 0: every function is recorded */
-extern int vt_hidden_prepared __attribute__((visibility("hidden"))); /* vt_careful is what it will be */
+extern struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS] __attribute__((visibility("hidden")));
+extern _Atomic uint32_t vt_filter_maps_known __attribute__((visibility("hidden")));
+extern uint32_t vt_function_rules __attribute__((visibility("hidden"))); /* bits; 0: every function is recorded */
+extern int vt_filter_map_prepared __attribute__((visibility("hidden"))); /* vt_function_rules is what it will be */
 
 #pragma GCC visibility push(hidden)
-uint8_t vt_hidden_learn(uintptr_t function); /* of a module that is not known yet */
-struct vt_hidden *vt_hidden_of(uintptr_t code); /* the same for the module; NULL: not now */
-uint8_t vt_hidden_shared(uintptr_t function);
-int vt_hidden_take(uintptr_t function);
+uint8_t vt_filter_map_learn(uintptr_t function); /* of a module that is not known yet */
+struct vt_filter_map *vt_filter_map_of(uintptr_t code); /* the same for the module; NULL: not now */
+uint8_t vt_filter_map_shared(uintptr_t function);
+int vt_filter_map_take(uintptr_t function);
 uint8_t vt_window_bits(const char *const *names, unsigned n);
 void vt_window_function(uint8_t bits, int leaves);
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
@@ -52,25 +52,25 @@ void vt_record_enter(void *function, void *site);
 void vt_record_exit(void *function, void *site);
 #pragma GCC visibility pop
 
-static inline struct vt_hidden *vt_hidden_find(uintptr_t function)
+static inline struct vt_filter_map *vt_filter_map_find(uintptr_t function)
 {
-    uint32_t n = atomic_load_explicit(&vt_hidden_modules, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&vt_filter_maps_known, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++)
-        if (function - vt_hidden[i].code.start < VT_READ(vt_hidden[i].code.bytes)) return &vt_hidden[i];
+        if (function - vt_filter_maps[i].code.start < VT_READ(vt_filter_maps[i].code.bytes)) return &vt_filter_maps[i];
     return NULL;
 }
 
-/* 1: the event of a function is recorded. Only where vt_careful is set. Mostly it is of the executable or of the first
+/* 1: the event of a function is recorded. Only where vt_function_rules is set. Mostly it is of the executable or of the first
    library with hooks, which are looked at without a call.                                                            */
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
-    uintptr_t first = function - vt_hidden[0].code.start, second = function - vt_hidden[1].code.start;
+    uintptr_t first = function - vt_filter_maps[0].code.start, second = function - vt_filter_maps[1].code.start;
     uint8_t how;
-    if (VT_LIKELY(first < VT_READ(vt_hidden[0].code.bytes))) how = vt_hidden[0].code.map[first >> 4];
-    else if (second < VT_READ(vt_hidden[1].code.bytes)) how = vt_hidden[1].code.map[second >> 4];
+    if (VT_LIKELY(first < VT_READ(vt_filter_maps[0].code.bytes))) how = vt_filter_maps[0].code.map[first >> 4];
+    else if (second < VT_READ(vt_filter_maps[1].code.bytes)) how = vt_filter_maps[1].code.map[second >> 4];
     else return vt_passes_else(function, leaves);
-    if (how == VT_HIDDEN) return 0;
-    if (how == VT_SHOWN && VT_LIKELY(!(vt_careful & VT_CAREFUL_DEPTH))) return 1;
+    if (how == VT_FILTERED) return 0;
+    if (how == VT_SHOWN && VT_LIKELY(!(vt_function_rules & VT_RULES_DEPTH))) return 1;
     return vt_levels_pass(function, leaves, how);
 }
 

@@ -195,7 +195,7 @@ static void enter(int is_start, int is_stop)
 
 static void leave(void)
 {
-    if (!vt_here || atomic_load(&last_in) != vt_here || --last_depth) return;
+    if (!vt_own_location || atomic_load(&last_in) != vt_own_location || --last_depth) return;
     atomic_store(&last_in, NULL);
     VT_SET(vt_window_leave, 0);
     turn(&stop, 0, vt_now());

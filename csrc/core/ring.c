@@ -42,7 +42,7 @@ int vt_ring_is_asked(const struct vt_location *l) { return VT_READ(l->answered) 
 /* By a signal handler. The thread that it interrupted writes at once, unless it is just recording. */
 void vt_ring_signalled(void)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     if (!vt_is_recording()) return;
     vt_ring_ask();
     if (!l || !l->in_use || VT_READ(l->busy)) return;

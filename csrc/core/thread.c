@@ -16,7 +16,7 @@ const char *vt_thread_name(struct vt_location *l)
 {
     char path[64], name[sizeof l->name] = "";
     if (!l->number) return NULL;
-    if (l == vt_here) VT_SYS2(prctl, PR_GET_NAME, name);
+    if (l == vt_own_location) VT_SYS2(prctl, PR_GET_NAME, name);
     else {
         struct vt_text t = vt_text_into(path, sizeof path);
         vt_text_add(&t, "/proc/self/task/");
@@ -61,7 +61,7 @@ static void on_thread_end(void *location)
 {
     struct vt_location *l = location;
     int saved = errno;
-    if (l != vt_here || !l->in_use) return; /* in a forked child */
+    if (l != vt_own_location || !l->in_use) return; /* in a forked child */
     if (!l->late) {
         l->late = 1;
         if (!pthread_setspecific(at_end, l)) return;
@@ -89,5 +89,5 @@ void vt_thread_watch(struct vt_location *l) { pthread_setspecific(at_end, l); }
 void vt_thread_begins(uint64_t number)
 {
     vt_write_2(VT_HEAD(VT_K_THREAD_BEGIN, 1, 0), number);
-    if (vt_here && !vt_here->off) vt_here->begun = number;
+    if (vt_own_location && !vt_own_location->off) vt_own_location->begun = number;
 }

@@ -93,7 +93,7 @@ __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, 
 __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
 {
     if (is_libc && vt_vfork_begins) vt_vfork_begins();
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     if (l) {
         VT_SET(l->vforked, 1);
         VT_SET(l->limit, NULL);
@@ -111,7 +111,7 @@ __attribute__((used, visibility("hidden"))) int vt_vfork_done(long result)
 
 int vt_shares_memory(void)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
 }
 

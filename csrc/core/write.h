@@ -16,7 +16,7 @@
 #define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
 /* What each record reads and writes of its location. */
-struct vt_pen {
+struct vt_write_cursor {
     uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
     uint64_t *cursor; /* where the next record goes */
     uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
@@ -26,7 +26,7 @@ struct vt_pen {
 #pragma GCC visibility push(default)
 
 /* The calling thread's; NULL: it has no location yet, or the clock is no counter. */
-extern _Thread_local struct vt_pen *vt_pen __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 
 void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
@@ -69,13 +69,13 @@ static inline int vt_take_one(_Atomic int64_t *left)
 }
 
 /* Between begin and end a signal handler of this thread records nothing. */
-static inline void vt_pen_begin(struct vt_pen *p)
+static inline void vt_cursor_begin(struct vt_write_cursor *p)
 {
     VT_SET(p->busy, vt_stack_pointer());
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void vt_pen_end(struct vt_pen *p)
+static inline void vt_cursor_end(struct vt_write_cursor *p)
 {
     atomic_signal_fence(memory_order_seq_cst);
     VT_SET(p->busy, 0);
@@ -83,7 +83,7 @@ static inline void vt_pen_end(struct vt_pen *p)
 
 /* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie
    at multiples of their size, so the cursor's low half is the offset.                                            */
-static inline void vt_pen_publish(struct vt_pen *p, uint64_t *cursor)
+static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor)
 {
     struct vt_chunk *c = (struct vt_chunk *)((uintptr_t)(cursor - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
     p->cursor = cursor;
@@ -95,15 +95,15 @@ static inline void vt_pen_publish(struct vt_pen *p, uint64_t *cursor)
 static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                                    uint64_t e, unsigned n)
 {
-    struct vt_pen *p = vt_pen;
+    struct vt_write_cursor *p = vt_cursor;
     if (VT_UNLIKELY(!p || VT_READ(p->busy))) {
         vt_write_slow(a, b, c, d, e, n);
         return 0;
     }
-    vt_pen_begin(p);
+    vt_cursor_begin(p);
     uint64_t now = vt_counter(), dt = now - p->last, *at = p->cursor;
     if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) {
-        vt_pen_end(p);
+        vt_cursor_end(p);
         vt_write_slow(a, b, c, d, e, n);
         return 0;
     }
@@ -113,8 +113,8 @@ static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, u
     if (n > 3) VT_SET(at[3], d);
     if (n > 4) VT_SET(at[4], e);
     VT_SET(p->last, now);
-    vt_pen_publish(p, at + n);
-    vt_pen_end(p);
+    vt_cursor_publish(p, at + n);
+    vt_cursor_end(p);
     return now;
 }
 

@@ -30,7 +30,7 @@ static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint
 
 static inline __attribute__((always_inline)) void record(uintptr_t function, uint32_t leave)
 {
-    struct vt_location *l = vt_here;
+    struct vt_location *l = vt_own_location;
     if (VT_UNLIKELY(!l || VT_READ(l->busy))) {
         record_slow(function, leave);
         return;
@@ -87,12 +87,12 @@ __attribute__((noinline)) void vt_record_exit(void *function, void *site)
 
 VT_HOOK(vt_hook_enter, __cyg_profile_func_enter)
 {
-    if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 0)) return;
+    if (VT_UNLIKELY(vt_function_rules) && !vt_passes((uintptr_t)function, 0)) return;
     vt_record_enter(function, site);
 }
 
 VT_HOOK(vt_hook_exit, __cyg_profile_func_exit)
 {
-    if (VT_UNLIKELY(vt_careful) && !vt_passes((uintptr_t)function, 1)) return;
+    if (VT_UNLIKELY(vt_function_rules) && !vt_passes((uintptr_t)function, 1)) return;
     vt_record_exit(function, site);
 }

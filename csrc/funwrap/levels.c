@@ -21,7 +21,7 @@ static struct vt_levels *levels_of(struct vt_location *l)
 static int enter(struct vt_levels *k, uintptr_t function, uint8_t how)
 {
     uint64_t most = vt_process.set.max_stack_depth;
-    int recorded = !(most && k->shown >= most) && (how != VT_LIMITED || vt_hidden_take(function));
+    int recorded = !(most && k->shown >= most) && (how != VT_LIMITED || vt_filter_map_take(function));
     if (k->n == MOST) {
         memmove(k->open, k->open + MOST / 2, sizeof k->open / 2);
         k->n = MOST / 2;
@@ -49,8 +49,8 @@ static int leave(struct vt_levels *k, uintptr_t function)
 /* 1: the event is recorded. */
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
 {
-    struct vt_location *l = vt_here;
-    if (how == VT_SHARED && (how = vt_hidden_shared(function)) == VT_HIDDEN) return 0;
+    struct vt_location *l = vt_own_location;
+    if (how == VT_SHARED && (how = vt_filter_map_shared(function)) == VT_FILTERED) return 0;
     if (how >= VT_WATCHED_START) {
         vt_window_function(how, leaves);
         how = VT_SHOWN;
@@ -67,12 +67,12 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
 
 int vt_passes_else(uintptr_t function, int leaves)
 {
-    struct vt_hidden *m = vt_careful & VT_CAREFUL_FILTER ? vt_hidden_find(function) : NULL;
+    struct vt_filter_map *m = vt_function_rules & VT_RULES_FILTER ? vt_filter_map_find(function) : NULL;
     uint8_t how = VT_SHOWN;
     if (m) how = m->code.map[(function - m->code.start) >> 4];
-    else if (vt_careful & VT_CAREFUL_FILTER) how = vt_hidden_learn(function);
-    if (how == VT_HIDDEN) return 0;
-    if (how == VT_SHOWN && !(vt_careful & VT_CAREFUL_DEPTH)) return 1;
+    else if (vt_function_rules & VT_RULES_FILTER) how = vt_filter_map_learn(function);
+    if (how == VT_FILTERED) return 0;
+    if (how == VT_SHOWN && !(vt_function_rules & VT_RULES_DEPTH)) return 1;
     return vt_levels_pass(function, leaves, how);
 }
 

@@ -19,10 +19,10 @@ const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code)
         others.ask_enter = __cyg_profile_func_enter;
         others.ask_leave = __cyg_profile_func_exit;
         found = &others;
-    } else if (!vt_hidden_prepared) return &asking; /* before any constructor */
-    else if (!vt_careful) found = &all;
-    else if (vt_careful & VT_CAREFUL_FILTER) {
-        struct vt_hidden *m = vt_hidden_of(code);
+    } else if (!vt_filter_map_prepared) return &asking; /* before any constructor */
+    else if (!vt_function_rules) found = &all;
+    else if (vt_function_rules & VT_RULES_FILTER) {
+        struct vt_filter_map *m = vt_filter_map_of(code);
         if (!m) return &asking;
         found = &m->code;
     }

@@ -38,7 +38,7 @@ static void nothing(void *function, void *site)
         uintptr_t bytes = VT_LOAD(r->bytes, __ATOMIC_ACQUIRE), at = (uintptr_t)function - r->start;                    \
         if (__builtin_expect(at < bytes, 1)) {                                                                         \
             uint8_t how = r->map[at >> 4];                                                                             \
-            if (__builtin_expect(how == VT_HIDDEN, 1)) return;                                                         \
+            if (__builtin_expect(how == VT_FILTERED, 1)) return;                                                       \
             if (how == VT_SHOWN) {                                                                                     \
                 r->record(function, site);                                                                             \
                 return;                                                                                                \

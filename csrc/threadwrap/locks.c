@@ -50,7 +50,7 @@ static uint64_t word_of(const struct lock *l)
     return (uint64_t)(l - atomic_load(&locks) + 1) | (uint64_t)l->count << 32;
 }
 
-static uint32_t me(void) { return vt_here ? vt_here->number + 1 : 0; }
+static uint32_t me(void) { return vt_own_location ? vt_own_location->number + 1 : 0; }
 
 /* With the leave of the call. */
 static void acquired(const volatile void *address, uint32_t region, uint32_t depth)

@@ -29,10 +29,10 @@ static void gap(void)
 {
     uint32_t r = region("gap");
     vt_enter(r);
-    vt_here->last -= 5ull << 32;
+    vt_own_location->last -= 5ull << 32;
     vt_leave(r);
     vt_enter(r);
-    vt_here->last += 1ull << 40;
+    vt_own_location->last += 1ull << 40;
     vt_leave(r);
 }
 
@@ -65,9 +65,9 @@ static void interrupted(int on_other_stack)
     in_handler = region("handler");
     vt_enter(in_handler);
     for (int i = 0; i < 3; i++) { /* the handler's event comes while this thread is recording */
-        vt_busy_begin(vt_here);
+        vt_busy_begin(vt_own_location);
         raise(SIGUSR1);
-        vt_busy_end(vt_here);
+        vt_busy_end(vt_own_location);
     }
     vt_leave(in_handler);
 }
@@ -76,7 +76,7 @@ static __attribute__((noinline)) void leave_while_busy(void)
 {
     char deep[4096];
     __asm__ volatile("" : : "r"(deep) : "memory"); /* no compiler may shorten the frame */
-    vt_busy_begin(vt_here);
+    vt_busy_begin(vt_own_location);
     raise(SIGUSR2);
     __asm__ volatile("" : : "r"(deep) : "memory");
 }
@@ -86,9 +86,9 @@ static void stale(void)
 {
     interrupted(0);
     if (!sigsetjmp(back, 1)) leave_while_busy();
-    CHECK(vt_here->busy);
+    CHECK(vt_own_location->busy);
     vt_enter(in_handler);
-    CHECK(!vt_here->busy);
+    CHECK(!vt_own_location->busy);
     vt_leave(in_handler);
 }
 
