@@ -97,7 +97,7 @@ enum vt_how {
 };
 
 /* What the hooks go by that stand in executables and libraries (csrc/hooks), which may be older than the runtime: more members
-   may come behind these. They may change at any moment, and are right for who reads bytes first.                              */
+   may come behind these. The fields may change concurrently; load `bytes` (acquire) before the others.                              */
 struct vt_inside {
     uintptr_t bytes, start; /* the code that map tells of; 0 bytes: none */
     const uint8_t *map; /* of every 16 bytes of it: enum vt_how of the functions that begin there */

@@ -212,7 +212,7 @@ struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lo
 void vt_define_process(struct vt_location *l);
 void vt_define_clock(struct vt_location *l); /* the clocks, now */
 void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
-void vt_be_alone(void); /* the process takes the names of a first rank, if it has none and they are free */
+void vt_be_alone(void); /* claims rank 0's file names if this process has no rank and they are unused */
 
 /* end.c */
 void vt_end(void); /* completes the files; nothing is recorded any more */

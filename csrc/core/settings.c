@@ -247,8 +247,8 @@ static void look_at_name(const char *name)
             nearest = known;
         }
     }
-    if (nearest) vt_say(1, "%.64s is no setting: is %s meant? (vtrace settings lists them)", name, nearest);
-    else vt_say(1, "%.64s is no setting (vtrace settings lists them)", name);
+    if (nearest) vt_say(1, "unknown setting %.64s; did you mean %s? (vtrace settings lists all)", name, nearest);
+    else vt_say(1, "unknown setting %.64s (vtrace settings lists all)", name);
 }
 
 static void look_at_names(void)

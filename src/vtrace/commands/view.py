@@ -81,7 +81,7 @@ def show(
             click.echo(server.address, err=err)
             _lead(console, server, Path(scratch) / "open.html", browser)
             server.serve_while_used(idle * 60)
-            console.note(f"nobody has looked for {idle:g} minutes: ended")
+            console.note(f"no requests for {idle:g} minutes; server stopped")
         except KeyboardInterrupt:
             console.note("ended")
 

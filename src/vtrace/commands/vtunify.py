@@ -59,7 +59,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
         click.option("--partial", is_flag=True, help="Go on without missing ranks, files and buffers."),
         click.option(
-            "--salvage", is_flag=True, help="As --partial, and use what comes before damage or of a running program."
+            "--salvage", is_flag=True, help="Like --partial; also recover records before damage and from programs still running."
         ),
         click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards."),
         click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does."),

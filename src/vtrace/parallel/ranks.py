@@ -35,7 +35,7 @@ class Ranks:
         return work()
 
     def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
-        """At rank 0 the values of all, joined pair by pair in a tree (in any order); elsewhere what has no meaning."""
+        """At rank 0 the values of all, joined pair by pair in a tree (in any order); undefined on other ranks."""
         return value
 
     def scatter(self, values: Sequence[Value]) -> Value:
