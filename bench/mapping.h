@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where floors store: a file mapping of the same kind as vtrace's buffer, for each thread: grown by the same steps, cleared
-   in the same way, 64 KiB touched at a time, used again from the start after ALL bytes.                                */
+   in the same way, 64 KiB touched at a time, used again from the start after ALL bytes. */
 #ifndef BENCH_MAPPING_H
 #define BENCH_MAPPING_H
 

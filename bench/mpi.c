@@ -2,7 +2,7 @@
 /* mpi CALLS PASSES: on one rank, calls of MPI that wait for nobody; prints for each pass the ns per call of MPI_Allreduce
    on MPI_COMM_SELF, of MPI_Sendrecv to itself, of MPI_Comm_rank, of MPI_Put to itself, per put of the MPI_Win_unlock that
    completes them, of MPI_File_write_at of no bytes, which needs no system call, of a message to itself in a window of
-   MPI_Irecv and MPI_Isend with one MPI_Waitall, and of an MPI_Put with the MPI_Win_flush that completes it.              */
+   MPI_Irecv and MPI_Isend with one MPI_Waitall, and of an MPI_Put with the MPI_Win_flush that completes it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

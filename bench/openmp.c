@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ns of a parallel region of 2 threads, of a barrier and a critical region of one thread, and of two floors of the latter
    two: reading the clock twice and storing 8 bytes each time; and, with -DVTRACE, two records of vtrace, a user region's
-   begin and end, each with its clock read. The best of many short runs each.                                            */
+   begin and end, each with its clock read. The best of many short runs each. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The buffer: one file of 64-KiB chunks, mapped shared, so that what was recorded outlives the process whatever ends it.
-   It grows by segments. Chunks are taken and given back without a lock.                                               */
+   It grows by segments. Chunks are taken and given back without a lock. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -217,7 +217,7 @@ static long create_file(void)
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
 /* Somebody may have removed it. Where the process may not look any more, or sees another root directory since it called
-   chroot, it is taken to be where it was.                                                                               */
+   chroot, it is taken to be where it was. */
 int vt_buffer_is_there(void)
 {
     struct stat s;
@@ -228,7 +228,7 @@ int vt_buffer_is_there(void)
 }
 
 /* The chunk behind the head, for definitions of the end that nothing else can hold: what is stored there outlives the
-   process without a system call. NULL: there is none, or it is full.                                                   */
+   process without a system call. NULL: there is none, or it is full. */
 struct vt_chunk *vt_buffer_last_chunk(void)
 {
     char *head = (char *)vt_process.mapped;
@@ -262,7 +262,7 @@ void vt_buffer_close(int keep)
 }
 
 /* The parent's chunks are no more. Memory takes their place: a recording of the parent that was interrupted by the handler
-   that forked goes on here and stores its record.                                                                         */
+   that forked goes on here and stores its record. */
 void vt_buffer_forget(void)
 {
     uint32_t n = atomic_load(&segment_count);
@@ -281,7 +281,7 @@ void vt_buffer_forget(void)
 }
 
 /* Puts the process's head into the buffer. A process may be killed amid this: the file has no head then, or still is a
-   buffer's.                                                                                                            */
+   buffer's. */
 void vt_buffer_tell(void)
 {
     const size_t version = offsetof(struct vt_file, version), content = offsetof(struct vt_file, content);

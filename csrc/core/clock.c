@@ -57,7 +57,7 @@ static uint64_t refine(const uint64_t *at, uint64_t step)
 }
 
 /* Many counters advance by more than one tick at a time: AMD's time stamp counter by those of a cycle at 100 MHz. Times
-   need fewer bytes as multiples of that. A reading may take several such steps, and a tick more or less.              */
+   need fewer bytes as multiples of that. A reading may take several such steps, and a tick more or less. */
 static uint32_t find_step(void)
 {
     static uint64_t at[READINGS]; /* a child may begin in a handler with a small stack */

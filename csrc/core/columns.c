@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records to columns. What is of one kind lies together, and what changes little becomes small: zstd then finds more, in
-   fewer bytes.                                                                                                         */
+   fewer bytes. */
 #include "columns.h"
 
 /* Swaps the two blocks of a 2x2 arrangement of bit fields between two words. */
@@ -42,7 +42,7 @@ static inline uint32_t number_of(struct vt_packer *p, uint32_t what, uint32_t *c
 }
 
 /* Numbers what happened in the order in which it came first, counts how often, and keeps the times. Returns the records,
-   0 where the last one is cut.                                                                                          */
+   0 where the last one is cut. */
 static uint32_t number_all(struct vt_packer *p, const uint64_t *words, uint32_t n, uint32_t *whats)
 {
     uint32_t records = 0, at = 0, count = 0;
@@ -59,7 +59,7 @@ static uint32_t number_all(struct vt_packer *p, const uint64_t *words, uint32_t 
 }
 
 /* Each time as multiple of the clock's step, and in the lowest byte what it is off. Not where most are few steps: what
-   they are off would say more than they. Returns the step that was used.                                              */
+   they are off would say more than they. Returns the step that was used. */
 static uint32_t in_steps(uint64_t *times, uint32_t n, uint32_t step)
 {
     uint32_t far = 0, most = step >> 13; /* 8 steps */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The records of a chunk as columns (format.h, struct vt_columns). No call, no allocation, nothing else of the runtime:
-   tests and benchmarks write local files with it, too.                                                              */
+   tests and benchmarks write local files with it, too. */
 #ifndef VT_COLUMNS_H
 #define VT_COLUMNS_H
 
@@ -16,7 +16,7 @@ struct vt_packer {
 };
 
 /* Lays n words of records out in p->columns; step: of the clock, as in struct vt_columns. Returns the bytes, 0 where the words are no
-   whole records.                                                                                                      */
+   whole records. */
 uint32_t vt_columns_pack(struct vt_packer *p, const uint64_t *words, uint32_t n, uint32_t step);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What shims may use of the runtime (libvtrace.so.1, symbol version VTRACE_1). Everything here is part of the
    binary interface: the MPI shim stands in the user's executable and may be older than the library.
-   No function changes errno, blocks, or allocates with malloc.                                               */
+   No function changes errno, blocks, or allocates with malloc. */
 #ifndef VT_CORE_H
 #define VT_CORE_H
 
@@ -42,7 +42,7 @@ struct vt_shim {
     const char *name;    /* "MPICH 5.0.2": for messages; of an MPI shim for the trace's properties */
     const char *version; /* vtrace version that built the shim */
     /* Of an MPI shim, or NULL: recording goes off (0, told before), or is on again (1, told after). Older shims have
-       no such member.                                                                                              */
+       no such member. */
     void (*switched)(int on);
     /* Of an MPI shim, or NULL: measures how far the clocks of all ranks are apart, when all of them call VT_TIMESYNC. */
     void (*synchronize)(void);
@@ -51,14 +51,14 @@ struct vt_shim {
 /* Starts the runtime if need be. 1: record; 0: stay passive (class off by VT_MPITRACE, runtime off, ABI too new).
    -1, for I/O and memory only: not now, this thread is starting the runtime, and its call comes from there.
    A shim of I/O or memory that VT_IOTRACE or VT_MEMTRACE does not ask for starts nothing; it reads the environment,
-   which is not there yet (environ is NULL) when ld.so itself calls malloc.                                          */
+   which is not there yet (environ is NULL) when ld.so itself calls malloc. */
 int vt_attach(const struct vt_shim *shim);
 
 /* The value in force of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
 uint64_t vt_setting(const char *name);
 
 /* For `vtrace settings`: what a program started now would obey, one line each "name\tvalue\tstandard\tgiven\n" (standard:
-   empty where it is not fixed). Complains on stderr about wrong values and starts nothing. Returns the bytes.          */
+   empty where it is not fixed). Complains on stderr about wrong values and starts nothing. Returns the bytes. */
 size_t vt_settings_list(char *into, size_t bytes);
 
 /* ---- Recording: cheap, from any thread, also from signal handlers ---- */
@@ -66,7 +66,7 @@ void vt_enter(uint32_t region);
 void vt_leave(uint32_t region);
 
 /* Writes n <= 64 words of one or more whole records (see format.h) at one moment, now: the upper half of
-   words[0] is filled in here, in the heads of further records it must be 0. words is changed.           */
+   words[0] is filled in here, in the heads of further records it must be 0. words is changed. */
 void vt_write(uint64_t *words, unsigned n);
 
 /* The same for so many words. */
@@ -80,14 +80,14 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 #define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
 
 /* 1: this is the child of a vfork, in the memory of its parent. What it records is dropped; what a shim keeps of the
-   process's state must stay as it is.                                                                               */
+   process's state must stay as it is. */
 int vt_shares_memory(void);
 
 /* The runtime's vfork, for shims that are preloaded: their libvtrace.so.1 comes behind libc, and its vfork is not called. */
 int vt_vfork(void);
 
 /* Switches the recording of this process off (0) and on. Regions entered while it was off and still open are entered
-   when it goes on; those left meanwhile are left.                                                                    */
+   when it goes on; those left meanwhile are left. */
 void vt_switch(int on);
 
 /* ---- Functions ---- */
@@ -97,7 +97,7 @@ enum vt_how {
 };
 
 /* What the hooks go by that stand in executables and libraries (csrc/hooks), which may be older than the runtime: more members
-   may come behind these. The fields may change concurrently; load `bytes` (acquire) before the others.                              */
+   may come behind these. The fields may change concurrently; load `bytes` (acquire) before the others. */
 struct vt_inside {
     uintptr_t bytes, start; /* the code that map tells of; 0 bytes: none */
     const uint8_t *map; /* of every 16 bytes of it: enum vt_how of the functions that begin there */
@@ -106,7 +106,7 @@ struct vt_inside {
 };
 
 /* For the hooks of the module whose code holds an address: what to go by now. *keep becomes that, unless it holds for this call
-   only. What is returned stays as long as the module is loaded.                                                            */
+   only. What is returned stays as long as the module is loaded. */
 const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code);
 
 /* ---- Definitions ---- */
@@ -118,7 +118,7 @@ enum vt_id {
 };
 
 /* The next free id of a kind in this process, from 1. Requests have 64 bits, others at most VT_ID_MAX:
-   beyond that 0 is returned, and what would have used it must not be recorded.                        */
+   beyond that 0 is returned, and what would have used it must not be recorded. */
 uint64_t vt_new_id(enum vt_id kind);
 
 /* Returns the new region's id, 0 when there are too many or nothing is recorded. file may be NULL. */
@@ -137,11 +137,11 @@ enum vt_take { VT_CALL_HIDDEN = 0, VT_CALL_SHOWN = 1, VT_CALL_COUNTED = 2 };
 enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region);
 
 /* For `vtrace filter`: the limit (calls, -1 all) that the rules of VT_FILTER_SPEC set for a function that is shown as name;
-   into: the pattern that hits, its line and the number of rules, in lines of their own.                                   */
+   into: the pattern that hits, its line and the number of rules, in lines of their own. */
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes);
 
 /* Writes one definition (a MessagePack array made with core/msgpack.h, at most 60 000 bytes) to the calling
-   thread's definitions, before any event that the thread records later. Returns 0 when it is lost.          */
+   thread's definitions, before any event that the thread records later. Returns 0 when it is lost. */
 int vt_define(const void *bytes, size_t n);
 
 /* Makes known which file the code at an address is of, before a definition that names the address. */
@@ -165,7 +165,7 @@ void vt_run_id(uint8_t run[16]);
 uint64_t vt_random(void);
 
 /* At MPI_Init, before vt_set_world, by the process whose run id all take: the number behind the prefix of the run's files, 0
-   none. Other runs wait until vt_set_world has taken the names.                                                          */
+   none. Other runs wait until vt_set_world has taken the names. */
 uint32_t vt_take_count(void);
 
 /* After MPI_Init: from here on the process has its rank, and its files that name. Once per process. */
@@ -182,7 +182,7 @@ unsigned vt_buffer_level(void);
 
 /* ---- Help for shims ---- */
 /* Has this called by each thread that recorded, but the first, when it ends; it may record then and afterwards. Only the
-   memory shim's: the last one given counts.                                                                            */
+   memory shim's: the last one given counts. */
 void vt_at_thread_end(void (*call)(void));
 /* Zeroed pages that live as long as the process, NULL when there is no memory. */
 void *vt_pages(size_t bytes);

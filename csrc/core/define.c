@@ -40,7 +40,7 @@ static uint32_t room_of(const struct vt_chunk *c)
 }
 
 /* A writer into the location's definition chunk with room for most bytes; full when there is none. What it writes counts
-   from vt_define_end on, which must follow. Between them the location is locked.                                        */
+   from vt_define_end on, which must follow. Between them the location is locked. */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
 {
     struct vt_mp none = {NULL, NULL, 1};

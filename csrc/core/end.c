@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a recording process: its files are completed at MPI_Finalize, before an exec and at exit. No signal handlers: the
-   mapped buffer outlives other ends.                                                                                         */
+   mapped buffer outlives other ends. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
 static uint32_t completed; /* numbers of locations that are completed at the end: a later one gets no files */
 
 /* So that files that get lost are missed, those of the last thread, too. A number may have no location: its thread was just
-   beginning.                                                                                                           */
+   beginning. */
 static void define_count(struct vt_location *first)
 {
     char text[16];
@@ -121,7 +121,7 @@ static int define_last(struct vt_location *l, uint64_t unwritten)
 
 /* Writes all of a location that has come to its end: what it lost is known, and defined, when its events are written. Before
    that go other definitions, unless they outlive the process in the buffer. What cannot be written stays there, and so does
-   the truth about it. last: nothing more is tried. 1: all is in the files.                                                 */
+   the truth about it. last: nothing more is tried. 1: all is in the files. */
 static int write_end(struct vt_location *l, int last)
 {
     int ended = atomic_load(&vt_process.state) == VT_ENDED; /* else an exec may fail, and recording go on */
@@ -149,7 +149,7 @@ void vt_location_complete(struct vt_location *l)
 }
 
 /* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
-   here on, and what they publish later is beyond what is read here.                                              */
+   here on, and what they publish later is beyond what is read here. */
 static int complete(struct vt_location *l, int last)
 {
     int own = l == vt_own_location;

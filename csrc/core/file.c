@@ -36,7 +36,7 @@ static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t loca
 }
 
 /* Above the descriptors that a program's own opens get: were ours closed by the program, a number that low could mean a
-   file of its own by the time we write.                                                                               */
+   file of its own by the time we write. */
 #define DESCRIPTOR 700
 
 static int is_path(long fd)
@@ -52,7 +52,7 @@ static int is_file(long fd, const struct stat *file)
 }
 
 /* Moves a descriptor up. Another thread of the program may have closed it and have got its number for a file of its own:
-   that is neither written nor, as far as can be seen, closed.                                                           */
+   that is neither written nor, as far as can be seen, closed. */
 static long move_up(long fd, const char *path, int flags)
 {
     struct stat named;
@@ -70,7 +70,7 @@ static long move_up(long fd, const char *path, int flags)
 }
 
 /* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
-   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones.                     */
+   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones. */
 long vt_open(const char *path, int flags, int mode)
 {
     long taken[3] = {-1, -1, -1}, fd;
@@ -192,7 +192,7 @@ struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
 #define ROOM_OF_END 4096u
 
 /* Where the buffer is memory, a def file keeps room for the definitions of the end: no events may take the last of a disk.
-   bytes: what is to be written before. -ENOSPC: there is no such room; other failures stop nothing.                 */
+   bytes: what is to be written before. -ENOSPC: there is no such room; other failures stop nothing. */
 static long keep_room(long fd, uint64_t at, uint64_t bytes)
 {
     if (vt_buffer_in_file()) return 0;
@@ -201,7 +201,7 @@ static long keep_room(long fd, uint64_t at, uint64_t bytes)
 }
 
 /* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer.
-   Stops between two chunks when a signal waits for this thread.                                                  */
+   Stops between two chunks when a signal waits for this thread. */
 static long write_chunks(struct vt_location *l, enum vt_content content, struct vt_chunk **first)
 {
     uint64_t end = 0, begin;
@@ -267,7 +267,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room)
 }
 
 /* Writes what is full, definitions first: events must never lie in a file whose definitions were lost. Handlers run
-   between two chunks, with nothing held: they may not come back. 0 or -errno.                                       */
+   between two chunks, with nothing held: they may not come back. 0 or -errno. */
 int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1); }
 
 int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the files of a run lie and what they are called: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE,
-   VT_GNU_NMFILE (guide, Table 4.5), and what launchers and batch systems tell of the process.                         */
+   VT_GNU_NMFILE (guide, Table 4.5), and what launchers and batch systems tell of the process. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -33,7 +33,7 @@ const char *vt_launcher_rank(void)
 }
 
 /* How many processes of the program the launcher has started on this node: Open MPI, Hydra, MVAPICH, PALS, Slurm, whose
-   value may be "4(x2),3" for several nodes. 0: it does not say.                                                        */
+   value may be "4(x2),3" for several nodes. 0: it does not say. */
 static uint64_t launcher_processes(void)
 {
     static const char *const names[] = {
@@ -180,7 +180,7 @@ static void read_unique(struct vt_settings *set)
 /* ---- Directories ---- */
 
 /* Where the program was started: noted before its own code can change the directory. Empty: the directory is gone, or
-   its path is too long.                                                                                                */
+   its path is too long. */
 static char here[sizeof((struct vt_settings *)0)->gdir];
 
 __attribute__((constructor)) static void note_directory(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_FILTER_SPEC: which functions and calls are recorded, in VampirTrace's grammar (VampirTrace 5.14 User Manual, 5.1) or
-   Score-P's (Score-P User Manual, "Defining and Testing a Filter"), recognised by its keywords. docs/filter.md has both.   */
+   Score-P's (Score-P User Manual, "Defining and Testing a Filter"), recognised by its keywords. docs/filter.md has both. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

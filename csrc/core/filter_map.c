@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions that a filter hits, found by the symbol tables of modules with hooks: one byte for every 16 bytes of code,
    so that the hook of a function that is not recorded reads that byte and returns (csrc/hooks). The executable and the
-   libraries that are loaded with it are read before the program's own code runs, others at their first event.             */
+   libraries that are loaded with it are read before the program's own code runs, others at their first event. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -91,7 +91,7 @@ static size_t without_clone(const char *name)
 }
 
 /* As vtunify shows it (src/vtrace/symbols/demangle.py). Fortran is known there by debug information, here by the symbols that its
-   compilers need: the name with underscore counts too.                                                                    */
+   compilers need: the name with underscore counts too. */
 static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
 {
     size_t n = without_clone(symbol);
@@ -326,7 +326,7 @@ static void learn_unheard(uintptr_t address)
 }
 
 /* Whether a signal handler may be running, in which nothing may be allocated: more signals are blocked than at the thread's
-   first event. It may also be that the program has blocked them.                                                         */
+   first event. It may also be that the program has blocked them. */
 static int may_be_handler(void)
 {
     uint64_t mask = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of everything that vtrace writes: the only thing the runtime and the unifier share.
    Its Python twin is src/vtrace/io/local/records.py; docs/file-format.md explains it with pictures.
-   All numbers are little endian. Sizes are bytes unless a name says words (8 bytes).            */
+   All numbers are little endian. Sizes are bytes unless a name says words (8 bytes). */
 #ifndef VT_FORMAT_H
 #define VT_FORMAT_H
 
@@ -25,7 +25,7 @@
    bits 31..0   what happened:
      function:  bit 31 = 1, bit 30 = leave, bits 29..0 = offset in the process's code space
      else:      bit 31 = 0, bits 30..24 = kind, bits 23..21 = payload words, bits 20..0 = id
-   Payload words follow as they are. A record never crosses the end of its chunk.              */
+   Payload words follow as they are. A record never crosses the end of its chunk. */
 #define VT_FUNCTION 0x80000000u
 #define VT_FUNCTION_LEAVE 0x40000000u
 #define VT_CODE_MASK 0x3fffffffu
@@ -54,14 +54,14 @@
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
 /* What VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API; each with its
-   regions. MPI, threads and processes go on.                                                                       */
+   regions. MPI, threads and processes go on. */
 #define VT_CLASS_FIRST                                                                                                 \
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
 /* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
    (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
    with OTF2's numbers of collective operations, root 0xffffffff where there is none. op may have
-   VT_FROM_ALL: the process gets something from every other member.                                       */
+   VT_FROM_ALL: the process gets something from every other member. */
 #define VT_FROM_ALL 0x100u
 #define VT_KINDS(X)                                                                                                    \
     X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */               \
@@ -186,7 +186,7 @@ enum vt_lost {
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
    Ids are per process. A forked child's ids that it does not define itself are its parent's.
-   An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds.          */
+   An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds. */
 enum vt_definition {
     VT_D_PROPERTY = 1, /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X", "helper.N" ... */
     VT_D_REGION = 2, /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
@@ -237,7 +237,7 @@ enum vt_marker { VT_MARKER_ERROR = 1, VT_MARKER_WARNING = 2, VT_MARKER_HINT = 3 
    nobody knows all of them, and hash is of their ranks in the parent. SPAWN: tag names the call, which the children
    know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
    two sides, with equal tags, belong together in the order of these times. PARTITIONED: stands for its parent in the
-   records of partitioned messages, which never match others of the same peer and tag.                                 */
+   records of partitioned messages, which never match others of the same peer and tag. */
 enum vt_comm_kind {
     /* clang-format off */
     VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
@@ -335,7 +335,7 @@ struct vt_block {
      times     of each record its ticks; or, with a step, n << 8 | r for n * step / 65536 (rounded down) + r -
                VT_STEP_ZERO ticks
      payload   of the first what all first words, then all second ones, ..., then those of the second what: of each its
-               difference d to the one before it (of the first to 0), as 2 * d, or -2 * d - 1 for a negative one     */
+               difference d to the one before it (of the first to 0), as 2 * d, or -2 * d - 1 for a negative one */
 struct vt_columns {
     uint16_t records, whats;
     uint32_t step; /* 65536 times the ticks between two values of the clock; 0: times are ticks */

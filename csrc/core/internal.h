@@ -34,7 +34,7 @@ struct vt_scratch {
 
 /* A recorded call of a library, from its enter to its leave, without others in it: the lower halves of its records' heads,
    and where they stand. The next call of the function is mostly like it, and comparing heads costs a fraction of walking
-   from record to record, where each has to be known before the next one is found.                                        */
+   from record to record, where each has to be known before the next one is found. */
 #define VT_SHAPE_RECORDS 6
 #define VT_SHAPES 16 /* functions, a power of two */
 struct vt_shape {
@@ -321,7 +321,7 @@ void vt_filter_map_forget(void);
 void vt_filter_map_again(void);
 
 /* limits.c: regions that are recorded so many times, which begin and end by calls of their own. The region, 0: this one is
-   not recorded.                                                                                                         */
+   not recorded. */
 uint32_t vt_limited_new(uint32_t region, int64_t limit); /* a number for it; 0: there are too many */
 uint32_t vt_limited_begin(uint32_t number);
 uint32_t vt_limited_end(uint32_t number);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launchers of parallel programs and their helpers: a preloaded library comes into them where a script under `vtrace run`
-   starts a job. They are not what the user wants to see; their environment goes to the ranks, which are.               */
+   starts a job. They are not what the user wants to see; their environment goes to the ranks, which are. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ int vt_process_look(uint32_t pid, struct vt_process_look *look)
 }
 
 /* Shells and other programs that a launcher starts, and what these start before MPI_Init or without MPI, are of one run on
-   each host: they have the launcher's helper there as their parent, and the name of the job.                              */
+   each host: they have the launcher's helper there as their parent, and the name of the job. */
 void vt_launcher_run(struct vt_file *h)
 {
     static char text[1024];
@@ -80,7 +80,7 @@ void vt_launcher_run(struct vt_file *h)
 }
 
 /* Who starts ranks, by the name of the process that does it on each host, and where it tells them how many they are. mpiexec
-   itself does it on its own host, of Open MPI and of MPICH's gforker.                                                     */
+   itself does it on its own host, of Open MPI and of MPICH's gforker. */
 static const struct launcher {
     const char *helper, *size, *rank, *name;
 } launchers[] = {
@@ -129,7 +129,7 @@ static int is_untraced_rank(uint32_t pid)
 }
 
 /* Whether the launcher nearest among this process's ancestors says that it has started several ranks of which this is one. What
-   a rank starts inherits all that the launcher tells, but is no rank.                                                       */
+   a rank starts inherits all that the launcher tells, but is no rank. */
 int vt_launcher_look(struct vt_launched *launched)
 {
     struct vt_process_look look;

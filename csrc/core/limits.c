@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: filter_map.c), and the count of those that may
-   still be recorded. All threads of a process count together.                                                            */
+   still be recorded. All threads of a process count together. */
 #include "filter.h"
 
 int64_t vt_call_limit(const char *name, const char *group)
@@ -78,7 +78,7 @@ uint32_t vt_limited_new(uint32_t region, int64_t limit)
 }
 
 /* Once a region's calls are used up all that begin later are left out: so the innermost open ones of a thread are those that
-   its next ends belong to, and their number is all that must be kept.                                                     */
+   its next ends belong to, and their number is all that must be kept. */
 uint32_t vt_limited_begin(uint32_t number)
 {
     if (number >= MOST_LIMITED) return 0; /* no number of ours */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs that a traced one starts belong to its run: run id, parent, prefix and directories go to them in one variable
-   of the environment.                                                                                                    */
+   of the environment. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int has_rank;
 int vt_family_has_rank(void) { return has_rank; }
 
 /* The environment may be read by other threads and grown by setenv, and a shell frees the array and the strings that it
-   has made: it gets a new array, and the old one stays as it is.                                                        */
+   has made: it gets a new array, and the old one stays as it is. */
 static void enter_variable(void)
 {
     size_t n = 0, at = SIZE_MAX;

@@ -35,7 +35,7 @@ static uint32_t quota_of(uint32_t number)
 }
 
 /* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
-   else can record for it any more. Whoever takes the word `ended` away decides, so that no two threads adopt it.  */
+   else can record for it any more. Whoever takes the word `ended` away decides, so that no two threads adopt it. */
 static struct vt_location *adopt(uint32_t thread)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -136,7 +136,7 @@ void vt_location_here(struct vt_location *l)
 
 /* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
    downwards, and between an interrupted frame and its handler's lies what the kernel saves: more than SAVED bytes, while
-   this function is called by less than SAVED bytes of frames.                                                          */
+   this function is called by less than SAVED bytes of frames. */
 #define SAVED 512
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 {
@@ -151,7 +151,7 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 
 /* Chunks change hands and definitions are written under this lock: by the thread itself, by another one at the end of the
    program. No signal handler of the holder runs. 0: this thread has it already, or the holder does not come back, or this
-   is a forked child that goes on where the handler that forked interrupted its parent.                                 */
+   is a forked child that goes on where the handler that forked interrupted its parent. */
 int vt_location_lock(struct vt_location *l)
 {
     uint32_t me = (uint32_t)VT_SYS0(gettid);
@@ -242,7 +242,7 @@ static int begin_chunk(struct vt_location *l)
 }
 
 /* Another chunk, after writing the full ones out if the location has used up its share, or memory has come to an end.
-   Under busy. flushed: set to the ticks when a flush began, else 0.                                                  */
+   Under busy. flushed: set to the ticks when a flush began, else 0. */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     if (!vt_location_lock(l)) return 0;

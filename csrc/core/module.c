@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The code space: every loaded module whose functions record gets a range of offsets in 1 GiB, so that a function event
-   needs no look-up. Modules are found at their first event; names are resolved when unifying.                          */
+   needs no look-up. Modules are found at their first event; names are resolved when unifying. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -142,7 +142,7 @@ static void empty_cache(struct vt_location *l)
 }
 
 /* The offset of a function in the code space, by the location's two cached modules, the table, or the loader.
-   VT_CODE_UNKNOWN: it has none. Under busy.                                                                   */
+   VT_CODE_UNKNOWN: it has none. Under busy. */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
 {
     uint32_t before = atomic_load(&generation);
@@ -186,7 +186,7 @@ static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
 }
 
 /* Another library may come to lie where an unloaded one was: it must get a range of its own. One that is loaded again
-   before it is marked here comes back to life at its next look-up.                                                    */
+   before it is marked here comes back to life at its next look-up. */
 static void forget_unloaded(void)
 {
     struct loaded loaded = {.count = atomic_load_explicit(&module_count, memory_order_acquire)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which run the names PREFIX.* belong to, and the number that another run puts behind its prefix: VT_FILE_UNIQUE, or because
-   a run that is not over has the names.                                                                                    */
+   a run that is not over has the names. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define SECOND 1000000000u
 
 /* Programs with one prefix must not take each other's names: who holds this descriptor may look, count and rename. Where the
-   file system has no such locks, or they do not come free, it locks nothing.                                               */
+   file system has no such locks, or they do not come free, it locks nothing. */
 long vt_names_claim(void)
 {
     long fd = vt_open(vt_process.set.gdir, O_RDONLY | O_DIRECTORY, 0);
@@ -70,7 +70,7 @@ static int is_complete(const struct vt_file *h)
 }
 
 /* Whose the names of rank 0 under the prefix are: of this run, such as a sibling's after a fork; of a run that is not over or
-   that completed its files since this one started; or nobody's who still needs them. h: the head of who has them.         */
+   that completed its files since this one started; or nobody's who still needs them. h: the head of who has them. */
 static enum vt_names state_of_names(struct vt_file *h)
 {
     static char path[VT_PATH];

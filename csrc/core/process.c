@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of a recording process: it starts at the first event, gets its rank at MPI_Init, and begins anew in a forked
-   child. How it ends: end.c.                                                                                           */
+   child. How it ends: end.c. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -114,7 +114,7 @@ void vt_define_process(struct vt_location *l)
 }
 
 /* Names and directories are the parent's, else a number of its own belongs to the name. All ranks have one number: those that
-   the launcher tells are not the first get it at MPI_Init. 0: programs that a traced one starts are not to be traced.       */
+   the launcher tells are not the first get it at MPI_Init. 0: programs that a traced one starts are not to be traced. */
 static int find_family(void)
 {
     struct vt_settings *set = &vt_process.set;
@@ -194,7 +194,7 @@ static int become_child(void)
 }
 
 /* Who may start this process: the first thread that comes; in a forked child also instead of one of the parent's that
-   was about to when it forked.                                                                                        */
+   was about to when it forked. */
 static int may_start(int state, uint32_t me)
 {
     uint32_t starter = atomic_load(&vt_process.starter);

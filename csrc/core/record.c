@@ -5,7 +5,7 @@
 #include "record.h"
 
 /* For an event that came while its thread was recording: a signal handler's, which is lost, or the first one after
-   siglongjmp left a recording for good. NULL: lost, and counted.                                                   */
+   siglongjmp left a recording for good. NULL: lost, and counted. */
 static struct vt_location *not_busy(struct vt_location *l, unsigned events)
 {
     if (vt_suppressed) return NULL;

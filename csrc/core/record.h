@@ -61,7 +61,7 @@ static inline struct vt_filter_map *vt_filter_map_find(uintptr_t function)
 }
 
 /* 1: the event of a function is recorded. Only where vt_function_rules is set. Mostly it is of the executable or of the first
-   library with hooks, which are looked at without a call.                                                            */
+   library with hooks, which are looked at without a call. */
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
     uintptr_t first = function - vt_filter_maps[0].code.start, second = function - vt_filter_maps[1].code.start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_START_AFTER and VT_STOP_AFTER: recording is on between two moments only, each so many seconds after the program's start or
    a call of a region. There is no timer: the slow path of an event looks at the clock. So the end comes late, up to a chunk
-   of each thread, and what was recorded behind it is taken back; the begin comes at the first event behind it.             */
+   of each thread, and what was recorded behind it is taken back; the begin comes at the first event behind it. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_GROUPS_SPEC: GROUP=NAME;NAME;... in lines, # before a comment (VampirTrace 5.14 User Manual, 5.3). Rules of a filter
-   may name the groups; the file goes into the trace, where vtunify makes groups of regions of it.                           */
+   may name the groups; the file goes into the trace, where vtunify makes groups of regions of it. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "filter.h"

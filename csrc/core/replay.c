@@ -28,7 +28,7 @@ static inline void enter(struct walk *k, uint64_t what)
 }
 
 /* A leave ends the regions above its own too: longjmp and exceptions pass them by. Below the regions that are known by
-   name, depth counts alone.                                                                                         */
+   name, depth counts alone. */
 static inline void leave(struct walk *k, uint64_t what)
 {
     if (VT_LIKELY(k->depth && k->depth <= VT_OPEN_MAX && k->open[k->depth - 1] == what)) {
@@ -85,7 +85,7 @@ static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t 
 }
 
 /* How many calls like c stand one behind the other at w: a loop over messages makes hundreds. What is compared stays in
-   registers, so that a call costs a third of what is_like does. 0 where calls have more records than are compared.      */
+   registers, so that a call costs a third of what is_like does. 0 where calls have more records than are compared. */
 static inline uint32_t alike(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     const uint32_t words = c->words, last = c->records - 1;
@@ -127,7 +127,7 @@ static inline int begins_call(uint32_t what)
 }
 
 /* Walks over the records that leave the stack as it is: a call such as MPI_Waitall has hundreds of them. Among equal ones
-   the next one's place is known before this one is loaded.                                                            */
+   the next one's place is known before this one is loaded. */
 static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_t *count, uint32_t *found)
 {
     while (i < n) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rewind: what a location has recorded since its mark is discarded, as if recording had been off. Chunks behind the mark's
    are given back, newest first, and the mark's is filled again: whoever reads the buffer meanwhile, after a crash, finds a
-   prefix of what was recorded. The stack is made to fit where the two moments lie at different levels of it.            */
+   prefix of what was recorded. The stack is made to fit where the two moments lie at different levels of it. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "record.h"
@@ -72,7 +72,7 @@ static struct vt_chunk *take_last(struct vt_location *l)
 }
 
 /* The mark's chunk, full meanwhile, becomes the one that is filled; the later ones go. Functions that were new in them
-   are new again.                                                                                                        */
+   are new again. */
 static void go_back(struct vt_location *l)
 {
     struct vt_chunk *c = l->mark.chunk;
@@ -164,7 +164,7 @@ static void rewind_to_mark(struct vt_location *l)
 
 /* Takes back what was recorded after a moment, which lies in the chunk being filled, and leaves then what has been left since;
    returns how many regions were entered since and are open: these are in open. Not in deep stacks, of which not all is
-   known. Under busy, or when the location records no more.                                                             */
+   known. Under busy, or when the location records no more. */
 unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX])
 {
     struct stack then, here;

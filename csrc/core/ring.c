@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The flight recorder, VT_MODE=RING: a location whose share is used up overwrites its oldest chunk instead of writing it out.
    The chunk behind it tells how many records are gone and since when. All locations are written at the end; before it when
-   the program or a signal asks: then each by its own thread, at its next event, so that no thread waits for another one.  */
+   the program or a signal asks: then each by its own thread, at its next event, so that no thread waits for another one. */
 #include "record.h"
 
 static _Atomic uint32_t asked; /* how often all locations were to be written */

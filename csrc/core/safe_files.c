@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files in directories where other users may create files, too. A name that vtrace wants may be a symbolic link, a hard link
-   or a FIFO of another user, before the program starts or while it runs: nothing of theirs is written or replaced.           */
+   or a FIFO of another user, before the program starts or while it runs: nothing of theirs is written or replaced. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>

@@ -313,7 +313,7 @@ int vt_settings_allow(uint32_t kind)
 }
 
 /* The same before the runtime starts, and without starting it; where the environment says nothing sensible, it has to
-   start to tell so.                                                                                                   */
+   start to tell so. */
 int vt_settings_want(uint32_t kind)
 {
     if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_RING_SIGNAL: a signal upon which a flight recorder writes what it keeps. The program's own handler runs behind ours,
    also one that it installs later by sigaction or signal, which stand here before libc's. Without one the signal does
-   nothing else.                                                                                                        */
+   nothing else. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>

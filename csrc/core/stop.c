@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where recording stops for good: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, no space for files. A LIMIT record says so in the
    location that stops, also for a process that is killed later. VT_MAX_SIZE stops functions, I/O, memory and the user API
-   first; what is left of it, a twentieth, is for MPI, threads and processes.                                             */
+   first; what is left of it, a twentieth, is for MPI, threads and processes. */
 #define _GNU_SOURCE
 #include <sys/statfs.h>
 #include "record.h"
@@ -45,7 +45,7 @@ void vt_stop(struct vt_location *l, enum vt_lost why, int told)
 /* ---- VT_MAX_SIZE ---- */
 
 /* What the local files of this process may take. Where nothing is set: 1 GiB, but no more than its part of 10 GiB and of a
-   tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room.     */
+   tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room. */
 static uint64_t max_size(struct vt_location *l)
 {
     const struct vt_settings *set = &vt_process.set;

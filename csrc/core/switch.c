@@ -2,7 +2,7 @@
 /* Recording off and on, for the whole process. What happens while it is off takes the slow path of each event, which keeps
    the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
    anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this. What VT_MAX_SIZE
-   stops first (stop.c) is left out in the same way.                                                                      */
+   stops first (stop.c) is left out in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include "record.h"
@@ -106,7 +106,7 @@ static int is_stack(uint32_t what)
 }
 
 /* Records of one moment, when VT_MAX_SIZE has stopped some classes: recorded if any of them still is, or leaves a region
-   that was recorded. An operation of MPI-IO stays with its call.                                                        */
+   that was recorded. An operation of MPI-IO stays with its call. */
 static int stays(struct vt_location *l, const uint64_t *words, unsigned n)
 {
     int stays = 0, goes = 0;
@@ -133,7 +133,7 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
 }
 
 /* Whether the event of a function is only counted, for the location has stopped, or records no functions any more: without
-   a look at the clock. 0: it may have to be recorded, or something else is due.                                          */
+   a look at the clock. 0: it may have to be recorded, or something else is due. */
 int vt_leaves_out(struct vt_location *l, uint64_t what)
 {
     int off = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);

@@ -51,7 +51,7 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
     vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* Between hold and release no signal handler of the thread runs, so that siglongjmp or cancellation leaves nothing half
-   done. Signals that a fault of this thread raises come through: the program may have a handler that reports them.    */
+   done. Signals that a fault of this thread raises come through: the program may have a handler that reports them. */
 #define VT_SIGNAL(number) (1ull << ((number) - 1))
 #define VT_FAULTS (VT_SIGNAL(SIGSEGV) | VT_SIGNAL(SIGBUS) | VT_SIGNAL(SIGFPE) | VT_SIGNAL(SIGILL) | VT_SIGNAL(SIGTRAP))
 
@@ -59,7 +59,7 @@ static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_si
 static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
 
 /* Our writes may have sent signals whose default ends the program: SIGXFSZ at a limit on file sizes, SIGPIPE when nobody
-   reads standard error any more. These are taken back.                                                                 */
+   reads standard error any more. These are taken back. */
 #define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
 
 static inline void vt_release_signals(const uint64_t *old)

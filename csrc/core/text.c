@@ -67,7 +67,7 @@ long vt_read_file(const char *path, char *into, size_t bytes)
 }
 
 /* What standard error was when the program started. It may have become something else: after close(2) the next file that
-   the program opens, where a message would be damage.                                                                   */
+   the program opens, where a message would be damage. */
 static struct stat standard_error;
 
 static int is_standard_error(void)
@@ -83,7 +83,7 @@ void vt_text_start(void)
 }
 
 /* Not on the stack, which may be a signal handler's small one. Two threads that speak at once wait for each other. Signals
-   are not held: who reads standard error may be slow, and the program must be able to end.                              */
+   are not held: who reads standard error may be slow, and the program must be able to end. */
 static void say(const char *format, va_list args)
 {
     static char line[1400] = "vtrace: ";

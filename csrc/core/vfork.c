@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A vfork child runs in its parent's memory until it execs. What it records would stand in the parent's location, so the
    location has no room until its thread is seen in the parent again. The wrapper must leave the stack as it found it,
-   since the child returns through it first: hence assembly, and a jump instead of a call.                            */
+   since the child returns through it first: hence assembly, and a jump instead of a call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

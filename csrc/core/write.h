@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The path of a record, to be inlined: no lock, no allocation, no call. For the runtime itself and for shims that are
    installed with it; what stands in a user's executable, perhaps of another version, calls vt_write_N of core.h.
-   A call would cost a record as much as its words do, and more behind a system call.                               */
+   A call would cost a record as much as its words do, and more behind a system call. */
 #ifndef VT_WRITE_H
 #define VT_WRITE_H
 
@@ -82,7 +82,7 @@ static inline void vt_cursor_end(struct vt_write_cursor *p)
 }
 
 /* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie
-   at multiples of their size, so the cursor's low half is the offset.                                            */
+   at multiples of their size, so the cursor's low half is the offset. */
 static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor)
 {
     struct vt_chunk *c = (struct vt_chunk *)((uintptr_t)(cursor - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* User functions: the hooks of gcc's and clang's -finstrument-functions (GCC manual, "Program Instrumentation Options").
-   This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable.      */
+   This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable. */
 #include "../core/record.h"
 
 /* Of code without a module an address would have to be looked up and kept. */

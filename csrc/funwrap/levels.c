@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a thread's functions, kept where a rule needs it: VT_MAX_STACK_DEPTH, and limits on the calls of a function,
-   whose last recorded call must be left in the trace though later ones are not.                                             */
+   whose last recorded call must be left in the trace though later ones are not. */
 #include "../core/record.h"
 
 #define MOST 65536u /* levels; of deeper stacks the outer half is forgotten */
@@ -32,7 +32,7 @@ static int enter(struct vt_levels *k, uintptr_t function, uint8_t how)
 }
 
 /* With a function those end that it called: longjmp and exceptions pass their hooks by. One that is not known was entered
-   before anything was kept.                                                                                             */
+   before anything was kept. */
 static int leave(struct vt_levels *k, uintptr_t function)
 {
     for (uint32_t i = k->n; i > 0; i--) {

@@ -2,7 +2,7 @@
 /* A hook of -finstrument-functions inside of an executable or library that vtrace-cc links, out of libvtrace-inside.a: the
    compiler's call of it needs no jump through a table, and what a filter keeps out comes back from here. Which functions those
    are, and what records the others, libvtrace.so.1 says at the first call (struct vt_inside). Each hook is a member of the
-   archive by itself, so that a program may bring one of its own.                                                             */
+   archive by itself, so that a program may bring one of its own. */
 #ifndef VT_HOOK_H
 #define VT_HOOK_H
 

@@ -2,7 +2,7 @@
 /* The user API of vtrace for C and C++, with the names of VampirTrace's. With -DVTRACE the macros record; without it
    they vanish, those that have a value are 0, and VT_IS_ON() is 1. -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER,
    _COMMENT, _MSG) takes one family out. A program that is linked without vtrace does nothing in them.
-   Needs gcc, clang, or a compiler that knows their attributes. docs/user-api.md explains each macro.              */
+   Needs gcc, clang, or a compiler that knows their attributes. docs/user-api.md explains each macro. */
 #ifndef VT_USER_H
 #define VT_USER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Asynchronous I/O of POSIX. An operation begins in the call that issues it and is complete in the aio_return that tells
-   its result; between them it is known by the address of its control block.                                           */
+   its result; between them it is known by the address of its control block. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include "iowrap.h"

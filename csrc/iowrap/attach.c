@@ -41,7 +41,7 @@ static void stay_off(void)
 
 /* Early, so that a first call may come from a signal handler. Constructors of libraries may come still earlier: then each
    function is looked for by itself, since a call may come from inside of an allocator, and dlsym allocates when it does
-   not find a name.                                                                                                     */
+   not find a name. */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_behind(f);
@@ -87,7 +87,7 @@ static bool attach(void)
 #define WAIT 50000 /* tenths of a millisecond that a second thread waits for the first */
 
 /* At the first call, so that a program without I/O gets no files. Other threads wait, but no signal handler of the thread
-   that attaches, whose call is handed on. In a child that was forked meanwhile that thread does not exist.            */
+   that attaches, whose call is handed on. In a child that was forked meanwhile that thread does not exist. */
 static void attach_once(void)
 {
     static _Atomic(uint32_t) attacher; /* kernel's id of the thread that attaches */
@@ -207,7 +207,7 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
 }
 
 /* The kernel reads the 8 bytes, a signal set, before it refuses what to do with them. Pages of this thread's own stack, above
-   the frame that asks, are asked about once: they do not go away below its callers.                                      */
+   the frame that asks, are asked about once: they do not go away below its callers. */
 static VT_TLS uintptr_t stack_pages[2];
 
 static inline bool is_known_stack(uintptr_t word)

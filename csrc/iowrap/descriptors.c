@@ -19,7 +19,7 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 }
 
 /* A call that returns a descriptor. path: NULL where /proc knows better. The mode of open and openat is an argument like
-   any other in the ABIs of 64-bit Linux, there or not.                                                                 */
+   any other in the ABIs of 64-bit Linux, there or not. */
 #define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                                \
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \

@@ -5,7 +5,7 @@
 #include "iowrap.h"
 
 /* printf returns the bytes that it writes, wprintf wide characters, and how many bytes these are is not known. Nor is how
-   many scanf reads; it ends with EOF at the end of the file too.                                                         */
+   many scanf reads; it ends with EOF at the end of the file too. */
 enum formatted { PRINTF, WPRINTF, SCANF };
 
 static VT_INLINE void formatted(const struct vt_io_transfer *t, enum formatted kind, int r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors and streams of the process, and the definitions of their files. No locks: what is known of a descriptor is one
    word. A forked child goes on with its parent's ids; the child of a vfork shares the table, but not the descriptors, and
-   leaves it alone.                                                                                                     */
+   leaves it alone. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -88,7 +88,7 @@ static void give_scratch(struct scratch *s)
 /* ---- Files ---- */
 
 /* Which path has which id: 43 bits of its hash and the id, so that most files are defined once however often opened.
-   vtunify joins those that are defined twice.                                                                         */
+   vtunify joins those that are defined twice. */
 static _Atomic(uint64_t) files[4096];
 
 static uint32_t file_of(struct scratch *s, const char *path)

@@ -4,7 +4,7 @@
    a family adds to it. A line begins with VT_IO_ and the symbol's name: CMakeLists.txt takes the names from there and
    exports those that the libc of the machine exports too.
 
-   libc does not call its own functions through these symbols, so that no call is seen twice.                            */
+   libc does not call its own functions through these symbols, so that no call is seen twice. */
 #ifndef VT_IOWRAP_H
 #define VT_IOWRAP_H
 
@@ -57,7 +57,7 @@ static inline uint32_t vt_io_begin(struct vt_io_function *f)
 }
 
 /* Declares a wrapper under the symbol's name; its body follows. Declared here, not by libc's headers, which turn some of
-   these names into others.                                                                                            */
+   these names into others. */
 #define VT_IO_EXPORT(symbol, shown, kind, type, params)                                                                \
     static struct vt_io_function vt_io_f_##symbol VT_IO_ENTRY = {NULL, 0, VT_ROLE_##kind, false, #symbol, #shown};     \
     __attribute__((visibility("default"))) type vt_wrap_##symbol params __asm__(#symbol);                              \
@@ -200,7 +200,7 @@ uint64_t vt_io_first_match(void);
 void vt_io_transfer_failed(struct vt_io_transfer t, uint64_t done, int error);
 
 /* Matching ids, of operations that may outlive their call and of several in one: unique in the process, counted per
-   thread.                                                                                                           */
+   thread. */
 static inline uint64_t vt_io_match(void)
 {
     const uint64_t match = vt_io_next_match;

@@ -5,7 +5,7 @@
 #include "iowrap.h"
 
 /* Where files are mapped, so that munmap of other memory, which malloc's may be, is no I/O. One that finds no place is
-   forgotten: its munmap is not recorded.                                                                              */
+   forgotten: its munmap is not recorded. */
 #define PLACES 1024u
 static _Atomic(uintptr_t) mapped[PLACES];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of stdio. What a program asks for and gets is recorded; when libc fills and writes out its buffers cannot be
-   seen from outside.                                                                                                   */
+   seen from outside. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>

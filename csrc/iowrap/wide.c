@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wide characters of streams. How many bytes they are in the file's encoding libc does not tell: none where a call fails or
-   meets the end of the file, else unknown.                                                                             */
+   meets the end of the file, else unknown. */
 #define _GNU_SOURCE
 #include <wchar.h>
 #include "iowrap.h"

@@ -204,7 +204,7 @@ static void tell_sums(struct vt_sums *s)
 }
 
 /* Told in any case: of what was told while recording is switched off nothing is left. From here on each change is told at
-   once: other destructors of the thread may follow, of whatever allocates.                                              */
+   once: other destructors of the thread may follow, of whatever allocates. */
 static void at_thread_end(void)
 {
     struct vt_sums *s = vt_sums_here();

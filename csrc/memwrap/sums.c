@@ -20,7 +20,7 @@ static _Atomic(int64_t) gone_bytes, gone_blocks; /* of threads that have ended a
 VT_TLS struct vt_sums *vt_sums_mine;
 
 /* Sums that nobody has, or whose thread is gone: the kernel tells, since after the end of a thread's first half its other
-   destructors may still allocate.                                                                                       */
+   destructors may still allocate. */
 static bool claim(struct vt_sums *s, uint32_t me)
 {
     uint32_t was = atomic_load_explicit(&s->thread, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each thread has allocated less what it has freed: a shared counter would cost more than all else. Records hold a
-   thread's sums; vtunify joins them by time into those of the process.                                                 */
+   thread's sums; vtunify joins them by time into those of the process. */
 #ifndef VT_SUMS_H
 #define VT_SUMS_H
 

@@ -44,7 +44,7 @@ void vt_mpi_barrier_after(const struct vt_mpi_after *after);
     } while (0)
 
 /* Behind it: the barrier before the call, and that after it where the wrapper ends, whichever way. gets: those that mpiP
-   gives barriers to.                                                                                                    */
+   gives barriers to. */
 #define vt_mpi_barriers(gets, communicator)                                                                            \
     struct vt_mpi_after vt_after __attribute__((cleanup(vt_mpi_barrier_last))) = {MPI_COMM_NULL, 0};                   \
     do {                                                                                                               \

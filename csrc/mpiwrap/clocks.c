@@ -4,7 +4,7 @@
    synchronization", 1989). Leaders form a binomial tree, whose pairs of one level talk at the same time, so that n nodes
    need log2(n) rounds (as in Hunold and Carpen-Amarie, "Hierarchical clock synchronization in MPI", 2018). Nothing of the
    program's is touched: leaders have a communicator of their own, which returns errors: a rank that has died ends the
-   measuring, not the program. Where all ranks share one clock nothing is measured.                                       */
+   measuring, not the program. Where all ranks share one clock nothing is measured. */
 #include "mpiwrap.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void vt_take_text(char *into, size_t size, const char *path, bool link)
 }
 
 /* Equal for processes that read the same clock: one boot of one machine, one time namespace; and one host name, by which
-   vtunify tells hosts apart.                                                                                           */
+   vtunify tells hosts apart. */
 static uint64_t vt_clock_name(void)
 {
     struct utsname host;

@@ -14,7 +14,7 @@ void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm
 }
 
 /* The communicator was not known when the call began. It is if the call succeeded: the operation begins in the records
-   now. Says whether it does.                                                                                         */
+   now. Says whether it does. */
 bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result)
 {
     if (result != MPI_SUCCESS || !vt_mpi_comm_used(comm)) return false;

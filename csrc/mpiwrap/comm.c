@@ -10,7 +10,7 @@ uint64_t vt_mpi_world_id;
 #define VT_RANKS_PER_DEFINITION 8000
 
 /* Everything below belongs to whoever holds the lock; looking up a known communicator needs none. Entries are used
-   again but never given back, so that a reader who is overtaken finds valid memory and, at worst, asks again here.  */
+   again but never given back, so that a reader who is overtaken finds valid memory and, at worst, asks again here. */
 static atomic_flag vt_comm_lock = ATOMIC_FLAG_INIT;
 static struct vt_mpi_comm *vt_comm_spare;
 static int *vt_comm_ranks;
@@ -134,7 +134,7 @@ static bool vt_comm_room(size_t ranks)
 }
 
 /* The ranks that a group's n members have in another group into ranks[0..n), with ranks[n..2n) as working space; -1 for
-   those that are not in it. Says whether all are.                                                                   */
+   those that are not in it. Says whether all are. */
 static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks)
 {
     bool all = true;
@@ -149,7 +149,7 @@ static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks
 }
 
 /* Of one side of a communicator: 0 its own group, 1 the other one. false where it has not the n members of that side: the
-   ranks of MPIX_Threadcomm are threads, several of one process.                                                       */
+   ranks of MPIX_Threadcomm are threads, several of one process. */
 static bool vt_comm_group(MPI_Comm comm, int side, uint32_t n, MPI_Group *group)
 {
     int members = 0;
@@ -200,7 +200,7 @@ static uint64_t vt_comm_hash(const struct vt_mpi_comm *c, uint64_t seed)
 }
 
 /* Nobody knows the worlds of all members: they are told by their ranks in the parent, which all know, or by seed alone
-   where one call on the parent makes one communicator. Overwrites both sides.                                       */
+   where one call on the parent makes one communicator. Overwrites both sides. */
 static uint64_t vt_comm_hash_in_parent(struct vt_mpi_comm *c, MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     MPI_Group group, in;
@@ -270,7 +270,7 @@ void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name)
 }
 
 /* Rank 0 of a communicator (of each group) writes the members: its own group as side 0, the other one as side 1. Once for
-   equal lists, for all who know a list by its hash; foreign ones have a hash that tells no list.                        */
+   equal lists, for all who know a list by its hash; foreign ones have a hash that tells no list. */
 static void vt_comm_write_members(const struct vt_mpi_comm *c)
 {
     if (c->rank) return;
@@ -349,7 +349,7 @@ struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin)
 }
 
 /* The id of the communicator that stands for one in the records of partitioned messages, which match among themselves
-   only; 0 where it cannot be defined.                                                                                */
+   only; 0 where it cannot be defined. */
 uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c)
 {
     vt_mpi_comm_lock();
@@ -379,7 +379,7 @@ void vt_mpi_define_world(void)
 }
 
 /* Whether MPI_COMM_WORLD and MPI_COMM_SELF have error handlers of MPI's: to these goes what is no communicator. Then asking
-   about a handle calls no function of the program's, and ends the program only where its own call would.               */
+   about a handle calls no function of the program's, and ends the program only where its own call would. */
 static bool vt_handlers_are_mpis(void)
 {
     int up = 0, down = 0;

@@ -3,7 +3,7 @@
 #include "mpiwrap.h"
 
 /* ---- Memory for calls with many requests: per thread, given back when the outermost such call ends (a callback of
-   MPI may wait as well)                                                                                            */
+   MPI may wait as well) */
 static __thread struct {
     char *at;
     size_t bytes, used;
@@ -34,7 +34,7 @@ void vt_mpi_arena_drop(void)
 /* ---- One request ---- */
 
 /* Set by the first MPI_Cancel: from then on it may be any operation, for one thread may cancel what another one waits
-   for already. Sends are asked only where a Wait began after that and has statuses for them.                       */
+   for already. Sends are asked only where a Wait began after that and has statuses for them. */
 static _Atomic(bool) vt_cancels;
 
 static inline struct vt_mpi_request *vt_take_active(MPI_Request request)
@@ -175,7 +175,7 @@ static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
 }
 
 /* After an error without a status: MPI took the handle back, or the operation is as it was. A persistent one keeps its
-   handle: taken as ended, for a completion that did not happen would be wrong.                                       */
+   handle: taken as ended, for a completion that did not happen would be wrong. */
 static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
 {
     if (now == MPI_REQUEST_NULL || r->persistent) vt_end(r);
@@ -185,7 +185,7 @@ static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
 /* ---- Calls ---- */
 
 /* Takes the entries and returns the statuses that the call shall fill: the user's, or our own where the user ignores
-   them and a receive needs its source, tag and length.                                                              */
+   them and a receive needs its source, tag and length. */
 MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
                               MPI_Status *statuses, const MPI_Status *ignore)
 {
@@ -264,7 +264,7 @@ static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *ba
 
 /* A Waitall that meets an error gives up and leaves the other requests to the user. From 4.2 on MPICH does so only when
    it is asked for statuses: where they are ours, the user gets what it does without. If another operation fails, too,
-   that calls the program's error handler once more.                                                                  */
+   that calls the program's error handler once more. */
 static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 {
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that make, name and free communicators: their bookkeeping, which goes on when their group is off, and their
-   records.                                                                                                             */
+   records. */
 #include "mpiwrap.h"
 
 /* Records of the end of a call; nothing goes out when its group is off. */
@@ -24,7 +24,7 @@ static void vt_add_end(struct vt_mpi_batch *batch, uint32_t comm, enum vt_mpi_op
 }
 
 /* The two kinds that not all of the parent take part in: nothing on the parent counts them, and the collective record
-   stands on the new communicator.                                                                                     */
+   stands on the new communicator. */
 static bool vt_by_members(enum vt_comm_kind kind)
 {
     return kind == VT_COMM_CREATE_GROUP || kind == VT_COMM_INTER_CREATE;

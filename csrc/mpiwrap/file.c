@@ -8,7 +8,7 @@
 static struct vt_mpi_objects vt_files;
 
 /* A file by its name, and the closed handles of it: the next one that is opened by the same communicator is the same
-   I/O handle again, so that a loop needs no definition for each turn.                                            */
+   I/O handle again, so that a loop needs no definition for each turn. */
 struct vt_mpi_path {
     struct vt_mpi_path *next;
     uint64_t content;
@@ -251,7 +251,7 @@ void vt_mpi_file_deleted(uint32_t region, const char *name, int result)
 }
 
 /* An offset from the start is where it goes to; other ones are looked up, but not the shared pointer: that would take
-   a lock that all processes share.                                                                                 */
+   a lock that all processes share. */
 void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result)
 {
     VT_MPI_BATCH(batch);

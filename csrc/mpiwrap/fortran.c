@@ -4,7 +4,7 @@
    variable for the twin of its MPI_Waitany.
 
    A wrapper passes the program's own pointers on; for the templates, which are written for C, it converts what they
-   ask for. A Fortran status has the bytes of a C one, and type(MPI_Comm) of mpi_f08 those of the INTEGER in it.    */
+   ask for. A Fortran status has the bytes of a C one, and type(MPI_Comm) of mpi_f08 those of the INTEGER in it. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>
@@ -88,7 +88,7 @@ __attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned 
 /* ---- Arguments ---- */
 
 /* Where the MPI keeps its constants that are known by their address: Open MPI as Fortran commons, MPICH's relatives as
-   pointers for mpif.h and as variables for mpi_f08.                                                                  */
+   pointers for mpif.h and as variables for mpi_f08. */
 extern char vt_f_in_place __asm__("mpi_fortran_in_place_") __attribute__((weak));
 extern void *vt_f_in_place_pointer __asm__("MPIR_F_MPI_IN_PLACE") __attribute__((weak));
 extern char vt_f08_in_place __asm__("MPIR_F08_MPI_IN_PLACE") __attribute__((weak));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The commands and arguments of MPI_Comm_spawn between Fortran and C: CHARACTER arrays, in which element j of command i
-   stands at (j * n + i) * length, padded with blanks; a blank one is the end.                                         */
+   stands at (j * n + i) * length, padded with blanks; a blank one is the end. */
 #include "mpiwrap.h"
 
 #include <sys/syscall.h>

@@ -66,7 +66,7 @@ static uint32_t vt_mpi_define(const struct vt_mpi_function_info *info, const cha
 }
 
 /* Attaches if need be and defines the function's region, VT_MPI_QUIET when its group is off. A thread that comes while another one attaches is not
-   made to wait: its call is not recorded.                                                                     */
+   made to wait: its call is not recorded. */
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding)
 {
     vt_mpi_attach();
@@ -123,7 +123,7 @@ VT_WRAPPER int MPI_Finalize(void)
 }
 
 /* Around MPI_Pcontrol: 0 stops the recording of the whole process, 1 lets it go on, other levels change nothing. The call
-   itself stands on the recorded side.                                                                                   */
+   itself stands on the recorded side. */
 void vt_mpi_control(int level, bool after)
 {
     if (level == (after ? 0 : 1)) vt_switch(level);

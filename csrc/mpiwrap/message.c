@@ -23,7 +23,7 @@ uint64_t vt_mpi_received(const MPI_Status *status)
 }
 
 /* The status of a receive whose message was too long for its buffer. The count in it may be anything before MPICH 5: then
-   room stands for it, the bytes of the buffer, or 0 where these are not known.                                        */
+   room stands for it, the bytes of the buffer, or 0 where these are not known. */
 MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
 {
     MPI_Status told = *status;
@@ -73,7 +73,7 @@ void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int resu
 }
 
 /* Whether a receive with this result has taken a message, and its place in the order of the messages: one that was too
-   long for the buffer has, too.                                                                                       */
+   long for the buffer has, too. */
 bool vt_mpi_consumed(int result)
 {
     int class = MPI_SUCCESS;
@@ -197,7 +197,7 @@ static bool vt_receives(const struct vt_mpi_request *r)
 }
 
 /* Taken until the call returns: Open MPI gives a buffered send that is still on its way another request, and the old
-   handle to somebody else.                                                                                          */
+   handle to somebody else. */
 static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *requests)
 {
     start->n = requests && n > 0 ? n : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The MPI shim: generated wrappers and the hand-written code behind them, compiled as one unit per MPI installation.
-   The generated part defines before this header: VT_HAVE_x of each wrapped function, enum vt_mpi_function.          */
+   The generated part defines before this header: VT_HAVE_x of each wrapped function, enum vt_mpi_function. */
 #ifndef VT_MPIWRAP_H
 #define VT_MPIWRAP_H
 
@@ -324,7 +324,7 @@ void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI
 void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *request, int result);
 
 /* The neighbours in a topology: how many entries the arguments have for those that this process receives from and sends
-   to, and how many and which of them (a bit each) a non-periodic grid lacks at its border.                            */
+   to, and how many and which of them (a bit each) a non-periodic grid lacks at its border. */
 struct vt_mpi_neighbours {
     uint32_t in, out, lacks;
     uint64_t missing;
@@ -348,7 +348,7 @@ extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-e
 extern _Atomic(bool) vt_mpi_off;
 
 /* A number that no other request of the process has. Threads take them in blocks. 0: the start is not recorded, so that
-   completion must not speak of it.                                                                                    */
+   completion must not speak of it. */
 static inline uint64_t vt_mpi_new_request(void)
 {
     if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows and files by their handles. Looking one up takes no lock; entries are used again but never given back, so that
-   a reader who is overtaken finds valid memory and, at worst, looks again under the lock.                              */
+   a reader who is overtaken finds valid memory and, at worst, looks again under the lock. */
 #include "mpiwrap.h"
 
 #include <sched.h>

@@ -12,7 +12,7 @@
    each under a lock. A thread puts into the list that is its own and takes from there first, so that threads which wait
    for what they started do not meet at a lock. Threads may take each other's entries while one of them looks from place to place, so that it
    finds none though there always is one: it looks again if an entry was published meanwhile. What was published after
-   it began is not needed, for whoever published it has not waited yet.                                            */
+   it began is not needed, for whoever published it has not waited yet. */
 #include "mpiwrap.h"
 
 #include <sched.h>
@@ -162,7 +162,7 @@ static struct vt_mpi_request *vt_new_listed(struct vt_mpi_table *table, uint64_t
 /* ---- Looking up ---- */
 
 /* An entry in the table's places that is not taken, and in *key its key; with only_unshared none that may have one
-   handle with others.                                                                                              */
+   handle with others. */
 static struct vt_mpi_request *vt_look(struct vt_mpi_table *table, uint64_t *key, bool only_unshared)
 {
     const uint64_t wanted = *key, ignored = only_unshared ? VT_DISPLACED : VT_DISPLACED | VT_SHARED;
@@ -211,7 +211,7 @@ struct vt_room {
 };
 
 /* The first free place, or that of an entry which is found by the handle already: of a request that ended out of our
-   sight, unless operations may share the handle.                                                                      */
+   sight, unless operations may share the handle. */
 static struct vt_room vt_find_room(struct vt_mpi_table *table, uint64_t key, bool shared)
 {
     const uint64_t ignored = shared ? VT_DISPLACED : VT_DISPLACED | VT_SHARED;
@@ -232,7 +232,7 @@ static struct vt_room vt_find_room(struct vt_mpi_table *table, uint64_t key, boo
 }
 
 /* Takes the place for a new entry; false where another thread was faster. What is replaced stays as far from its first
-   place as it is.                                                                                                     */
+   place as it is. */
 static bool vt_take_room(struct vt_mpi_table *table, struct vt_room *room, uint64_t key, bool shared)
 {
     struct vt_mpi_row *row = vt_row(table, key);
@@ -322,7 +322,7 @@ __attribute__((noinline)) void vt_mpi_drop_any(struct vt_mpi_request *request)
 
 /* Follows an operation that has begun and is not persistent until a Wait or Test, on any thread, tells that it is
    complete and writes words[0..n), n <= 5: whole records, made by VT_HEAD and without times. An unsuccessful test and
-   a cancellation are recorded with object and id. Of VT_REQUEST_IO words[1] is filled in: the bytes of the status.  */
+   a cancellation are recorded with object and id. Of VT_REQUEST_IO words[1] is filled in: the bytes of the status. */
 void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
                    const MPI_Request *request)
 {

@@ -65,7 +65,7 @@ extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 
 /* MPI is called by one thread at a time, as the level says that the program has got from MPI_Init_thread: then the tables
    need no atomic operations, of which one costs as much as a clock read. Set when MPI has begun; taken back where a
-   session or threads as ranks (MPIX_Threadcomm) begin, whose level is another one.                                     */
+   session or threads as ranks (MPIX_Threadcomm) begin, whose level is another one. */
 extern bool vt_mpi_alone;
 
 /* A key is a handle and these; no key is 0. */
@@ -78,7 +78,7 @@ extern bool vt_mpi_alone;
 static inline uint64_t vt_mpi_key(uint64_t handle) { return (handle & (VT_DISPLACED - 1)) | VT_KEY; }
 
 /* Handles are numbers that count up, or addresses at equal distances: neighbours in time are neighbours here, so that few
-   lines of memory hold them.                                                                                         */
+   lines of memory hold them. */
 static inline uint64_t vt_mpi_fold(uint64_t key)
 {
     const uint64_t handle = key & (VT_DISPLACED - 1);
@@ -105,7 +105,7 @@ void vt_mpi_drop_any(struct vt_mpi_request *request);
 struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle);
 
 /* What is the rule, inline: one thread at a time, then the first list of a row is everybody's own, and entries in their
-   first places, or several of one handle. All else is left to request.c.                                               */
+   first places, or several of one handle. All else is left to request.c. */
 
 /* The newest entry of a list if it has the key. */
 static inline struct vt_mpi_request *vt_mpi_pop(struct vt_mpi_list *list, uint64_t key)
@@ -150,7 +150,7 @@ static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list,
 }
 
 /* A new entry, taken, with everything else zero but words; NULL when there is no memory. Inlined with a constant, so that
-   an entry in its place does not read the line of memory that holds the list.                                          */
+   an entry in its place does not read the line of memory that holds the list. */
 __attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table,
                                                                                uint64_t handle, bool shared)
 {
@@ -193,7 +193,7 @@ static inline void vt_mpi_drop(struct vt_mpi_request *request)
 
 /* The entry of an operation that has begun, taken: the caller fills it and puts it back. NULL when there is no memory;
    then its end is not seen. shared: the library may give the handle to several such operations; the others' entry
-   found by it is of a request that ended out of our sight.                                                          */
+   found by it is of a request that ended out of our sight. */
 __attribute__((always_inline)) static inline struct vt_mpi_request *
 vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object, const MPI_Request *request)
 {

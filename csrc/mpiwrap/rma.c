@@ -3,7 +3,7 @@
 
    A program may put any number of times before it synchronizes, so no list of operations is kept: they are numbered per
    window, thread, target and class, and what is remembered of them is how many were issued and up to where they have
-   completed. A thread counts for itself, without an atomic read-modify-write; whoever synchronizes claims a range.     */
+   completed. A thread counts for itself, without an atomic read-modify-write; whoever synchronizes claims a range. */
 #include "mpiwrap.h"
 
 /* Operations of one class complete at the same moments. */
@@ -23,7 +23,7 @@ struct vt_rma_target {
 };
 
 /* A thread's operations on a window. The owner is told by an address that only it has; once the thread has ended, the
-   next one that is given the same memory goes on where it stopped.                                                  */
+   next one that is given the same memory goes on where it stopped. */
 struct vt_rma_thread {
     struct vt_rma_thread *next;
     const void *owner;
@@ -264,7 +264,7 @@ static void vt_rma_complete(struct vt_mpi_batch *batch, const struct vt_mpi_win 
 
 /* All operations to one target, or to all for VT_ALL_TARGETS. A flush completes what its own thread issued: records of
    completion belong to the location of the operation, and each thread flushes for itself. Whoever ends an epoch ends it
-   for all threads.                                                                                                   */
+   for all threads. */
 void vt_mpi_rma_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w, int64_t target, bool all_threads,
                      bool remote)
 {

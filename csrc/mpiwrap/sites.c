@@ -75,7 +75,7 @@ static uint32_t vt_define_site(const struct vt_mpi_stack *stack)
 }
 
 /* The place of a stack in the table; NULL when that is full. Two threads that come at once with a new stack define it twice:
-   vtunify takes equal texts for one.                                                                                       */
+   vtunify takes equal texts for one. */
 static struct vt_mpi_place *vt_find(uint64_t key)
 {
     for (uint64_t at = key * 0x9e3779b97f4a7c15u >> 40;; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that MPI starts later, and other worlds that it connects with. Children learn their run and what names the
    call from their environment: no message of ours, for they may be programs that are not traced. env(1) sets it, because
-   not all MPIs take an environment by MPI_Info, and those that do have room for 256 characters.                         */
+   not all MPIs take an environment by MPI_Info, and those that do have room for 256 characters. */
 #include "mpiwrap.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
 }
 
 /* Why env cannot be told to start the program that MPI would: then MPI starts it without env, or says itself what is
-   wrong. NULL: env can.                                                                                               */
+   wrong. NULL: env can. */
 static const char *vt_why_not(const char *command, MPI_Info info)
 {
     char text[4096];
@@ -137,7 +137,7 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
 }
 
 /* What MPI shall start instead of the commands, at the root. Where the children cannot be told, spawn->commands stays NULL
-   and the commands are started as they are.                                                                             */
+   and the commands are started as they are. */
 void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
                         char *const *const *argvs, const MPI_Info *infos)
 {
@@ -173,7 +173,7 @@ void vt_mpi_spawned(void)
 }
 
 /* Of MPI_Comm_accept, connect and join, after the call: both sides know the port, and when they met: an even time on
-   the side that accepts, an odd one on the other.                                                                      */
+   the side that accepts, an odd one on the other. */
 struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts)
 {
     struct {

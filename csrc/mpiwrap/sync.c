@@ -63,7 +63,7 @@ static void vt_barrier(MPI_Comm comm, bool after, uintptr_t caller)
 
 /* Returns the communicator if there is to be one after the call, too. Of a communicator with members in other worlds, or
    made out of sight, nobody knows whether all members have barriers; a handle that is none is left to the call to
-   complain about.                                                                                                     */
+   complain about. */
 MPI_Comm vt_mpi_barrier_before(MPI_Comm comm, unsigned around, uintptr_t caller)
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sizes of datatypes. MPI is asked when a datatype is made or committed, and no more when it is used: a handle that a call
-   is given may be none, and asking about that would call an error handler of the program's.                            */
+   is given may be none, and asking about that would call an error handler of the program's. */
 #include "mpiwrap.h"
 
 struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* those whose handles always mean the same; filled once, at MPI_Init */

@@ -23,7 +23,7 @@ static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const
 
 /* All ranks take the run id of one. Also when MPI calls are not recorded: functions are, and want their rank; and a rank
    that stays out would block the others. A rank that a session has named already keeps its name, and the others take it. Once, though a Fortran binding may call
-   the C function, too.                                                                                                 */
+   the C function, too. */
 void vt_mpi_begun(void)
 {
     static atomic_flag begun = ATOMIC_FLAG_INIT;
@@ -78,7 +78,7 @@ static bool vt_option_in(const char *path, const char *option, char *text, size_
 }
 
 /* Starting a session is no call in which ranks can talk: what the launcher tells all of them, or at least those of one
-   host, says which job they are. size bytes of text; false where nothing is told.                                     */
+   host, says which job they are. size bytes of text; false where nothing is told. */
 static bool vt_job_name(char *text, size_t size)
 {
     static const char *const told[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};

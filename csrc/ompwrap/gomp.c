@@ -170,7 +170,7 @@ END_NOWAIT(GOMP_loop_end_nowait)
 END_NOWAIT(GOMP_sections_end_nowait)
 
 /* The one that executes a single leaves it at the next barrier, or other construct that cannot stand in it: nothing else
-   tells its end.                                                                                                       */
+   tells its end. */
 OMP_EXPORT char GOMP_single_start(void)
 {
     GOMP_BEHIND(GOMP_single_start);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How calls of libgomp are taken over (its entry points: libgomp.map of GCC 12). A wrapper passes on ten words of
-   arguments, more than any function of its kind has: what is too much is never looked at.                         */
+   arguments, more than any function of its kind has: what is too much is never looked at. */
 #ifndef VT_GOMP_H
 #define VT_GOMP_H
 

@@ -5,7 +5,7 @@
 #include "gomp.h"
 
 /* libgomp looks at the first three words of data, and writes to them: begin and end of a taskloop's part, the reductions
-   of a taskloop, the event of a detachable task (task.c and taskloop.c of GCC 12).                                     */
+   of a taskloop, the event of a detachable task (task.c and taskloop.c of GCC 12). */
 #define WORDS 3
 
 struct carried {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The function behind ours. Where the program or a library that it needs brings libgomp, it is the next in the global
-   scope. A Python module brings its own one, which only that module sees: then it depends on the caller.             */
+   scope. A Python module brings its own one, which only that module sees: then it depends on the caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -28,7 +28,7 @@ uintptr_t omp_library_of(const void *address)
 static long nothing(void) { return 0; }
 
 /* In what the caller's library needs; then in any libgomp that is loaded; then it is loaded: a linker that drops
-   libraries that it thinks are not needed takes our functions for libgomp's.                                    */
+   libraries that it thinks are not needed takes our functions for libgomp's. */
 static void *search(const char *name, const void *caller)
 {
     struct link_map *map = NULL;

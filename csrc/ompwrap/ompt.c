@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LLVM's libomp (and Intel's) tell what happens by OMPT, OpenMP 5.2, chapter 19: here are its types as far as we use them,
-   with the standard's numbers, and the callbacks.                                                                         */
+   with the standard's numbers, and the callbacks. */
 #define _GNU_SOURCE
 #include <link.h>
 #include "ompwrap.h"
@@ -34,7 +34,7 @@ enum status { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, LATE_FULFILL = 6, SWITC
 static uintptr_t runtime_end; /* of omp_ompt_library */
 
 /* The place of a call, from where it returns to. Of a taskloop libomp 14 gives a place of its own: then it is the
-   region's, as where it gives none.                                                                               */
+   region's, as where it gives none. */
 static inline const void *site(const struct omp_thread *t, const void *code)
 {
     if (code && (uintptr_t)code - omp_ompt_library >= runtime_end - omp_ompt_library) return (const char *)code - 1;
@@ -45,7 +45,7 @@ static inline const void *site(const struct omp_thread *t, const void *code)
    threads look at each fork, and so costs them nothing to read, while the team's own memory, which another core has just
    written, would cost as much as all records of a region. So it holds what they need, if the region before was brief:
    bits 63 recorded, 62 look into the team instead; below, the team's id (21), the fork's number and when the fork before it
-   was joined, in ticks: the lowest bits of both.                                                                          */
+   was joined, in ticks: the lowest bits of both. */
 
 #define RECORDED (1ull << 63)
 #define LOOK (1ull << 62)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* OpenMP: what GNU's libgomp (by interposition, gomp*.c) and LLVM's libomp (by OMPT, ompt.c) tell becomes the same
-   records, by the functions of this header (OpenMP 5.2, chapter 19; OTF2's thread events).                         */
+   records, by the functions of this header (OpenMP 5.2, chapter 19; OTF2's thread events). */
 #ifndef VT_OMPWRAP_H
 #define VT_OMPWRAP_H
 
@@ -153,7 +153,7 @@ static inline uint64_t omp_hash(uint64_t key) { return key * 0x9e3779b97f4a7c15u
 int omp_ask_filter(void);
 uint32_t omp_find_region(enum omp_construct construct, const void *code);
 /* The region of a construct at a place in the code, defined at its first use; 0: not recorded, this time. So it is asked for
-   once for each time that the construct is met.                                                                          */
+   once for each time that the construct is met. */
 static inline uint32_t omp_region(enum omp_construct construct, const void *code)
 {
     uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* OTF2's union has floats among its members and is passed like an integer; the name makes it the same type for a test
-   that knows OTF2's own.                                                                                            */
+   that knows OTF2's own. */
 #ifndef OTF2_ATTRIBUTE_VALUE_H
 union OTF2_AttributeValue_union {
     uint64_t uint64;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The events of OTF2 3.2 as its reader hands them over, and what becomes of their values. The names are those of the
-   columns that Python shows. Tests compare the types with OTF2's own header and with the bindings.                */
+   columns that Python shows. Tests compare the types with OTF2's own header and with the bindings. */
 #ifndef VT_READ_EVENTS_H
 #define VT_READ_EVENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading an archive: libotf2 decodes the files, and its callbacks fill columns. What Python sees of it through ctypes
    (src/vtrace/io/archive/reader_abi.py has the twins of these structures). Ids in events may be any number: nothing here uses
-   one as an index without looking.                                                                                  */
+   one as an index without looking. */
 #ifndef VT_READBACK_H
 #define VT_READBACK_H
 

@@ -15,7 +15,7 @@ struct vt_cursor {
 };
 
 /* Where at is n: reads up to batch further ends. Returns VT_OK, or VT_NO_MEMORY or VT_NO_SPACE, where the file cannot be
-   read; then there are no ends.                                                                                       */
+   read; then there are no ends. */
 int vt_cursor_fill(struct vt_cursor *c, uint32_t batch);
 
 #endif

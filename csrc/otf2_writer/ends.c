@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ends of messages and collectives in the records of one process, for repair.c. A receive takes its place among others
    where it is posted, but who sends is known when it ends only: so a place is left and filled in later, in memory or in the
-   file. The same holds for the begin of a collective. Requests may end on another location than they began on.         */
+   file. The same holds for the begin of a collective. Requests may end on another location than they began on. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>
@@ -170,7 +170,7 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
 }
 
 /* By OTF2_CollectiveOp. neighbours: perhaps it is among those only. Of them, and of ALLTOALLV and ALLTOALLW, nobody
-   knows who gives what to whom, unless from_all.                                                                     */
+   knows who gives what to whom, unless from_all. */
 static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
 {
     if (op >= 6 && op <= 10 && (neighbours || op >= 9)) return from_all ? VT_FLOW_ALL : VT_FLOW_NONE;
@@ -273,7 +273,7 @@ static int cancel(struct finder *f, uint64_t request)
 }
 
 /* Nobody receives a message whose send was cancelled (MPI 4.0, 3.8.4): without it the later ones of its channel take
-   their places. It is rare, so the ends are read again for it.                                                       */
+   their places. It is rare, so the ends are read again for it. */
 static int drop_cancelled(struct finder *f)
 {
     for (uint64_t k = 0; f->cancelled.count && k < f->ends->npieces; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The heap of a process: each thread's records tell that thread's sums, whose sum at a moment is the process's. The
-   threads' streams are joined by time, block by block, so that memory use stays flat for any length.              */
+   threads' streams are joined by time, block by block, so that memory use stays flat for any length. */
 #include <stdlib.h>
 #include "times.h"
 #include "transcode.h"

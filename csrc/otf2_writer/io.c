@@ -38,7 +38,7 @@ static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle,
 }
 
 /* The one operation of the innermost region. What its number is in the location tells it from others, and the highest bit
-   from those that the runtime numbers.                                                                                   */
+   from those that the runtime numbers. */
 static uint64_t match(const struct pass *p, const struct frame *f)
 {
     return 1ull << 63 | (uint64_t)p->location << 32 | f->operation;

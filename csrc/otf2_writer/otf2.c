@@ -28,7 +28,7 @@ void vt_otf2_forget(void)
 }
 
 /* libotf2 prints its errors on stderr unless someone takes them. The first one says most and is kept; some are told
-   here only: when the last bytes of a file cannot be written, closing it still succeeds.                            */
+   here only: when the last bytes of a file cannot be written, closing it still succeeds. */
 static int32_t on_error(void *user, const char *file, uint64_t line, const char *function, int32_t code,
                         const char *format, va_list values)
 {
@@ -77,7 +77,7 @@ static uint8_t pre_flush(void *user, uint8_t file, uint64_t location, void *call
 }
 
 /* A buffer of libotf2 has one chunk and writes it when it is full. By default it collects 128 MiB first, and when the
-   disk is full then, closing the file frees memory twice.                                                            */
+   disk is full then, closing the file frees memory twice. */
 struct buffer {
     int taken;
     _Alignas(16) uint8_t chunk[];

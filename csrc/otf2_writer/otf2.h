@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel knows of libotf2, with its own prototypes: the library lies inside the otf2 package, which has no
    header. Tests compare all of it with the bindings, and with OTF2's own header where that is installed: types have
-   OTF2's names so that both can be included.                                                                     */
+   OTF2's names so that both can be included. */
 #ifndef VT_OTF2_H
 #define VT_OTF2_H
 

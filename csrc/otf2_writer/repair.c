@@ -3,7 +3,7 @@
    monitoring", 1997; for collectives: Becker, Rabenseifner, Wolf, Linford, "Scalable timestamp synchronization for event
    traces of message-passing applications", 2009): where something would arrive before it was sent, the receiver's clock
    is put forward from there on, and comes back slowly. Clocks take turns as their ends allow: one goes on until it waits
-   for another one. What comes of it does not depend on the order of the turns.                                           */
+   for another one. What comes of it does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include "cursor.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages and collectives must not run backwards. ends.c finds their ends in the records of a process and leaves them in
    a file; repair.c replays them in the order in which they can have happened and says by how much each clock must be put
-   forward. Clocks are compared, not locations: what shares a clock is in order already.                                 */
+   forward. Clocks are compared, not locations: what shares a clock is in order already. */
 #ifndef VT_REPAIR_H
 #define VT_REPAIR_H
 
@@ -34,7 +34,7 @@ struct vt_end {
 };
 
 /* The processes of a run, by their number in the archive, and its communicators; behind these its windows of one-sided
-   communication, each with the members of its communicator.                                                         */
+   communication, each with the members of its communicator. */
 struct vt_parts {
     const uint32_t *clocks; /* of each process; VT_UNMAPPED: there is nothing of it */
     const uint8_t *doubtful; /* of each process: it may lack ends */
@@ -60,7 +60,7 @@ struct vt_ends {
 };
 
 /* The ends of all locations of a process. user_peers of maps: not ranks but processes, of all streams in their order.
-   which: the stream where an error is; VT_NO_SPACE: the file cannot be written.                                       */
+   which: the stream where an error is; VT_NO_SPACE: the file cannot be written. */
 VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              const struct vt_parts *parts, struct vt_ends *ends, uint32_t *which,
                              struct vt_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of threads and their tasks. A member's wait for the others ends when the team is joined, which its next record
-   tells: until then the wait stays open, and what happens meanwhile stands in it.                                      */
+   tells: until then the wait stays open, and what happens meanwhile stands in it. */
 #include <stdlib.h>
 #include "pass.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What Python sees of the kernel through ctypes (src/vtrace/io/local/kernel.py has the twins of these structures).
-   Nothing here trusts the bytes of a file; of the caller it expects rows that point into mapped files.      */
+   Nothing here trusts the bytes of a file; of the caller it expects rows that point into mapped files. */
 #ifndef VT_TRANSCODE_H
 #define VT_TRANSCODE_H
 
@@ -116,7 +116,7 @@ enum vt_gap_reason {
 #define VT_GAP_OPEN UINT64_MAX /* to: until the end of the process */
 
 /* An interval in which a location did not record, in ns as events have them. ns: how much of it, less than to - from where
-   intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded.                               */
+   intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded. */
 struct vt_gap {
     uint64_t from, to, ns, count;
     uint32_t classes, reason;
@@ -129,7 +129,7 @@ struct vt_note {
 };
 
 /* Decompresses a whole zstd frame into dst, which holds capacity bytes; returns their number, or more than
-   capacity for an error. Used where libzstd.so.1 is missing.                                              */
+   capacity for an error. Used where libzstd.so.1 is missing. */
 typedef size_t vt_decompress(void *dst, size_t capacity, const void *src, size_t bytes);
 
 VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
@@ -140,7 +140,7 @@ VT_EXPORT int32_t vt_kernel_prepare(void *archive);
 /* What libotf2 complained about on this thread since the last call: its code, 0 for nothing. */
 VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
 /* Fills rows for the blocks of an open file of size bytes, mapped at base, from byte *at on; returns how many. *at: behind
-   them, where there is no room for a row, nothing more, or no sound block of this content.                             */
+   them, where there is no room for a row, nothing more, or no sound block of this content. */
 VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
                                    uint32_t room, uint64_t *at);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
@@ -152,7 +152,7 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
 /* Writes what all locations of a process have in use, as values of a metric class: bytes and blocks, UINT64, never
-   below 0. which: the stream where an error is.                                                                 */
+   below 0. which: the stream where an error is. */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error);
 

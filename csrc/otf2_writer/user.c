@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of the user API. Who the other end of a message is was found in the first pass; markers and comments are kept for
-   the marker file.                                                                                                       */
+   the marker file. */
 #include <stdlib.h>
 #include "pass.h"
 

@@ -2,7 +2,7 @@
 /* What a program gets in its environment so that it joins the run, also where the one that starts it keeps an environment
    of its own (shells) or hands on an empty one (env -i): the run in VTRACE_PARENT, and where tracing was preloaded our
    libraries in LD_PRELOAD and the VT_ variables that were there at the start. Nothing is allocated: this may be the child
-   of a vfork, or a signal handler.                                                                                     */
+   of a vfork, or a signal handler. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -69,7 +69,7 @@ static void give(struct start *s)
 /* ---- Whose handle it is ---- */
 
 /* A handle belongs to another thread once its thread is gone: the greatest number is the one that counts. Both sides
-   tell, since who joins may know the handle from either.                                                            */
+   tell, since who joins may know the handle from either. */
 struct known {
     _Atomic uint64_t handle, number;
 };
@@ -132,7 +132,7 @@ static int begin_c11(void *start)
 }
 
 /* NULL: the thread is none of ours. The record stands before the call, so that no thread begins before it is created.
-   The calls by which a library makes a thread for itself are not recorded, but the thread is told so.                   */
+   The calls by which a library makes a thread for itself are not recorded, but the thread is told so. */
 static struct start *enter(uint32_t region, const char *helper, union function function, void *argument)
 {
     struct start *s = (region || helper) && !vt_shares_memory() ? take() : NULL;
@@ -168,7 +168,7 @@ static int is_wanted(void)
 
 /* Threads that MPI, what it stands on, and drivers of accelerators make for themselves are no part of the program: the
    library among these that the caller lies in, else NULL. Called from the same place as before it is no question any
-   more.                                                                                                               */
+   more. */
 static const char *helper_of(void *caller)
 {
     static const char *const libraries[] = {
@@ -231,7 +231,7 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
 /* ---- Waiting ---- */
 
 /* A function that waits for a thread's end. The number is looked up before the call: later the handle may be another
-   thread's.                                                                                                        */
+   thread's. */
 #define WAITS(function, parameters, arguments)                                                                         \
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \

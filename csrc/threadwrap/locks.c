@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mutexes, spin locks, conditions, barriers, read-write locks and semaphores, where VT_PTHREAD=locks asks for them; else a
-   call costs a branch that is always the same. glibc calls none of these itself through these names.                  */
+   call costs a branch that is always the same. glibc calls none of these itself through these names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The entry points of include/vt_user.inc. Strings come padded with blanks, their lengths behind all arguments; names are
    written as compilers make them out of VT_User_start__. A part of libvtrace.so.1, and alone in libvtrace-user.a for
-   programs that are linked without it: Fortran has no weak references, so these functions have them.                 */
+   programs that are linked without it: Fortran has no weak references, so these functions have them. */
 #define VTRACE
 #include <string.h>
 #include "../include/vt_user.h"

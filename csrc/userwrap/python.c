@@ -2,7 +2,7 @@
 /* Functions of Python programs: what the interpreter calls when one begins and ends, through sys.monitoring (3.12 and newer)
    or PyEval_SetProfile, and the enter and leave of vtrace.user. src/vtrace/python_functions.py sets them up. No header of
    Python is needed: its objects are pointers, and its functions, all of the stable ABI, are found in the process, if it is
-   one of Python.                                                                                                           */
+   one of Python. */
 #include <string.h>
 #include "userwrap.h"
 
@@ -62,7 +62,7 @@ static struct slot *slot_of(object *code, int make)
 }
 
 /* define(code) gives the number of the region, 0 for what is not to be recorded. The interpreter calls nothing for the
-   functions that run meanwhile.                                                                                       */
+   functions that run meanwhile. */
 static uint32_t ask(object *define, object *code)
 {
     object *answer = PyObject_CallFunctionObjArgs(define, code, (void *)0);

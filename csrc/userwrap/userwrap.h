@@ -8,7 +8,7 @@
 #define VT_PUBLIC __attribute__((visibility("default")))
 
 /* The number of a region that a filter hides: it is known, and nothing is recorded. Of one with a limit: that of its count,
-   with this bit.                                                                                                          */
+   with this bit. */
 #define VT_USER_HIDDEN 0x80000000u
 #define VT_USER_IS_SHOWN(id) ((int32_t)(id) > 0)
 
@@ -48,7 +48,7 @@ struct vt_user_key {
 };
 
 /* The id of what is named so, by define the first time; 0 where it cannot be defined. No lock, no malloc: may be called
-   by any thread and in signal handlers; define may be called by several threads at once, of which one's id is kept.  */
+   by any thread and in signal handlers; define may be called by several threads at once, of which one's id is kept. */
 uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key));
 
 /* Puts a region or metric into a group of the program's. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves the heat equation u_t = u_xx + u_yy on the unit square with cold edges, by explicit steps in time.
    It starts from sin(pi x) sin(pi y), for which the discrete solution is known exactly: the result is checked.
-   usage: heat2d [CELLS [STEPS]]                                                                              */
+   usage: heat2d [CELLS [STEPS]] */
 #include "heat.h"
 
 #include <math.h>

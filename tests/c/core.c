@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* core SCENARIO: drives the recording core from inside, for what no program can bring about at will. Linked with
-   csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files that each scenario leaves.                  */
+   csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files that each scenario leaves. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shim of the heap under a sanitizer: its functions bear other names here, since the sanitizer's own malloc has to come
-   first in the program. Threads allocate what others free, and end while others begin. Prints ok.                        */
+   first in the program. Threads allocate what others free, and end while others begin. Prints ok. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

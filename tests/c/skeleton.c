@@ -9,7 +9,7 @@
      linked      cc -c -fPIC -IDIR/include skeleton.c && vtrace-cc program.c skeleton.o
 
    It is compiled by the compiler itself, not by vtrace-cc: its own functions are not to be recorded. Calls that the
-   library makes of its own functions inside (glibc's sleep) go past a shim.                                            */
+   library makes of its own functions inside (glibc's sleep) go past a shim. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static _Atomic(int) state = NEW;
 
 /* At the first call, not in a constructor: a program that never calls the library gets no files because of its shim.
    Nobody waits for a thread that is attaching, which might be this one, below a signal handler: such calls are handed
-   on unrecorded.                                                                                                       */
+   on unrecorded. */
 static void attach(void)
 {
     int expected = NEW;
@@ -45,7 +45,7 @@ struct wrapped {
 };
 
 /* Regions are defined when first used: a shim of hundreds of functions starts as fast as this one. Of two threads that
-   come at once both define the region; vtunify joins equal ones.                                                       */
+   come at once both define the region; vtunify joins equal ones. */
 static uint32_t first_call(struct wrapped *w)
 {
     attach();
@@ -69,7 +69,7 @@ static struct wrapped wrapped_nanosleep = {"nanosleep", VT_PARADIGM_NONE, VT_ROL
 
 /* The definition behind this one. Until it is known the pointer leads to who looks for it, so that calls need not ask.
    dlsym takes locks and may allocate: a shim of malloc, or of what dlsym itself calls, needs another way. Functions of
-   which libc has several versions (pthread_cond_wait) want dlvsym.                                                     */
+   which libc has several versions (pthread_cond_wait) want dlvsym. */
 static int find_and_nanosleep(const struct timespec *wanted, struct timespec *left);
 static __typeof__(nanosleep) *_Atomic next_nanosleep = find_and_nanosleep;
 
@@ -95,7 +95,7 @@ static int find_and_nanosleep(const struct timespec *wanted, struct timespec *le
 __attribute__((constructor)) static void find_early(void) { find(); }
 
 /* The function's own prototype, result and errno. If it ends by an exception, longjmp or the thread's cancellation, there
-   is no leave: vtunify closes the region where the next outer one ends.                                                */
+   is no leave: vtunify closes the region where the next outer one ends. */
 WRAPPER int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     __typeof__(nanosleep) *next = atomic_load_explicit(&next_nanosleep, memory_order_relaxed);

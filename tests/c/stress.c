@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stress SCENARIO: many threads in the recording core at once, for ThreadSanitizer. Linked with csrc/core and csrc/funwrap;
-   tests/integration/test_sanitizers.py runs it. Prints how many events were made where that is known.                     */
+   tests/integration/test_sanitizers.py runs it. Prints how many events were made where that is known. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

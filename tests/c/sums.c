@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sums of threads: rounds of threads that each allocate and free a little, mark their end and go; places are used again,
-   and what is in use stays. Then the same in a forked child. Prints ok.                                                  */
+   and what is in use stays. Then the same in a forked child. Prints ok. */
 #include "memwrap/sums.h"
 #include <pthread.h>
 #include <stdio.h>

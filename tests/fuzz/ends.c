@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libFuzzer on the causality repair: bytes become the records of some processes on some clocks, whose ends are found and
    replayed. Whatever they are, what comes of it must be a list of knots that a pass can use, the same each time; where
-   no end was doubtful and nothing was missing, nothing runs backwards any more. Built by test_kernel_fuzz.py.          */
+   no end was doubtful and nothing was missing, nothing runs backwards any more. Built by test_kernel_fuzz.py. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ int vt_fuzz_madvise(void *address, size_t bytes, int advice)
 }
 
 /* A record: which location, which kind, time, id, and a byte for each word of payload: small numbers in both halves, so
-   that ends find each other.                                                                                        */
+   that ends find each other. */
 static size_t take_record(const uint8_t *data, size_t size)
 {
     struct location *l = &locations[data[0] % STREAMS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libFuzzer on the kernel: bytes become blocks and chunks as they may lie in mapped files, and every event that comes
-   of them is checked against what readers of OTF2 insist on. Built by test_kernel_fuzz.py, with ASan and UBSan.     */
+   of them is checked against what readers of OTF2 insist on. Built by test_kernel_fuzz.py, with ASan and UBSan. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include "core/columns.h"
@@ -415,7 +415,7 @@ static void join(const struct vt_row *rows, uint32_t n, const struct vt_maps *ma
 }
 
 /* A second opinion on all rows: whether all is whole; beyond: one names what scans leave out, or an event has more than
-   one attribute, which may be the same.                                                                             */
+   one attribute, which may be the same. */
 static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
 {
     static uint64_t words[VT_WORDS_MAX];

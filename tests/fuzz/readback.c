@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libFuzzer on csrc/otf2_reader: bytes become the calls that libotf2 makes for a damaged archive, with any values in any
    order, and what comes of them is checked. Built by test_readback_fuzz.py, with ASan and UBSan. calls.h, which that
-   test writes, calls each callback with arguments of its types.                                                     */
+   test writes, calls each callback with arguments of its types. */
 #include <dlfcn.h>
 #include <string.h>
 #include "insist.h"

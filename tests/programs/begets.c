@@ -4,7 +4,7 @@
    /bin/true), handler (fork in the handler of a timer that interrupts calls of work; here main calls work until all are
    made), early (fork, all before main's only call of work; all end together, by exit). Else a child: child 1 -> work 7,
    then by turns _exit, exec of /bin/true, exit; after vfork _exit and exec only.
-   Prints how often main called work, and how often the threads did.                                                      */
+   Prints how often main called work, and how often the threads did. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
    another thread writes to them all the time, which must fail), own (so too, but files own.0, own.1 and own.2 take their
    place; each gets a line before and after the calls), loop (another thread closes all from 3 on, again and again, and
    writes own.N files in between), full (no descriptor is free any more), freed (nor during the calls, but after them).
-   Exit code 0, or 1 when something was written where it must not.                                                       */
+   Exit code 0, or 1 when something was written where it must not. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /* faults HOW THREADS PIPE: main and THREADS threads call a function of their own, w0 to w7, 100 + 10 times its number
    + the rank; then the process writes a line "RANK NUMBER CALLS PID" for each into PIPE, and ends as HOW says: kill, segv,
    abort, term, xcpu, mpi_abort (the last rank only; the others wait), _exit, quick_exit, exec, return, wait (for whatever
-   comes). The threads wait meanwhile. With -DMPI it is an MPI program that never reaches MPI_Finalize.                */
+   comes). The threads wait meanwhile. With -DMPI it is an MPI program that never reaches MPI_Finalize. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* handler CALLS SIGNALS: main 1 -> work CALLS, while another thread sends it signals, SIGNALS or fewer:
-   on_signal 1 -> handled 1 each. Prints how many handlers ran.                                          */
+   on_signal 1 -> handled 1 each. Prints how many handlers ran. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* host LIBRARY: not traced itself; a thread calls entry of LIBRARY once, which is unloaded while the thread still runs.
-   Prints "unloaded". Exit code 5.                                                                                        */
+   Prints "unloaded". Exit code 5. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

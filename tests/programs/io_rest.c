@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The other names of functions: what headers, compilers and old programs make of calls, and rarer functions. Only for
-   programs that vtrace-cc links: libc keeps some of the names for programs built long ago.                           */
+   programs that vtrace-cc links: libc keeps some of the names for programs built long ago. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <dirent.h>

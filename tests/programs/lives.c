@@ -6,7 +6,7 @@
    try: pthread_tryjoin_np until it has ended, then pthread_timedjoin_np and pthread_clockjoin_np of others.
    c11: thrd_create, thrd_join and thrd_detach.   nested: a thread that creates one and waits for it.
    short: N threads, one after the other.   late: the thread's exit handler (of a key) does work(1) as well.
-   fails: a thread with an impossible stack.   clone: a thread made by the kernel alone.                              */
+   fails: a thread with an impossible stack.   clone: a thread made by the kernel alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/futex.h>

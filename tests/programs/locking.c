@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* locking TURNS: two threads take turns: each waits TURNS times, with a condition, until the number is its own, and adds 1.
    main holds a recursive mutex three times meanwhile, tries one that is held, and uses a C11 mutex, a read-write lock, a spin
-   lock and semaphores; all three meet at a barrier at the end. Prints the number.                                       */
+   lock and semaphores; all three meet at a barrier at the end. Prints the number. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ranks exchange messages; then one calls MPI_Abort, or with an argument both end without MPI_Finalize: when both have
-   got all, since a launcher may kill the other one then.                                                                */
+   got all, since a launcher may kill the other one then. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>

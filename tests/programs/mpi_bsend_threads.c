@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Four threads of rank 0 start persistent buffered sends at once, four of rank 1 persistent receives: first all on one
-   communicator, then each pair of threads on its own. Open MPI gives a buffered send another request each time.       */
+   communicator, then each pair of threads on its own. Open MPI gives a buffered send another request each time. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every collective operation once with root 1, all counts different, then those that can in place, between two groups,
    and among neighbours. -DNONBLOCKING: each starts and is waited for; -DPERSISTENT: all are started and waited for
-   together, ROUNDS times. Prints "none" where the MPI has no such functions.                                       */
+   together, ROUNDS times. Prints "none" where the MPI has no such functions. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
 /* There the second start of a scatter fails, and Neighbor_alltoallw reads behind its copies of the types where there are
-   not as many neighbours to receive from as to send to.                                                                 */
+   not as many neighbours to receive from as to send to. */
 #define OLD_MPICH
 #define ROUNDS 1
 #else

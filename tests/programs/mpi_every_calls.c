@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How mpi_every.c calls the functions that want more than the arguments which tests/support/everycall.py knows.
    A section: names (* and ? are wildcards; the first that fits counts, for MPI_Send_c too) | parameter=value | ...
-   and what stands around the call. $CALL is the call, $name the pointer that is given for the parameter name.     */
+   and what stands around the call. $CALL is the call, $name the pointer that is given for the parameter name. */
 
 //// MPI_Init MPI_Init_thread MPI_Finalize MPI_Abort
 /* main calls them */

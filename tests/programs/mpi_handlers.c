@@ -2,7 +2,7 @@
 /* Error handlers that count their calls, on MPI_COMM_WORLD, MPI_COMM_SELF, a window, a file and a session: none is called
    where nothing fails, and where something does they are called as often as without vtrace. Before, where an error would
    end the program, communicators that are made by PMPI functions, so that vtrace does not see it, are used in each way for
-   the first time. 2 ranks.                                                                                            */
+   the first time. 2 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

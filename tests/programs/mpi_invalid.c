@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is no communicator, and how often that calls the program's own error handlers. In Open MPI a handle is an
-   address, so that only null can be tried there.       */
+   address, so that only null can be tried there. */
 #include <mpi.h>
 #include <stdio.h>
 

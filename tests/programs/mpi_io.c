@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_io [FILE]: each kind of call of MPI-IO, on two ranks. Rank r transfers 16 + r bytes in each operation; the program
-   fails when it reads what it has not written.                                                                        */
+   fails when it reads what it has not written. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The newer ways to make communicators, on 4 ranks, and many of them: a ring message on each, whose tag tells which one it
-   is. Argument: how many.                                                                                                */
+   is. Argument: how many. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
    Tag 7: three matched probes, whose messages of 4, 8 and 12 bytes are received last first: one by MPI_Imrecv.
    Tag 8: messages in partitions, of 16 bytes, between ordinary ones of 4, 8 and 12.
    Tags 9 to 15: as 1 to 6, by MPI_Irecv with MPI_Test, Testany, Testall, Waitsome and Testsome, by MPI_Mrecv and by
-   MPI_Imrecv.                                                                                                           */
+   MPI_Imrecv. */
 #include <mpi.h>
 
 #define W MPI_COMM_WORLD

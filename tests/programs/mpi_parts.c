@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* In a ring: messages in partitions, two rounds, and sends and receives that share a request. Prints "none" where the MPI
-   has neither.                                                                                                        */
+   has neither. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recording switched off and on by MPI_Pcontrol, on 2 ranks: regions entered on one side are left on the other, requests
-   start on one side and end on the other.                                                                               */
+   start on one side and end on the other. */
 #include <mpi.h>
 
 static int rank, other, in, out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_random SEED STEPS THREADS: a random program that all ranks work out alike from the seed. Each thread writes into
    log.RANK.THREAD what it did: "call NAME" for each call of MPI, and after it what must stand in the archive inside
-   this call; "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ...           */
+   this call; "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ... */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void exchange(struct agent *a, const struct comm *c, int wild);
 /* ---- messages ---- */
 
 /* One round of messages between members of a communicator: all that do not wait begin, then come those that wait, in
-   the order of the plan, so that nobody waits for one who waits for him; then all requests end.                     */
+   the order of the plan, so that nobody waits for one who waits for him; then all requests end. */
 static void exchange(struct agent *a, const struct comm *c, int wild)
 {
     struct message list[MESSAGES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls of mpi_random.c, and what the archive must say of them. Bytes of collectives: templates/coll.c has the
-   table; here it is written down a second time.                                                                    */
+   table; here it is written down a second time. */
 
 #define PARTITIONED (MPI_VERSION >= 4) /* Open MPI 5.0 has it, and waits for ever in these programs */
 #if defined MPICH_NUMVERSION

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_rma: one-sided communication of each kind on three ranks; rank r works on the memory of the rank to its right.
-   The program fails when that does not hold what it should.                                                        */
+   The program fails when that does not hold what it should. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

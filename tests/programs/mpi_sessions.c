@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions, on 2 ranks. Argument: only (two cycles, and two sessions at a time), before (a session, then MPI_Init) or
-   after (MPI_Init, then a session).                                                                                   */
+   after (MPI_Init, then a session). */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ranks start two children, which start one of their own with other arguments; parents and children talk across and
-   together.                                                                                                             */
+   together. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each rank starts the command in its arguments between MPI_Init and MPI_Finalize, without letting it inherit a connection to
-   the launcher. Prints its rank and the number of ranks.                                                                      */
+   the launcher. Prints its rank and the number of ranks. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The shim's table of requests without an MPI that would slow the threads down: all sends have the same handle, as in
    MPI libraries those that need no waiting, and receives whose handles fall into the same places come and go.
    Then windows of many requests, with atomic operations and without. Prints how many sends began and completed, and how many
-   entries are left in the table.                                                            */
+   entries are left in the table. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_turns [serialized]: threads of two ranks communicate, each on a communicator of its own, all at once or one after the
-   other in turns; what one of them starts another one waits for.                                                         */
+   other in turns; what one of them starts another one waits for. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* naps THREADS CALLS: before main nanosleep 1; main 1 -> nap CALLS -> nanosleep 1 each, too_short 1 -> nanosleep 1,
    on_signal 1 -> nap 1 -> nanosleep 1; each thread: body 1 -> nap CALLS -> nanosleep 1 each. Prints "ok", and fails where
-   nanosleep's result or errno is not as without a shim.                                                             */
+   nanosleep's result or errno is not as without a shim. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

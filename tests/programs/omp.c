@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Constructs of OpenMP, one per name on the command line, each with closed-form counts; prints what it computes.
-   Every parallel region has 2 threads unless its construct is about their number.                                */
+   Every parallel region has 2 threads unless its construct is about their number. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
    silent: the child becomes echo by execv at once.   vfork, posix_spawn, posix_spawnp: by these.
    system, popen: by a shell.   cleared: by one, after it has emptied its environment.
    own WHICH: with an environment of its own that has one variable only, by posix_spawn, or by fork and execve or execle.
-   fails: the same, but it cannot become two programs and prints why.   waits WHICH: waits by the function WHICH.   */
+   fails: the same, but it cannot become two programs and prints why.   waits WHICH: waits by the function WHICH. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
    handlers have run, with malloc and free between two calls, while a timer of its own interrupts it every 100 us:
    on_signal -> handled 20. HOW: here (on its stack), other (on an alternate one), jump (every third handler leaves by
    siglongjmp). Prints, over all threads, how many traced functions began, how many handlers ran, and how many of these
-   jumped.                                                                                                               */
+   jumped. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
    and count each finished call in a long of FILE that belongs to the function; FILE is mapped: the counts outlive any end.
    In between main starts threads and children and writes its buffer out, by chance from SEED. A child ends by _exit,
    exit, SIGKILL or abort; main by returning, with some of the threads still there: what these did from then on would be no
-   part of the trace, so they do nothing.                                                                              */
+   part of the trace, so they do nothing. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

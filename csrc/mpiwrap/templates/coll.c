@@ -24,7 +24,7 @@
    Non-blocking and persistent operations have the bytes of their arguments when they are begun, not when they end.
 
    from_all is told where who waits for whom does not follow from the operation and the bytes: of Alltoallv and Alltoallw,
-   and of what is called like an operation among neighbours in the records.                                               */
+   and of what is called like an operation among neighbours in the records. */
 
 //// frame collective
 $FUNCTION

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI-IO. A status that the user ignores is replaced by our own: the record needs it. Whatever only asks for or changes
-   what a file is has no template, and so enter and leave only.                                                         */
+   what a file is has no template, and so enter and leave only. */
 
 //// MPI_File_open
 $FUNCTION

@@ -2,7 +2,7 @@
 /* Partitioned communication: one message from each Start on, whatever the partitions. MPI_Pready and MPI_Parrived have
    enter and leave only. A receive names its sender and tag itself, and its status need not. They match in an order of
    their own, apart from other messages of the same communicator, peer and tag: their records name a communicator that
-   stands for it.                                                                                                    */
+   stands for it. */
 
 //// MPI_Psend_init
 $FUNCTION
