@@ -88,11 +88,11 @@ def test_a_table_for_people(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("VT_BUFER_SIZE", "is VT_BUFFER_SIZE meant?"),
-        ("VT_MPI_TRACE", "is VT_MPITRACE meant?"),
-        ("VT_FILE_PERFIX", "is VT_FILE_PREFIX meant?"),
-        ("VT_AUTOFLUSH", "vtrace settings lists them"),
-        ("VT_" + "X" * 5000, "vtrace settings lists them"),
+        ("VT_BUFER_SIZE", "did you mean VT_BUFFER_SIZE?"),
+        ("VT_MPI_TRACE", "did you mean VT_MPITRACE?"),
+        ("VT_FILE_PERFIX", "did you mean VT_FILE_PREFIX?"),
+        ("VT_AUTOFLUSH", "vtrace settings lists all"),
+        ("VT_" + "X" * 5000, "vtrace settings lists all"),
     ],
 )
 def test_unknown_names(tmp_path: Path, name: str, hint: str) -> None:
