@@ -116,6 +116,21 @@ class Layout:
                 yield from self._named(path, _long_c_functions(path.read_text()))
         for path in [*self.python, *self.c, *self.build]:
             yield from self._named(path, _form(path))
+        yield from self._twice()
+
+    def _twice(self) -> Iterator[str]:
+        """Modules and classes of the package that have one name. A command's module is named as what it calls."""
+        modules: dict[str, Path] = {}
+        classes: dict[str, Path] = {}
+        for path in self.python:
+            if self.package not in path.parents or path.parent.name in ("vtrace", "commands", "python_hook"):
+                continue
+            if path.name != "__init__.py" and modules.setdefault(path.name, path) != path:
+                yield f"{path.relative_to(self.root)}: {modules[path.name].relative_to(self.root)} has the same name"
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and classes.setdefault(node.name, path) != path:
+                    other = classes[node.name].relative_to(self.root)
+                    yield f"{path.relative_to(self.root)}: line {node.lineno}: {other} has a class {node.name}, too"
 
     def _named(self, path: Path, found: Iterator[str] | list[str]) -> Iterator[str]:
         return (f"{path.relative_to(self.root)}: {fault}" for fault in found)

@@ -88,7 +88,7 @@ def _nothing(*_: object) -> None:
     """Stands for all that is not recorded."""
 
 
-class Region:
+class UserRegion:
     """A region: for `with`, as often and as deep as one likes, and as a decorator. This one is not recorded."""
 
     def __enter__(self) -> None:
@@ -102,18 +102,18 @@ class Region:
         return function
 
 
-_UNTRACED = Region()
-_regions: dict[tuple[str, str | None], Region] = {}
+_UNTRACED = UserRegion()
+_regions: dict[tuple[str, str | None], UserRegion] = {}
 
 
-def _recorded(number: int) -> Region:
+def _recorded(number: int) -> UserRegion:
     """A region of a class of its own, whose __enter__ and __exit__ are C functions that know its number."""
     from vtrace.python_functions import builtin
 
     enter = builtin("__enter__", _library.vt_python_enter, _METH_NOARGS, number)
     leave = builtin("__exit__", _library.vt_python_leave, _METH_VARARGS, number)
 
-    def decorate(_: Region, function: Function) -> Function:
+    def decorate(_: UserRegion, function: Function) -> Function:
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             return function
 
@@ -127,12 +127,14 @@ def _recorded(number: int) -> Region:
 
         return recorded  # type: ignore[return-value]
 
-    made: Region = type("Region", (Region,), {"__enter__": enter, "__exit__": leave, "__call__": decorate})()
+    made: UserRegion = type(
+        "UserRegion", (UserRegion,), {"__enter__": enter, "__exit__": leave, "__call__": decorate}
+    )()
     return made
 
 
 @overload
-def region(name: str, group: str | None = None) -> Region: ...
+def region(name: str, group: str | None = None) -> UserRegion: ...
 @overload
 def region(name: Function) -> Function: ...
 def region(name: Any, group: str | None = None) -> Any:
@@ -153,7 +155,7 @@ def region(name: Any, group: str | None = None) -> Any:
     return _region(name, group, frame.f_code.co_filename, frame.f_lineno)
 
 
-def _region(name: str, group: str | None, file: str, line: int) -> Region:
+def _region(name: str, group: str | None, file: str, line: int) -> UserRegion:
     where = _bytes(file) if file else None
     number = _library.VT_User_def__(_bytes(name), _bytes(group) if group else None, where, line)
     return _regions.setdefault((name, group), _recorded(number) if number else _UNTRACED)

@@ -24,7 +24,7 @@ from support.mutants import TOLD, Mutant, copy, mutant, rich, spoil_table, told
 from support.run import run, unify
 from support.tools import ROOT, call, command
 from support.whole_run import make_run
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.analysis.timeline_data import gather
 from vtrace.io.archive.reader import LATEST
 from vtrace.text import plain
@@ -126,7 +126,7 @@ def ask_ledger(archive: Path) -> None:
     lines = trace.caveats()
     assert lines, "the totals tell of it where the table cannot"
     assert all(line.isprintable() for line in map(plain, lines))
-    for row in gather(trace, Window()).missing.records():
+    for row in gather(trace, TimeRange()).missing.records():
         assert 0 <= row["begin"] <= row["end"] <= LATEST
     assert "<table>" in trace._repr_html_()
 

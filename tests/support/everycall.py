@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from support.tools import PROGRAMS
-from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Argument, Function, Meaning, prototypes
+from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Argument, ArgumentMeaning, MpiFunction, prototypes
 
 _HEADING = re.compile(r"^//// (.*)$", re.MULTILINE)
 
@@ -81,7 +81,7 @@ def sections() -> list[Section]:
     return found
 
 
-def _section(function: Function, known: list[Section]) -> Section | None:
+def _section(function: MpiFunction, known: list[Section]) -> Section | None:
     names = (function.name, function.name.removesuffix("_c"))
     for section in known:
         if any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in section.names):
@@ -89,7 +89,7 @@ def _section(function: Function, known: list[Section]) -> Section | None:
     return Section((), {}, "$CALL;") if function.meanings is not None else None
 
 
-def _array(function: Function, argument: Argument, meaning: Meaning) -> str:
+def _array(function: MpiFunction, argument: Argument, meaning: ArgumentMeaning) -> str:
     """One of the arrays of mpi_every.c, of the type that the header wants."""
     big, address = "MPI_Count" in argument.text, "MPI_Aint" in argument.text
     name = meaning.name
@@ -104,7 +104,9 @@ def _array(function: Function, argument: Argument, meaning: Meaning) -> str:
     return f"big_{text}" if big else text
 
 
-def _argument(function: Function, i: int, argument: Argument, meaning: Meaning, given: dict[str, str]) -> str:
+def _argument(
+    function: MpiFunction, i: int, argument: Argument, meaning: ArgumentMeaning, given: dict[str, str]
+) -> str:
     pointer = "*" in argument.text or "[" in argument.text
     if meaning.name in given:
         return given[meaning.name]
@@ -134,7 +136,7 @@ def _argument(function: Function, i: int, argument: Argument, meaning: Meaning, 
     return NAMES.get(meaning.name) or KINDS.get(meaning.kind) or (f"out({i})" if pointer else "1")
 
 
-def _clean(function: Function, meaning: Meaning, pointer: str) -> Iterator[str]:
+def _clean(function: MpiFunction, meaning: ArgumentMeaning, pointer: str) -> Iterator[str]:
     """What is to be done with an object that the call made."""
     if meaning.kind == "REQUEST" and meaning.direction == "out":
         yield f"finish({pointer}, {int('_init' in function.name)});"
@@ -149,7 +151,7 @@ def _clean(function: Function, meaning: Meaning, pointer: str) -> Iterator[str]:
     )
 
 
-def body(function: Function, section: Section) -> str:
+def body(function: MpiFunction, section: Section) -> str:
     """The statements that call one function."""
     holes = {"CALL": f"{function.name}()"}
     before, after = [], []
@@ -170,7 +172,7 @@ def body(function: Function, section: Section) -> str:
     return "\n".join([*used, code, *after])
 
 
-def write(functions: list[Function], hidden: set[str], left_out: Collection[str], place: Path) -> set[str]:
+def write(functions: list[MpiFunction], hidden: set[str], left_out: Collection[str], place: Path) -> set[str]:
     """Writes the headers for an MPI into a directory, without calls of the functions left_out; returns those functions
     that no section tells how to call.
     """

@@ -10,7 +10,7 @@ from support.localfiles import Chunk, write_defs, write_events
 from support.readback import Trace, read
 from vtrace.console import QUIET, Console
 from vtrace.io.local.records import COMM_KINDS, DEFINITIONS
-from vtrace.unify.run import Request, Written, unify
+from vtrace.unify.run import Request, WrittenArchive, unify
 
 NS = 1_700_000_000_000_000_000
 SEND, RECV, WORK = 1, 2, 3
@@ -56,7 +56,7 @@ def two_ranks(directory: Path) -> Path:
     return directory / "heat"
 
 
-def run(prefix: Path, **options: Any) -> Written:
+def run(prefix: Path, **options: Any) -> WrittenArchive:
     return unify(Request(prefix, **options), Console("vtunify", QUIET))
 
 

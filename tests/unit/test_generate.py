@@ -14,7 +14,7 @@ from vtrace import paths
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import generate, mpi_header, shim
 from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
-from vtrace.wrappers.mpi_shim.mpi_header import Argument, Function, Meaning
+from vtrace.wrappers.mpi_shim.mpi_header import Argument, ArgumentMeaning, MpiFunction
 
 TABLE_4_7 = """
 Abort Error_string Recv Allgather Finalize Recv_init Allgatherv Gather Reduce Allreduce Gatherv Reduce_scatter Alltoall
@@ -62,7 +62,7 @@ def mpi(mpi: mpis.Mpi) -> Mpi:
 
 
 @pytest.fixture(scope="module")
-def functions(mpi: Mpi) -> list[Function]:
+def functions(mpi: Mpi) -> list[MpiFunction]:
     return mpi_header.functions(mpi.preprocessed, mpi.library)
 
 
@@ -115,8 +115,8 @@ def test_prototypes() -> None:
 def test_standard() -> None:
     known = mpi_header.standard()
     assert known["MPI_Isend"][-2:] == (
-        Meaning("comm", "COMMUNICATOR", "in", False),
-        Meaning("request", "REQUEST", "out", False),
+        ArgumentMeaning("comm", "COMMUNICATOR", "in", False),
+        ArgumentMeaning("request", "REQUEST", "out", False),
     )
     assert [m.name for m in known["MPI_Isend_c"]] == [m.name for m in known["MPI_Isend"]]
     assert known["MPI_Waitall"][1].array
@@ -127,7 +127,7 @@ def test_standard() -> None:
 
 def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
     templates = generate.read_templates(TEMPLATES)
-    dup = Function(
+    dup = MpiFunction(
         "MPI_Comm_dup",
         "int",
         (Argument("MPI_Comm old", "old"), Argument("MPI_Comm *fresh", "fresh")),
@@ -145,7 +145,7 @@ def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
         "    return vt_result;",
         "}",
     ]
-    nothing = Function("MPIX_Nothing", "void", (), False, None)
+    nothing = MpiFunction("MPIX_Nothing", "void", (), False, None)
     text = generate.wrapper(nothing, templates)
     assert "VT_WRAPPER void MPIX_Nothing(void)" in text
     assert "vt_result" not in text
@@ -192,7 +192,7 @@ def test_roles_are_those_of_core_h() -> None:
     assert len(given) == 10
 
 
-def test_header_and_standard_agree_on_shapes(functions: list[Function]) -> None:
+def test_header_and_standard_agree_on_shapes(functions: list[MpiFunction]) -> None:
     """Same number of parameters, and pointers and arrays where the standard has output or arrays."""
     by_value = {"COMMUNICATOR", "DATATYPE", "RANK", "TAG", "INFO", "GROUP", "OPERATION"}
     compared = 0
@@ -208,7 +208,7 @@ def test_header_and_standard_agree_on_shapes(functions: list[Function]) -> None:
     assert compared > 500
 
 
-def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[Function]) -> None:
+def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[MpiFunction]) -> None:
     names = {function.name for function in generate.wrapped(functions)}
     exported = mpi_header.exported_symbols(mpi.library)
     tables = {f"MPI_{word}" for word in (TABLE_4_7 + TABLE_4_8).split()}
@@ -219,7 +219,7 @@ def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[Fu
     assert not [n for n in left_out if not re.search("_FN|_NULL", n) and {n, f"P{n}"} <= exported]
 
 
-def test_non_blocking_and_persistent_twins_have_records(functions: list[Function]) -> None:
+def test_non_blocking_and_persistent_twins_have_records(functions: list[MpiFunction]) -> None:
     templates = generate.read_templates(TEMPLATES)
     plain = templates.sections["plain"]
     blocking = [f.name for f in functions if "MPI_I" + f.name[4:].lower() in {g.name for g in functions}]
@@ -229,7 +229,7 @@ def test_non_blocking_and_persistent_twins_have_records(functions: list[Function
     assert left_out == {"MPI_Iprobe"}, "which starts nothing"
 
 
-def test_large_counts_have_the_records_of_their_twins(functions: list[Function]) -> None:
+def test_large_counts_have_the_records_of_their_twins(functions: list[MpiFunction]) -> None:
     templates = generate.read_templates(TEMPLATES)
     large = [f for f in functions if f.name in ("MPI_Send_c", "MPI_Irecv_c", "MPI_Alltoallv_c", "MPI_Bcast_c")]
     if not large:

@@ -21,7 +21,7 @@ from vtrace.io.local.local_files import INDEX
     ("struct", "twin"),
     [
         ("vt_error", abi.Error), ("vt_scan", abi.Found), ("vt_transcoded", abi.Result), ("vt_maps", abi.MapPointers),
-        ("vt_stream", abi.Rows),
+        ("vt_stream", abi.IndexRows),
     ],
 )  # fmt: skip
 def test_structures(tmp_path: Path, struct: str, twin: type[ctypes.Structure]) -> None:

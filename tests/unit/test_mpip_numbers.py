@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vtrace.analysis.callsites import Bytes, Calls, bins, plain, span
-from vtrace.compat.mpip import Frame, Profile, Site, Task, parsed
+from vtrace.analysis.callsites import Bytes, SiteCalls, bins, plain, span
+from vtrace.compat.mpip import Frame, MpipProfile, MpipTask, Site, parsed
 from vtrace.compat.mpip_text import Style, concise, verbose
 
 
@@ -41,10 +41,12 @@ def test_names_of_variants() -> None:
     ]  # fmt: skip
 
 
-def profile() -> Profile:
-    calls = Calls(3, 3_000_000, 500_000, 2_000_000, {"sent": Bytes(300, 50, 150)})
+def profile() -> MpipProfile:
+    calls = SiteCalls(3, 3_000_000, 500_000, 2_000_000, {"sent": Bytes(300, 50, 150)})
     site = Site(1, "Send", (Frame("f(int, int)", "a b.c", 7), Frame("main", module="x", address=64)), {0: calls})
-    return Profile([Task(0, "node", 10_000_000, 3_000_000), Task(1, "node", 10_000_000)], [site], {}, {}, 1, [])
+    return MpipProfile(
+        [MpipTask(0, "node", 10_000_000, 3_000_000), MpipTask(1, "node", 10_000_000)], [site], {}, {}, 1, []
+    )
 
 
 def test_lines() -> None:
@@ -71,6 +73,6 @@ def test_concise_lines() -> None:
 
 
 def test_a_rank_without_time_in_mpi_has_no_share() -> None:
-    empty = Profile([Task(0, "node")], [], {}, {}, 0, [])
+    empty = MpipProfile([MpipTask(0, "node")], [], {}, {}, 0, [])
     assert "   0          0          0     0.00" in list(verbose(empty, Style()))
     assert list(concise(empty, Style()))

@@ -15,7 +15,7 @@ from support import viewed
 from support.foreign import Foreign
 from support.tools import unavailable
 from vtrace.analysis import timeline_data
-from vtrace.analysis.time_range import Window, window
+from vtrace.analysis.time_range import TimeRange, window
 from vtrace.export import perfetto
 from vtrace.export import protobuf as pb
 
@@ -81,8 +81,10 @@ class Read:
             self.instants.append(event.name)
 
 
-def written(archive: Path, where: Path, part: Window | None = None, most: int = timeline_data.MOST) -> tuple[Any, Read]:
-    shown = timeline_data.gather(vtrace.open(archive), part or Window(), most)
+def written(
+    archive: Path, where: Path, part: TimeRange | None = None, most: int = timeline_data.MOST
+) -> tuple[Any, Read]:
+    shown = timeline_data.gather(vtrace.open(archive), part or TimeRange(), most)
     perfetto.write(shown, where / "a.pftrace")
     return shown, Read(where / "a.pftrace")
 

@@ -18,7 +18,7 @@ from vtrace.errors import FormatError
 from vtrace.io import sidecar
 from vtrace.io.local.kernel_abi import checksum
 
-TABLE = sidecar.Table(
+TABLE = sidecar.SidecarTable(
     {"time": np.arange(1000, dtype="<u8") ** 2, "kind": (np.arange(1000) % 3).astype("<u4")}, {"kind": ["a", "b", "c"]}
 )
 OF = "1234"
@@ -30,7 +30,7 @@ def written(tmp_path: Path) -> Path:
     return tmp_path / sidecar.FOLDER / "some"
 
 
-def read(path: Path, name: str = "some", version: int = 1, of: str = OF) -> sidecar.Table | None:
+def read(path: Path, name: str = "some", version: int = 1, of: str = OF) -> sidecar.SidecarTable | None:
     return sidecar.read(path.parent.parent, name, version, of)
 
 

@@ -13,7 +13,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
 from vtrace.unify.merge import communicators
 from vtrace.unify.merge.communicators import UNDEFINED, Communicators
-from vtrace.unify.model.process_definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 
 WORLD = 7
 
@@ -28,12 +28,12 @@ class Process:
 
     def comm(self, number: int, kind: str, parent: int | None, size: int, rank: int, **more: int) -> None:
         values = {"tag": 0, "hash": 0, "serial": 0, "remote": 0, **more}
-        self.definitions.comms[number] = Comm(
+        self.definitions.comms[number] = LocalComm(
             COMM_KINDS[kind], parent, values["tag"], values["hash"], values["serial"], size, rank, values["remote"]
         )
 
     def members(self, number: int, side: int, ranks: list[int], first: int = 0) -> None:
-        piece = Members(first, self.world, np.array([rank % 2**32 for rank in ranks], "<u4").tobytes())
+        piece = CommMembers(first, self.world, np.array([rank % 2**32 for rank in ranks], "<u4").tobytes())
         self.definitions.members.setdefault((number, side), []).append(piece)
 
 

@@ -10,7 +10,7 @@ import pytest
 from vtrace.errors import FormatError
 from vtrace.io.local.records import DEFINITIONS
 from vtrace.symbols.modules import Module
-from vtrace.unify.model.process_definitions import Region, inherit, read
+from vtrace.unify.model.process_definitions import LocalRegion, inherit, read
 
 GOOD: dict[str, list[Any]] = {
     "PROPERTY": ["command", ["./heat", "7"]],
@@ -51,7 +51,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert set(GOOD) == set(DEFINITIONS)
     found = read(arrays(), "heat.1.def.z")
     assert found.properties == {"command": ("./heat", "7")}
-    assert found.regions == {3: Region("MPI_Send", 4, 28, None, 0)}
+    assert found.regions == {3: LocalRegion("MPI_Send", 4, 28, None, 0)}
     assert found.modules[0].path == "/bin/heat"
     assert (found.comms[1].tag, found.comms[1].size, found.comms[1].rank) == ("tag", 4, 2)
     assert found.members[1, 0][0].ranks == b"\0\0\0\0"

@@ -11,7 +11,7 @@ import pytest
 
 from support.parallel import in_threads
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.lending import Task, lend
+from vtrace.unify.lending import WriteTask, lend
 from vtrace.unify.model.process import Process
 
 MIB = 1 << 20
@@ -27,7 +27,7 @@ def lent(stored: list[dict[int, int]], seen: Any, buffers: tuple[int, ...] = ())
     def work(ranks: Ranks) -> list[tuple[int, int]]:
         process = Process(head=None, number=ranks.rank)  # type: ignore[arg-type]
         process.buffer = Path("buffer") if ranks.rank in buffers else None
-        tasks = [Task(100 * ranks.rank + n, process, n, size) for n, size in stored[ranks.rank].items()]
+        tasks = [WriteTask(100 * ranks.rank + n, process, n, size) for n, size in stored[ranks.rank].items()]
         found = lend(tasks, seen, ranks)
         for task in found:
             assert (task.process is process) == (task.process.owner is None)

@@ -19,7 +19,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
 from vtrace.unify.merge import communicators
 from vtrace.unify.merge.dedup import Concatenated, Firsts, Named
-from vtrace.unify.model.process_definitions import Comm, Members, ProcessDefinitions
+from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 
 WORLD = 77
 SIZES = (1, 2, 3, 5, 8)
@@ -37,7 +37,7 @@ class Process:
         return self.rank
 
     def comm(self, local: int, kind: str, tag: int, hash_: int, size: int, rank: int) -> None:
-        self.definitions.comms[local] = Comm(COMM_KINDS[kind], 1, tag, hash_, 0, size, rank, 0)
+        self.definitions.comms[local] = LocalComm(COMM_KINDS[kind], 1, tag, hash_, 0, size, rank, 0)
 
 
 def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[int, list[int]]]:
@@ -45,7 +45,7 @@ def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[
     draw = random.Random(seed)
     processes = [Process(rank, rank) for rank in range(ranks)]
     for process in processes:
-        process.definitions.comms[1] = Comm(COMM_KINDS["WORLD"], None, 0, 9, 0, ranks, process.rank, 0)
+        process.definitions.comms[1] = LocalComm(COMM_KINDS["WORLD"], None, 0, 9, 0, ranks, process.rank, 0)
     members = {tag: draw.sample(range(ranks), draw.randint(1, 6)) for tag in range(comms)}
     for process in processes:
         own = [tag for tag, group in members.items() if process.rank in group]
@@ -56,7 +56,7 @@ def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[
                 local, "CREATE_GROUP", tag, hash(tuple(group)) & (1 << 63) - 1, len(group), group.index(process.rank)
             )
             if group[0] == process.rank and tag % 3:
-                piece = Members(0, WORLD, np.array(group, "<u4").tobytes())
+                piece = CommMembers(0, WORLD, np.array(group, "<u4").tobytes())
                 process.definitions.members[local, 0] = [piece]
             if draw.random() < 0.1:
                 process.definitions.comm_names[local] = f"{tag} as {process.rank} says"

@@ -70,7 +70,7 @@ class Bytes:
 
 
 @dataclass
-class Calls:
+class SiteCalls:
     """The calls of a site in one rank: times in ns."""
 
     count: int = 0
@@ -80,7 +80,7 @@ class Calls:
     bytes: dict[str, Bytes] = field(default_factory=dict)
     """By SENT, IO, RMA; only what there is."""
 
-    def add(self, other: Calls) -> None:
+    def add(self, other: SiteCalls) -> None:
         self.count, self.total = self.count + other.count, self.total + other.total
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         for what, size in other.bytes.items():
@@ -92,7 +92,7 @@ class SitesPart(Part):
 
     def __init__(self, owner: CallSites, location: int) -> None:
         self.owner, self.location, self.begins = owner, location, Begins()
-        self.calls: dict[Key, Calls] = {}
+        self.calls: dict[Key, SiteCalls] = {}
         self.collective_ns: dict[tuple[int, int, int], int] = {}
         """By region, bin of the communicator's size, bin of the bytes."""
         self.pt2pt_bytes: dict[tuple[int, int, int], int] = {}
@@ -169,7 +169,7 @@ class SitesPart(Part):
             parent, region = paths[node].tolist()
             if not parent:  # there were too many sites
                 continue
-            calls = Calls(int(one["calls"]), int(one["total"]), int(one["min"]), int(one["max"]))
+            calls = SiteCalls(int(one["calls"]), int(one["total"]), int(one["min"]), int(one["max"]))
             for what in (SENT, IO, RMA):
                 if (what, node) in self._bytes:
                     calls.bytes[what] = self._bytes[what, node]

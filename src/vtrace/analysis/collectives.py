@@ -56,7 +56,7 @@ _Piece = tuple[int, Array, Array, Array]
 """Location, details, begin and end (ns) of ends of operations."""
 
 
-class _Ends(Part):
+class _CollectiveEnds(Part):
     """All collective operations that a location took part in, in the order in which it began them."""
 
     def __init__(self, location: int) -> None:
@@ -98,7 +98,7 @@ _WORDS = ("op", "root", "sent", "received")
 _KEYS, _SUMS = ("location", "op", "comm"), ("calls", "sent", "received", "ns")
 
 
-class _TotalsPart(_Ends):
+class _TotalsPart(_CollectiveEnds):
     def __init__(self, sums: Sums, location: int) -> None:
         super().__init__(location)
         self.sums = sums
@@ -131,7 +131,7 @@ class CollectiveTotals(Question):
         return self._sums.table()
 
 
-class _InstancePart(_Ends):
+class _InstancePart(_CollectiveEnds):
     def __init__(self, location: int) -> None:
         super().__init__(location)
         self.found: list[_Piece] = []

@@ -32,7 +32,7 @@ def named(enumeration: Any, numbers: Array) -> Array:
 
 
 @dataclass
-class Definitions:
+class DefinitionTables:
     """Tables by their names in trace.py, and what finds their rows by OTF2's ids."""
 
     tables: dict[str, Table]
@@ -101,7 +101,7 @@ def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, s
     builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
 
 
-def build(raw: dict[str, Array], flushes: bool) -> Definitions:
+def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
     """Tables of the rows that io.readback gives. flushes: whether there may be events of BufferFlush."""
     b = _Builder(raw)
     _system(b)
@@ -113,7 +113,9 @@ def build(raw: dict[str, Array], flushes: bool) -> Definitions:
     real = None if clock[3] == 2**64 - 1 else clock[3]
     members = raw["Members"]["member"].astype(np.uint64)
     flush = b.tables["regions"].rows - 2 if flushes else None
-    return Definitions(b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real), flush)
+    return DefinitionTables(
+        b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real), flush
+    )
 
 
 def _system(b: _Builder) -> None:

@@ -124,7 +124,7 @@ def read_ledger(
     return Ledger(_intervals(None), False, notes, totals, kinds, missing)
 
 
-def _intervals(found: sidecar.Table | None) -> Table:
+def _intervals(found: sidecar.SidecarTable | None) -> Table:
     """Raises KeyError and IndexError for a table that is not as vtunify writes it."""
     if found is None:
         none: Array = np.empty(0, object)

@@ -22,7 +22,7 @@ BYTES, BLOCKS = "Host Memory", "Live Blocks"
 """Metrics of the heap: bytes and blocks in use (vtrace; Score-P writes the first)."""
 
 
-class Members:
+class MetricMembers:
     """Which metric (row of Trace.metrics) a value of a Metric event is."""
 
     def __init__(self, trace: TraceBase) -> None:
@@ -89,10 +89,10 @@ class Metrics(Question):
     def __init__(self, wanted: Array | None, most: int) -> None:
         super().__init__()
         self.wanted, self.most = wanted, most
-        self._members: Members | None = None
+        self._members: MetricMembers | None = None
 
-    def of(self, trace: TraceBase) -> Members:
-        self._members = self._members or Members(trace)
+    def of(self, trace: TraceBase) -> MetricMembers:
+        self._members = self._members or MetricMembers(trace)
         return self._members
 
     def part(self, trace: TraceBase, location: int) -> Part:

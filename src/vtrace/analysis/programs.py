@@ -17,7 +17,7 @@ EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
 
 
 @dataclass
-class Program:
+class RankProgram:
     """One command line. ranks: of the MPI processes that have it, ascending; others: how many processes without a
     rank have it."""
 
@@ -35,13 +35,13 @@ class Program:
         return ", ".join(parts)
 
 
-def programs(told: Iterable[tuple[int, str, str]]) -> list[Program]:
+def programs(told: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
     """The command lines in the order of their first processes. told: rank (-1: none), executable and command of each
     process; both empty where the archive does not name them."""
-    found: dict[tuple[str, str], Program] = {}
+    found: dict[tuple[str, str], RankProgram] = {}
     for rank, executable, command in told:
         if executable or command:
-            program = found.setdefault((executable, command), Program(executable, command))
+            program = found.setdefault((executable, command), RankProgram(executable, command))
             if rank < 0:
                 program.others += 1
             else:

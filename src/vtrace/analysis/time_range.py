@@ -18,7 +18,7 @@ _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1
 
 
 @dataclass(frozen=True)
-class Window:
+class TimeRange:
     """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: the window in words.
     helpers: rows of locations that are left out, since libraries made these threads for themselves."""
 
@@ -56,7 +56,7 @@ class Window:
         return self.start or 0, trace.duration if self.stop is None else self.stop
 
 
-def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> Window:
+def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> TimeRange:
     """From the values of --from, --to, --ranks and --helpers. Raises UsageError."""
     start, stop = time(begin, trace.duration), time(end, trace.duration)
     if start is not None and stop is not None and start >= stop:
@@ -72,7 +72,7 @@ def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | No
         left = tuple(row for row in chosen if trace.locations["helper"][row])
         locations = tuple(row for row in chosen if not trace.locations["helper"][row])
     said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
-    return Window(start, stop, locations, " ".join(filter(None, said)), left)
+    return TimeRange(start, stop, locations, " ".join(filter(None, said)), left)
 
 
 def _lasts(trace: TraceBase) -> str:

@@ -15,7 +15,7 @@ from vtrace.analysis.ledger import FLUSH
 from vtrace.analysis.messages import Messages
 from vtrace.analysis.metrics import Metrics
 from vtrace.analysis.table import Table
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.left_out import WHOLE_RUN
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Shown:
     """What is shown; times in ns since the trace's start."""
 
     trace: Trace
-    window: Window
+    window: TimeRange
     calls: Calls
     messages: Table
     moved: Table
@@ -47,7 +47,7 @@ class Shown:
     """What is left out, one line each."""
 
 
-def gather(trace: Trace, window: Window, most: int = MOST) -> Shown:
+def gather(trace: Trace, window: TimeRange, most: int = MOST) -> Shown:
     """Reads what a timeline of the window shows: at most so many calls and collectives, a quarter as many messages."""
     calls, messages = CallSteps(most), Messages(max(most // 4, 1), window.start)
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
@@ -73,7 +73,7 @@ def gather(trace: Trace, window: Window, most: int = MOST) -> Shown:
     return shown
 
 
-def _missing(trace: Trace, window: Window, notes: list[str]) -> Table:
+def _missing(trace: Trace, window: TimeRange, notes: list[str]) -> Table:
     found = trace.not_recorded(**window.arguments()).intervals
     row = trace.definitions.ids["locations"].rows(found["location"])
     drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, *WHOLE_RUN])

@@ -9,11 +9,11 @@ import _otf2
 import numpy as np
 
 from vtrace.analysis.details import present
-from vtrace.analysis.metrics import Members
+from vtrace.analysis.metrics import MetricMembers
 from vtrace.analysis.profile import Profile, mean_and_deviation
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, add_up, group
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.io.archive.batches import Rows
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Counted(Question):
 
     def __init__(self, trace: TraceBase) -> None:
         super().__init__()
-        self.members = Members(trace)
+        self.members = MetricMembers(trace)
         self.modes: list[str] = trace.metrics["mode"].tolist()
         rows = enumerate(trace.metrics.records())
         self.wanted: dict[int, tuple[str, _SUM]] = {
@@ -114,7 +114,7 @@ def _scale(metric: dict[str, Any]) -> _SUM:
     return factor
 
 
-def timers(trace: Trace, window: Window, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
+def timers(trace: Trace, window: TimeRange, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
     """The timers, by location and then by time; and what is to be said of the archive. every: all regions, not only
     those of the program's own making."""
     profile, counted = Profile(), Counted(trace)

@@ -14,7 +14,7 @@ from vtrace.console import Console, environment_level, some
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
-    from vtrace.reports.diff import Run
+    from vtrace.reports.diff import DiffRun
 
 
 @click.command()
@@ -75,7 +75,7 @@ def command(
     console.note(f"next: vtrace summary {where}   for the second run itself")
 
 
-def _about(run: Run) -> dict[str, object]:
+def _about(run: DiffRun) -> dict[str, object]:
     trace = run.trace
     told = trace.vtrace.get("ABOUT", {})
     return {
@@ -84,11 +84,11 @@ def _about(run: Run) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _line(run: Run) -> str:
-    from vtrace.analysis.time_range import Window
+def _line(run: DiffRun) -> str:
+    from vtrace.analysis.time_range import TimeRange
     from vtrace.reports.report_numbers import about
 
-    known = dict(about(run.trace, Window()))
+    known = dict(about(run.trace, TimeRange()))
     command = f", {known['command']}" if "command" in known else ""
     counts = f"{some(run.processes, 'process', 'processes')}, {some(run.trace.locations.rows, 'location')}"
     return f"{known['archive']}: {counts}, {known['time']}{command}"

@@ -21,7 +21,7 @@ from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
-    from vtrace.compat.mpip import Frame, Profile, Resolve
+    from vtrace.compat.mpip import Frame, MpipProfile, Resolve
 
 
 @click.command()
@@ -68,7 +68,7 @@ def command(
       vtrace mpip heat -c -p -y
       vtrace mpip heat -v -f reports
     """
-    from vtrace.analysis.time_range import Window
+    from vtrace.analysis.time_range import TimeRange
     from vtrace.compat import mpip
     from vtrace.compat.mpip_text import Style, header, verbose
     from vtrace.compat.mpip_text import concise as written_concise
@@ -86,7 +86,7 @@ def command(
         raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
     for problem in profile.problems:
         console.warn(problem)
-    caveats = tell_caveats(console, trace, Window()) if output or directory or silent else trace.caveats()
+    caveats = tell_caveats(console, trace, TimeRange()) if output or directory or silent else trace.caveats()
     _remark(console, profile, depth)
     if silent:
         console.note(f"-z: no report of {len(profile.sites)} call sites is written")
@@ -106,7 +106,7 @@ def command(
     console.note(f"next: vtrace summary {operand(Path(archive))}   for all that is not MPI")
 
 
-def _remark(console: Console, profile: Profile, depth: int | None) -> None:
+def _remark(console: Console, profile: MpipProfile, depth: int | None) -> None:
     if not profile.depth:
         console.note("call sites were not recorded: the functions around MPI calls stand in (VT_MPI_CALLSITES=1)")
     elif depth and depth > profile.depth:
@@ -128,7 +128,7 @@ def _command(trace: Trace) -> str:
     return " ".join(map(str, words))
 
 
-def _facts(trace: Trace, profile: Profile, options: str, directory: str) -> Iterator[tuple[str, str]]:
+def _facts(trace: Trace, profile: MpipProfile, options: str, directory: str) -> Iterator[tuple[str, str]]:
     begin = trace.start or 0
     yield "Version", f"3.4.1 (layout; written by vtrace {__version__})"
     yield "MPIP Build date", f"none: from a trace by {trace.creator or 'an unknown tool'}"

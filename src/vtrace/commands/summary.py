@@ -26,7 +26,7 @@ from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.reports.sheet import Sheet
-    from vtrace.reports.summary import Numbers
+    from vtrace.reports.summary import SummaryNumbers
 
 _TABLES = (
     "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
@@ -99,7 +99,7 @@ def _is_shown(made: Sheet) -> bool:
     return bool(made.rows) and made.shown != []
 
 
-def _about(numbers: Numbers) -> dict[str, Any]:
+def _about(numbers: SummaryNumbers) -> dict[str, Any]:
     trace, told = numbers.trace, numbers.trace.vtrace.get("ABOUT", {})
     begin, end = numbers.window.ends(trace)
     return {
@@ -110,7 +110,7 @@ def _about(numbers: Numbers) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _head(numbers: Numbers) -> None:
+def _head(numbers: SummaryNumbers) -> None:
     from vtrace.analysis import programs
     from vtrace.reports import report_numbers, summary_sheets
 

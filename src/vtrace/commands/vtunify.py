@@ -23,7 +23,7 @@ from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError
 
 if TYPE_CHECKING:
-    from vtrace.unify.run import Written
+    from vtrace.unify.run import WrittenArchive
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
 
@@ -59,7 +59,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
         click.option("--partial", is_flag=True, help="Go on without missing ranks, files and buffers."),
         click.option(
-            "--salvage", is_flag=True, help="Like --partial; also recover records before damage and from programs still running."
+            "--salvage",
+            is_flag=True,
+            help="Like --partial; also recover records before damage and from programs still running.",
         ),
         click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards."),
         click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does."),
@@ -111,7 +113,7 @@ def tell_unified(
     lead_on(console, archive if name or keep else archive.with_suffix(""), archive, report)
 
 
-def conclude(written: Written, console: Console, target: Path, report: bool) -> None:
+def conclude(written: WrittenArchive, console: Console, target: Path, report: bool) -> None:
     """Says what came of it and what to do next, or writes the report; target: what names the archive."""
     console.result(summary(written))
     lead_on(console, target, written.archive, report)
@@ -128,7 +130,7 @@ def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
-def summary(written: Written) -> str:
+def summary(written: WrittenArchive) -> str:
     """What came of unifying, in one line."""
     world = some(written.ranks, "rank") if written.ranks else some(written.processes, "process", "processes")
     return (

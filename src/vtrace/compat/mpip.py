@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from vtrace.analysis.callsites import NO_REGION, Calls, CallSites, Key, SitesPart, short
+from vtrace.analysis.callsites import NO_REGION, CallSites, Key, SiteCalls, SitesPart, short
 from vtrace.analysis.table import Table
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_NAMED
@@ -41,19 +41,19 @@ class Site:
     id: int
     call: str
     frames: tuple[Frame, ...]
-    by_rank: dict[int, Calls] = field(default_factory=dict)
+    by_rank: dict[int, SiteCalls] = field(default_factory=dict)
 
     @property
-    def all(self) -> Calls:
+    def all(self) -> SiteCalls:
         """The calls of all ranks."""
-        total = Calls()
+        total = SiteCalls()
         for calls in self.by_rank.values():
             total.add(calls)
         return total
 
 
 @dataclass
-class Task:
+class MpipTask:
     """An MPI process. Times in ns: app from the end of MPI_Init to the begin of MPI_Finalize, less what was not
     recorded and what writing the buffer took."""
 
@@ -64,10 +64,10 @@ class Task:
 
 
 @dataclass
-class Profile:
+class MpipProfile:
     """What the report tells. histograms: value by call, bin of the communicator's size, bin of the message's."""
 
-    tasks: list[Task]
+    tasks: list[MpipTask]
     sites: list[Site]
     collective_ns: dict[tuple[str, int, int], int]
     pt2pt_bytes: dict[tuple[str, int, int], int]
@@ -86,7 +86,7 @@ class Profile:
         return sum(task.mpi for task in self.tasks)
 
 
-def read(trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | None = None) -> Profile | None:
+def read(trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | None = None) -> MpipProfile | None:
     """Reads the events once; None where there is no MPI.
 
     depth: calls of a stack that tell sites apart, None for as many as there are; full: whole paths of files.
@@ -97,7 +97,7 @@ def read(trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | Non
     if not question.has_mpi or not mpi:
         return None
     met = trace.scan([question])
-    tasks = {row: Task(int(trace.processes["rank"][row]), str(trace.processes["host"][row])) for row in mpi}
+    tasks = {row: MpipTask(int(trace.processes["rank"][row]), str(trace.processes["host"][row])) for row in mpi}
     sites = _Sites(trace, depth, full, resolve)
     sites.learn({key for part in question.parts.values() for key in _of(part).calls})
     collective: dict[tuple[str, int, int], int] = {}
@@ -118,7 +118,7 @@ def read(trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | Non
                 into[name] = into.get(name, 0) + value
     for row, part in mains.items():
         tasks[row].app = _app_time(part)
-    return Profile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, met.problems)
+    return MpipProfile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, met.problems)
 
 
 def _of(part: object) -> SitesPart:
@@ -169,11 +169,11 @@ class _Sites:
         name, file, line = (regions[column][place] for column in ("name", "file", "line"))
         return (Frame(str(name), str(file) or UNKNOWN, int(line)),)
 
-    def add(self, key: Key, rank: int, calls: Calls) -> None:
+    def add(self, key: Key, rank: int, calls: SiteCalls) -> None:
         place, region = key
         name, stack = short(str(self.trace.regions["name"][region])), self._stacks[place]
         site = self._sites.setdefault((name, stack), Site(0, name, stack))
-        site.by_rank.setdefault(rank, Calls()).add(calls)
+        site.by_rank.setdefault(rank, SiteCalls()).add(calls)
 
     def numbered(self) -> list[Site]:
         """By file, line and call, so that the numbers of equal programs are equal."""

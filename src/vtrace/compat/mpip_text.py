@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtrace.analysis.callsites import IO, RMA, SENT, Bytes, Calls, span
-from vtrace.compat.mpip import UNKNOWN, Frame, Profile, Site, Task
+from vtrace.analysis.callsites import IO, RMA, SENT, Bytes, SiteCalls, span
+from vtrace.compat.mpip import UNKNOWN, Frame, MpipProfile, MpipTask, Site
 
 _WIDTH, _TOP = 75, 20
 _MS, _S = 1e6, 1e9
@@ -39,7 +39,7 @@ def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str
     return ["@ mpiP", f"@ Command : {command} ", *told, *(f"@ {name:<25}: {value}" for name, value in lines)]
 
 
-def verbose(profile: Profile, style: Style) -> Iterator[str]:
+def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
     """The report with a line for each rank, behind the header."""
     yield from (f"@ {'MPI Task Assignment':<25}: {task.rank} {task.host}" for task in profile.tasks)
     yield ""
@@ -54,7 +54,7 @@ def verbose(profile: Profile, style: Style) -> Iterator[str]:
     yield from _heading("End of Report")
 
 
-def concise(profile: Profile, style: Style) -> Iterator[str]:
+def concise(profile: MpipProfile, style: Style) -> Iterator[str]:
     """The report without lines for ranks, behind the header."""
     yield ""
     yield from _task_statistics(profile.tasks)
@@ -90,7 +90,7 @@ def _percent(part: float, whole: float) -> float:
     return 100.0 * part / whole if whole > 0 else 0.0
 
 
-def _mpi_time(profile: Profile, style: Style) -> Iterator[str]:
+def _mpi_time(profile: MpipProfile, style: Style) -> Iterator[str]:
     yield from _heading("MPI Time (seconds)")
     yield f"{'Task':<4} {'AppTime':>10} {'MPITime':>10}    {'MPI%':>5}"
     for name, app, mpi in [*((t.rank, t.app, t.mpi) for t in profile.tasks), ("*", profile.app, profile.mpi)]:
@@ -98,7 +98,7 @@ def _mpi_time(profile: Profile, style: Style) -> Iterator[str]:
         yield f"{name:>4} {times}    {_percent(mpi, app):5.2f}"
 
 
-def _task_statistics(tasks: Sequence[Task]) -> Iterator[str]:
+def _task_statistics(tasks: Sequence[MpipTask]) -> Iterator[str]:
     yield from _heading("Task Time Statistics (seconds)")
     yield f"{'':>10} {'AppTime':>17} {'MPITime':>17} {'MPI%':>6} {'App Task':>10} {'MPI Task':>10}"
     columns = [[task.app / _S for task in tasks], [task.mpi / _S for task in tasks]]
@@ -138,7 +138,7 @@ def _where(frame: Frame, width: int) -> str:
     return f"{_word(frame.file):<{width}} {frame.line:>5}"
 
 
-def _aggregates(profile: Profile, style: Style) -> Iterator[str]:
+def _aggregates(profile: MpipProfile, style: Style) -> Iterator[str]:
     yield from _top_times(profile, style)
     yield from _top_sizes(profile.sites, SENT, style)
     sent = sum(_size(site.all, SENT).total for site in profile.sites)
@@ -156,7 +156,7 @@ def _top(sites: Sequence[Site], value: Callable[[Site], int]) -> list[Site]:
     return sorted((site for site in sites if value(site) > 0), key=lambda site: (-value(site), site.id))[:_TOP]
 
 
-def _top_times(profile: Profile, style: Style) -> Iterator[str]:
+def _top_times(profile: MpipProfile, style: Style) -> Iterator[str]:
     yield from _heading("Aggregate Time (top twenty, descending, milliseconds)")
     yield f"{'Call':<20} {'Site':>4} {'Time':>10}  {'App%':>6}  {'MPI%':>6}  {'COV':>6}"
     for site in _top(profile.sites, lambda site: site.all.total):
@@ -167,7 +167,7 @@ def _top_times(profile: Profile, style: Style) -> Iterator[str]:
         yield f"{site.call:<20} {site.id:>4} {style.number(time / _MS, 10)}  {shares}"
 
 
-def _size(calls: Calls, what: str) -> Bytes:
+def _size(calls: SiteCalls, what: str) -> Bytes:
     return calls.bytes.get(what, Bytes())
 
 
@@ -198,7 +198,7 @@ def _histogram(
         yield f"{call:<20} {style.number(_percent(-value, whole), 10)}  {spans}"
 
 
-def _times(profile: Profile, style: Style) -> Iterator[str]:
+def _times(profile: MpipProfile, style: Style) -> Iterator[str]:
     tasks = {task.rank: task for task in profile.tasks}
     sites = sorted(profile.sites, key=lambda site: (site.call, site.id))
     yield from _heading(f"Callsite Time statistics (all, milliseconds): {sum(len(site.by_rank) for site in sites)}")
@@ -214,7 +214,7 @@ def _times(profile: Profile, style: Style) -> Iterator[str]:
         yield _time_line(site, "*", site.all, _percent(total, profile.app), _percent(total, profile.mpi), style)
 
 
-def _time_line(site: Site, rank: str, calls: Calls, app: float, mpi: float, style: Style) -> str:
+def _time_line(site: Site, rank: str, calls: SiteCalls, app: float, mpi: float, style: Style) -> str:
     values = (calls.most / _MS, calls.total / calls.count / _MS, calls.least / _MS)
     numbers = " ".join(style.number(value, 8) for value in values)
     return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>6} {numbers} {app:6.2f} {mpi:6.2f}"
@@ -229,7 +229,7 @@ def _sizes(sites: Sequence[Site], what: str, title: str, style: Style) -> Iterat
     for place, site in enumerate(chosen):
         if place:
             yield ""
-        total = Calls()
+        total = SiteCalls()
         for rank, calls in sorted(site.by_rank.items()):
             if _size(calls, what).total:
                 total.add(calls)
@@ -237,7 +237,7 @@ def _sizes(sites: Sequence[Site], what: str, title: str, style: Style) -> Iterat
         yield _size_line(site, "*", total, _size(total, what), style)
 
 
-def _size_line(site: Site, rank: str, calls: Calls, size: Bytes, style: Style) -> str:
+def _size_line(site: Site, rank: str, calls: SiteCalls, size: Bytes, style: Style) -> str:
     values = (size.most, size.total / calls.count, size.least, size.total)
     numbers = " ".join(style.number(value, 9, 4) for value in values)
     return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>7} {numbers}"

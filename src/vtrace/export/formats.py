@@ -14,10 +14,10 @@ from vtrace import __version__
 from vtrace.analysis.details import number
 from vtrace.analysis.events import _REFERENCES, NO_VALUE, _Columns
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.analysis.metrics import _DOUBLE, Members
+from vtrace.analysis.metrics import _DOUBLE, MetricMembers
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, texts
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.analysis.timeline_data import Shown, label, process_names
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Rows
@@ -85,7 +85,7 @@ class _Write(Question):
             for name, is_text in more.items()
             if is_text
         }
-        self._members = Members(trace)
+        self._members = MetricMembers(trace)
 
     def part(self, trace: TraceBase, location: int) -> Part:
         return _WritePart(self, location)
@@ -120,7 +120,7 @@ class _Write(Question):
 
 
 def events(
-    trace: Trace, window: Window, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
+    trace: Trace, window: TimeRange, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
     show: Callable[[str], str] = str,
 ) -> int:  # fmt: skip
     """All events of the window, location by location. begin gets the columns with their types and returns the function
@@ -147,7 +147,7 @@ def events(
     return writer.count
 
 
-def write_csv(trace: Trace, window: Window, path: Path) -> int:
+def write_csv(trace: Trace, window: TimeRange, path: Path) -> int:
     """Comma-separated values with a line of names, harmless on a terminal. Returns how many events there are."""
     with complete(path) as file:
         writer = csv.writer(file)
@@ -169,7 +169,7 @@ def parquet() -> Any:
     return pyarrow
 
 
-def write_parquet(trace: Trace, window: Window, path: Path) -> int:
+def write_parquet(trace: Trace, window: TimeRange, path: Path) -> int:
     """A Parquet file; texts as dictionaries. Returns how many events there are."""
     pa = parquet()
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}

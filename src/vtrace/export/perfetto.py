@@ -20,7 +20,7 @@ from vtrace.analysis.metrics import heap_metrics
 from vtrace.analysis.table import Array, Table, group
 from vtrace.analysis.timeline_data import Shown, label, process_names, used_regions
 from vtrace.export import protobuf as pb
-from vtrace.export.perfetto_calls import CallWriter, Numbers, counter_packets
+from vtrace.export.perfetto_calls import CallWriter, PacketNumbers, counter_packets
 from vtrace.io.common.outfile import MARKS, complete
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ class _Writer:
         ops, wide = self.collectives()
         names = _Names(self.trace, shown.calls, ops)
         most = max(shown.window.ends(self.trace)[1], int(shown.calls.time.max(initial=0)), 1)
-        numbers = Numbers(pb.width(most), pb.width(len(self.tracks.packets) + len(shown.collectives) + 9), names.width)
+        numbers = PacketNumbers(
+            pb.width(most), pb.width(len(self.tracks.packets) + len(shown.collectives) + 9), names.width
+        )
         markers = self.markers()
         self.file.write(names.packet())
         self.file.writelines(self.tracks.packets)

@@ -28,7 +28,7 @@ _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
 
 
 @dataclass(frozen=True)
-class Numbers:
+class PacketNumbers:
     """Bytes of a time, of a track and of a name as varints."""
 
     time: int
@@ -42,7 +42,9 @@ class CallWriter:
     ANNOTATIONS = ("bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag")
     """What a call with messages has as arguments; their numbers begin at 1."""
 
-    def __init__(self, trace: TraceBase, numbers: Numbers, names: Array, sources: Array, categories: Array) -> None:
+    def __init__(
+        self, trace: TraceBase, numbers: PacketNumbers, names: Array, sources: Array, categories: Array
+    ) -> None:
         self.trace, self.numbers = trace, numbers
         self.names, self.sources, self.categories = names, sources, categories
 
@@ -169,7 +171,7 @@ def _annotation(number: int, values: Array) -> Array:
     return pb.message(_ANNOTATION, [pb.constant(pb.field(1, number), rows), pb.row_field(4, 10, values)])
 
 
-def counter_packets(numbers: Numbers, track: int, times: Array, values: Array) -> memoryview:
+def counter_packets(numbers: PacketNumbers, track: int, times: Array, values: Array) -> memoryview:
     """The values (float64) of one track."""
     rows = len(times)
     value = np.hstack([pb.constant(pb.tag(_VALUE, pb.FIXED64), rows), pb.fixed64(values)])

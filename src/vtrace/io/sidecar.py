@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class Table:
+class SidecarTable:
     """Columns of one length; names: texts that some of them refer to by number."""
 
     columns: dict[str, Array]
@@ -57,7 +57,7 @@ def identity(anchor: Path, properties: Mapping[str, str]) -> str:
     return found.hexdigest()
 
 
-def write(archive: Path, name: str, version: int, of: str, table: Table) -> None:
+def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) -> None:
     """Writes a table into the folder of an archive's directory; of: the archive's identity. Raises VtraceError."""
     import zstandard
 
@@ -80,7 +80,7 @@ def write(archive: Path, name: str, version: int, of: str, table: Table) -> None
         raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read(archive: Path, name: str, version: int, of: str) -> Table | None:
+def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None:
     """Reads a table of an archive's directory; None: there is none.
 
     Raises FormatError: it is damaged, of another version, or belongs to another archive than the one with identity of.
@@ -118,7 +118,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _unpacked(data: bytes, head: Mapping[str, Any]) -> Table:
+def _unpacked(data: bytes, head: Mapping[str, Any]) -> SidecarTable:
     """Raises ValueError, KeyError or TypeError for a head that does not fit."""
     rows, left = head["rows"], _MOST
     if not isinstance(rows, int) or not 0 <= rows <= _MOST:
@@ -134,7 +134,7 @@ def _unpacked(data: bytes, head: Mapping[str, Any]) -> Table:
             raise ValueError("too large")
         columns[str(name)] = np.frombuffer(_inflate(data[at : at + stored], size), kind)
         at += stored
-    return Table(columns, {str(key): _texts(texts) for key, texts in head["names"].items()})
+    return SidecarTable(columns, {str(key): _texts(texts) for key, texts in head["names"].items()})
 
 
 def _texts(texts: Sequence[object]) -> list[str]:

@@ -15,7 +15,7 @@ from vtrace.analysis.io_files import Io, reduce_io
 from vtrace.analysis.messages import MessageMatrix
 from vtrace.analysis.profile import CallTree
 from vtrace.analysis.table import add_up
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Sums = dict[Hashable, dict[str, Any]]
 
 
 @dataclass
-class Run:
+class DiffRun:
     """The sums of one archive over all that is looked at. paths: call paths as numbers of Paths."""
 
     trace: Trace
@@ -66,12 +66,12 @@ class Paths:
         return found
 
 
-def read(trace: Trace, window: Window, paths: Paths) -> Run:
+def read(trace: Trace, window: TimeRange, paths: Paths) -> DiffRun:
     """One pass over the events in the window."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
     members = trace.places.process[window.rows(trace)]
-    run = Run(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
+    run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
     run.caveats = trace.caveats(**window.of_recording())
     _paths(run, paths, *tree.tables())
     names = [str(name) for name in trace.processes["name"]]
@@ -93,7 +93,7 @@ def _add(sums: Sums, key: Hashable, values: dict[str, Any], names: tuple[str, ..
         known[name] += values[name]
 
 
-def _paths(run: Run, paths: Paths, tree: Any, table: Any) -> None:
+def _paths(run: DiffRun, paths: Paths, tree: Any, table: Any) -> None:
     regions = run.trace.regions
     names, classes = regions["name"].tolist(), regions["class"].tolist()
     columns = [add_up(table["path"], table[name], tree.rows).tolist() for name in _PATH]
@@ -143,7 +143,7 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
     return sorted(changed, key=size)
 
 
-def sheets(one: Run, other: Run, paths: Paths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
+def sheets(one: DiffRun, other: DiffRun, paths: Paths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
     """totals, regions, messages, collectives, files. sort: exclusive, inclusive or calls, of regions. per_rank: numbers
     are those of a rank on the average."""
     scales = (one.processes, other.processes) if per_rank else None

@@ -13,14 +13,14 @@ from vtrace.analysis.io_files import by_layer, reduce_io
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import Numbers
+from vtrace.reports.summary import SummaryNumbers
 
 _NO_FILE = "(no file)"
 _SUMS = "opens reads writes bytes_read bytes_written read_ns write_ns unknown_reads unknown_writes".split()
 _BYTES = ("bytes_read", "bytes_written")
 
 
-def io(numbers: Numbers, top: int, where: str) -> list[Sheet]:
+def io(numbers: SummaryNumbers, top: int, where: str) -> list[Sheet]:
     """The tables files, directories and layers; people see the first `top` rows. where: how they get all."""
     rows = _files(numbers)
     return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
@@ -30,7 +30,7 @@ def _key(layer: int) -> str:
     return LAYERS[layer].replace("-", "_")
 
 
-def _files(numbers: Numbers) -> list[Row]:
+def _files(numbers: SummaryNumbers) -> list[Row]:
     """A row for each file, and one for all that is none; those that took longest first."""
     names = [*numbers.trace.files["name"].tolist(), _NO_FILE]
     each: dict[int, dict[int, Row]] = {}
@@ -111,7 +111,7 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
     return sheet.cut(top, where)
 
 
-def layers(numbers: Numbers) -> Sheet:
+def layers(numbers: SummaryNumbers) -> Sheet:
     """All operations of each layer, and how many of their bytes count in a higher one. People see it where any do."""
     table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")
     inside = {r["layer"]: {key: r[f"nested_{key}"] for key in _BYTES} for r in own.records()}

@@ -21,7 +21,7 @@ from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
 from vtrace.reports import report_numbers
-from vtrace.reports.report_numbers import Numbers
+from vtrace.reports.report_numbers import ReportNumbers
 from vtrace.text import html_text
 
 PAGE = Path(__file__).with_name("page")
@@ -46,14 +46,14 @@ def plotly() -> str:
     raise VtraceError("plotly is not installed", "pip install plotly")
 
 
-def write(numbers: Numbers, title: str, path: Path) -> None:
+def write(numbers: ReportNumbers, title: str, path: Path) -> None:
     """Writes the report to a file that is there complete or not at all."""
     text = page(numbers, title)
     with complete(path) as file:
         file.write(text)
 
 
-def page(numbers: Numbers, title: str) -> str:
+def page(numbers: ReportNumbers, title: str) -> str:
     """The whole file."""
     holes = {
         "TITLE": html_text(title), "STYLE": (PAGE / "report.css").read_text(),
@@ -108,7 +108,7 @@ def _shown(value: Any) -> str:
     return f"{int(value):,}"
 
 
-def _lead(numbers: Numbers) -> str:
+def _lead(numbers: ReportNumbers) -> str:
     """The report in one sentence."""
     line = numbers.charts["timeline"]
     seconds = np.array(line["seconds"]).reshape(len(line["rows"]), -1).sum(axis=0)
@@ -121,7 +121,7 @@ def _lead(numbers: Numbers) -> str:
     return f"<p class=lead>Of {span(inside * 1e9)} in calls on {where}: {', '.join(parts)}.</p>"
 
 
-def _coverage(numbers: Numbers) -> str:
+def _coverage(numbers: ReportNumbers) -> str:
     trace = numbers.trace
     found = trace.coverage().take(numbers.window.threads(trace))
     if not np.any(np.isfinite(found["seconds"])):
@@ -137,14 +137,14 @@ def _coverage(numbers: Numbers) -> str:
     return f"<p>{text}</p>{_not_recorded(numbers)}<details><summary>Each location</summary>{each}</details>"
 
 
-def _caveats(numbers: Numbers) -> str:
+def _caveats(numbers: ReportNumbers) -> str:
     """What the numbers below cannot know: above all of them."""
     lines = numbers.trace.caveats(**numbers.window.of_recording())
     items = "".join(f"<li>{html_text(line)}" for line in lines)
     return f'<ul class=caveats role=note aria-label="What was not recorded">{items}</ul>' if lines else ""
 
 
-def _not_recorded(numbers: Numbers) -> str:
+def _not_recorded(numbers: ReportNumbers) -> str:
     """The ledger by class and reason."""
     trace, window = numbers.trace, numbers.window
     sums = trace.not_recorded(**window.arguments()).sums
@@ -160,7 +160,7 @@ def _not_recorded(numbers: Numbers) -> str:
     return table("not-recorded", head, rows)
 
 
-def _profile(numbers: Numbers) -> str:
+def _profile(numbers: ReportNumbers) -> str:
     trace = numbers.trace
     found, known = report_numbers.regions(trace, numbers.profile), trace.regions
     head = (
@@ -190,7 +190,7 @@ def _profile(numbers: Numbers) -> str:
     return table("profile", head, rows, found.rows)
 
 
-def _collectives(numbers: Numbers) -> str:
+def _collectives(numbers: ReportNumbers) -> str:
     found = numbers.collectives
     if not found.rows:
         return ""
@@ -207,7 +207,7 @@ def _collectives(numbers: Numbers) -> str:
     return _section("collectives", "Collective operations", table("collective", head, rows))
 
 
-def _files(numbers: Numbers) -> str:
+def _files(numbers: ReportNumbers) -> str:
     io = numbers.io
     if not io.rows:
         return ""
@@ -223,7 +223,7 @@ def _files(numbers: Numbers) -> str:
     return _section("files", "Files", table("file", head, rows[:_MOST_FILES], len(rows)))
 
 
-def _matrix(numbers: Numbers) -> str:
+def _matrix(numbers: ReportNumbers) -> str:
     """The largest pairs as rows, for those who cannot use the chart."""
     matrix = numbers.charts["matrix"]
     if not matrix:
@@ -232,7 +232,7 @@ def _matrix(numbers: Numbers) -> str:
     return table("pairs", ("from", "to", "messages", "bytes"), rows, matrix["pairs"])
 
 
-def _heap(numbers: Numbers) -> str:
+def _heap(numbers: ReportNumbers) -> str:
     heap = numbers.charts["heap"]
     if not heap:
         return ""
@@ -240,7 +240,7 @@ def _heap(numbers: Numbers) -> str:
     return table("peaks", ("process", "largest bytes", "most blocks", "bytes at the end"), rows)
 
 
-def _markers(numbers: Numbers) -> str:
+def _markers(numbers: ReportNumbers) -> str:
     found = numbers.trace.markers()
     if not found.rows:
         return ""

@@ -20,7 +20,7 @@ from vtrace.analysis.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.profile import CallTree, Profile
 from vtrace.analysis.sizes import MessageSizes
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 from vtrace.analysis.timeline_data import process_names
 from vtrace.console import some
 
@@ -39,11 +39,11 @@ _POINTS = 2000
 
 
 @dataclass
-class Numbers:
+class ReportNumbers:
     """What the report shows; times in ns."""
 
     trace: Trace
-    window: Window
+    window: TimeRange
     profile: Table
     collectives: Table
     io: Table
@@ -52,7 +52,7 @@ class Numbers:
     notes: list[str]
 
 
-def read(trace: Trace, window: Window) -> Numbers:
+def read(trace: Trace, window: TimeRange) -> ReportNumbers:
     """Reads the events in the window once."""
     locations, ends = window.rows(trace), window.ends(trace)
     shared = np.full(trace.locations.rows, -1, np.int64)
@@ -69,7 +69,7 @@ def read(trace: Trace, window: Window) -> Numbers:
         "matrix": _matrix(trace, matrix), "sizes": _sizes(sizes.counts()),
         "heap": _heap(trace, heap_curve(heap.table(), trace)),
     }  # fmt: skip
-    return Numbers(trace, window, profile.table(), totals.table(), io.table(trace), charts, met.problems)
+    return ReportNumbers(trace, window, profile.table(), totals.table(), io.table(trace), charts, met.problems)
 
 
 def packed(values: Array) -> str:
@@ -184,13 +184,13 @@ def _envelope(curve: Table, processes: Array) -> list[dict[str, Any]]:
     return [{"name": name, "time": times.tolist(), "bytes": line.round().tolist()} for name, line in lines]
 
 
-def _shown(trace: Trace, window: Window) -> str:
+def _shown(trace: Trace, window: TimeRange) -> str:
     begin, end = window.ends(trace)
     span = f"{begin / 1e9:.6g} s to {end / 1e9:.6g} s, {some(len(window.rows(trace)), 'location')}"
     return span if window.text else ""
 
 
-def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
+def about(trace: Trace, window: TimeRange) -> list[tuple[str, str]]:
     """Who recorded what, where and when."""
     told = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
@@ -208,7 +208,7 @@ def about(trace: Trace, window: Window) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if text]
 
 
-def missing(trace: Trace, window: Window) -> str:
+def missing(trace: Trace, window: TimeRange) -> str:
     """What was not recorded, in a few words; empty: it is not known."""
     found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():

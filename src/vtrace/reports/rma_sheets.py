@@ -9,10 +9,10 @@ from vtrace.analysis.rma import SUMS, operation_name, synchronization
 from vtrace.analysis.table import add_up, group
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import Numbers
+from vtrace.reports.summary import SummaryNumbers
 
 
-def rma(numbers: Numbers) -> Sheet:
+def rma(numbers: SummaryNumbers) -> Sheet:
     """Operations by their kind and window, the most bytes first."""
     found, trace = numbers.rma, numbers.trace
     first, member = group([found["operation"], found["window"]])
@@ -41,7 +41,7 @@ def rma(numbers: Numbers) -> Sheet:
     return sheet
 
 
-def rma_synchronization(numbers: Numbers) -> Sheet:
+def rma_synchronization(numbers: SummaryNumbers) -> Sheet:
     """Time in calls that synchronize windows, by their kind; all processes together."""
     found = synchronization(numbers.trace, numbers.profile)
     whole = max(1, int(numbers.profile["exclusive"].sum()))

@@ -17,7 +17,7 @@ from vtrace.analysis.profile import Profile
 from vtrace.analysis.rma import Rma
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table
-from vtrace.analysis.time_range import Window
+from vtrace.analysis.time_range import TimeRange
 
 if TYPE_CHECKING:
     from vtrace.analysis.base import TraceBase
@@ -29,12 +29,12 @@ _SIZE = "ALLOCATION_SIZE"
 
 
 @dataclass
-class Numbers:
+class SummaryNumbers:
     """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions. ends: (locations,
     2), the part of MPI's time in its initialisation and in its finalisation."""
 
     trace: Trace
-    window: Window
+    window: TimeRange
     profile: Table
     classes: Array
     ends: Array
@@ -55,7 +55,7 @@ class Numbers:
         return self.trace.caveats(**self.window.of_recording())
 
 
-def read(trace: Trace, window: Window) -> Numbers:
+def read(trace: Trace, window: TimeRange) -> SummaryNumbers:
     """Reads the events in the window once."""
     profile, extent, matrix, totals = Profile(), Extent(), MessageMatrix(), CollectiveTotals()
     rma, io = Rma(), Io()
@@ -68,7 +68,7 @@ def read(trace: Trace, window: Window) -> Numbers:
     notes = [f"{met.stray:,} ends of calls without a begin are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that this OTF2 does not know"] if met.unknown else []
     table = profile.table()
-    return Numbers(
+    return SummaryNumbers(
         trace, window, table, extent.classes(trace, table, window), _ends(trace, table), matrix.matrix(trace),
         totals.table(), rma.table(), io.table(trace), heap_curve(heap.table(), trace), allocations.table(),
         sum(met.events.values()), notes + met.problems,
@@ -108,7 +108,7 @@ class Extent(Question):
     def part(self, trace: TraceBase, location: int) -> Part:
         return _ExtentPart(self, location)
 
-    def classes(self, trace: Trace, profile: Table, window: Window) -> Array:
+    def classes(self, trace: Trace, profile: Table, window: TimeRange) -> Array:
         """(locations, classes + 1) int64 ns: the time in calls of each class, and the time outside all regions."""
         class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
         found = np.zeros((trace.locations.rows, outside + 1), np.int64)
@@ -127,7 +127,7 @@ class Extent(Question):
         return found
 
 
-def class_times(numbers: Numbers) -> dict[str, Array]:
+def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
     """(locations,) ns of each class, and outside all regions. MPI's initialisation and finalisation stand apart."""
     found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
     ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
@@ -136,7 +136,7 @@ def class_times(numbers: Numbers) -> dict[str, Array]:
     return {name: parts[name] for name in order}
 
 
-def heap_peaks(numbers: Numbers) -> dict[int, dict[str, Any]]:
+def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
     """By process: largest bytes, most blocks (None: not recorded), bytes at the end."""
     found = {}
     curve = numbers.heap

@@ -18,7 +18,7 @@ from vtrace.reports import report_numbers
 from vtrace.reports.io_sheets import io
 from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import Numbers, class_times, heap_peaks
+from vtrace.reports.summary import SummaryNumbers, class_times, heap_peaks
 
 MOST_LOCATIONS = 24
 """More are not shown to people, only the extremes."""
@@ -31,7 +31,7 @@ ALL = "all with --json or --csv"
 _Key = tuple[int, ...]
 
 
-def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
+def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
     """All tables; people see the first `top` rows."""
     made = (
         classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
@@ -42,7 +42,7 @@ def sheets(numbers: Numbers, sort: str = "exclusive", top: int = 20) -> list[She
     return list(made)
 
 
-def lead(numbers: Numbers) -> str:
+def lead(numbers: SummaryNumbers) -> str:
     """The time by class in one sentence: shares, and the time and the locations that they are shares of."""
     sums = {name: int(times.sum()) for name, times in class_times(numbers).items()}
     whole = sum(sums.values())
@@ -58,7 +58,7 @@ def _class_key(name: str) -> str:
     return f"{name.replace(' ', '_').replace('/', '').lower()}_ns"
 
 
-def classes(numbers: Numbers) -> Sheet:
+def classes(numbers: SummaryNumbers) -> Sheet:
     """Time by class of each location."""
     trace, times = numbers.trace, class_times(numbers)
     times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
@@ -109,7 +109,7 @@ def _extremes(sheet: Sheet, keys: list[str]) -> None:
     sheet.notes.append(f"^ the most and v the least of {len(sheet.rows):,}; {left:,} are left out here: {ALL}")
 
 
-def regions(numbers: Numbers, sort: str) -> Sheet:
+def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
     """The profile by region."""
     trace = numbers.trace
     table = report_numbers.regions(trace, numbers.profile)
@@ -142,7 +142,7 @@ def regions(numbers: Numbers, sort: str) -> Sheet:
     return Sheet("regions", f"Regions by {sort}", columns, rows)
 
 
-def messages(numbers: Numbers) -> Sheet:
+def messages(numbers: SummaryNumbers) -> Sheet:
     """Messages from whom to whom, the most bytes first."""
     table, names = numbers.matrix.table().order("bytes"), process_names(numbers.trace)
     rows = [
@@ -158,7 +158,7 @@ def messages(numbers: Numbers) -> Sheet:
     return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {some(len(rows), 'pair')}", columns, rows)
 
 
-def collectives(numbers: Numbers) -> Sheet:
+def collectives(numbers: SummaryNumbers) -> Sheet:
     """Collective operations, those that took longest first."""
     found, trace = numbers.collectives, numbers.trace
     first, member = group([found["op"], found["comm"]])
@@ -186,7 +186,7 @@ def collectives(numbers: Numbers) -> Sheet:
 _ALLOCATED = "allocations allocated frees freed failed".split()
 
 
-def heap(numbers: Numbers) -> Sheet:
+def heap(numbers: SummaryNumbers) -> Sheet:
     """The heap of each process, the largest first."""
     trace = numbers.trace
     peaks, found = heap_peaks(numbers), numbers.allocations
@@ -208,7 +208,7 @@ def heap(numbers: Numbers) -> Sheet:
     return Sheet("heap", "Heap", columns, made)
 
 
-def coverage(numbers: Numbers, top: int) -> Sheet:
+def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
     """What was recorded of each location; people see those of which something is missing."""
     trace = numbers.trace
     found, names = trace.coverage().take(numbers.window.threads(trace)), report_numbers.location_names(trace)

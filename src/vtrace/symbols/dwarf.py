@@ -35,7 +35,7 @@ class _Kind(NamedTuple):
     attributes: list[tuple[int, int]]
 
 
-class Function(NamedTuple):
+class DwarfFunction(NamedTuple):
     """A function's entry: offset in .debug_info; its address, or its slot in .debug_addr; neither where its
     code lies in several ranges."""
 
@@ -63,7 +63,7 @@ class Functions:
         self._abbreviations = abbreviations
         self._tables: dict[tuple[int, int, int], dict[int, _Kind]] = {}
 
-    def of(self, unit: Unit) -> Iterator[Function]:
+    def of(self, unit: Unit) -> Iterator[DwarfFunction]:
         """All functions of a unit that have code. Raises IndexError or KeyError when it is damaged."""
         data, at = self._info, unit.entries
         sizes = _SIZES | dict.fromkeys(_OFFSETS, unit.offset_size) | {_ADDR: unit.address_size}
@@ -146,12 +146,12 @@ class Functions:
         return found, at
 
 
-def _function(offset: int, values: dict[int, tuple[int, int]]) -> Iterator[Function]:
+def _function(offset: int, values: dict[int, tuple[int, int]]) -> Iterator[DwarfFunction]:
     if _LOW_PC in values:
         form, value = values[_LOW_PC]
-        yield Function(offset, slot=value) if form in _ADDRESS_INDEX else Function(offset, address=value)
+        yield DwarfFunction(offset, slot=value) if form in _ADDRESS_INDEX else DwarfFunction(offset, address=value)
     elif _RANGES in values:
-        yield Function(offset)
+        yield DwarfFunction(offset)
 
 
 def _leb(data: bytes, at: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vtrace.symbols.dwarf import Function, Functions, Unit
+from vtrace.symbols.dwarf import DwarfFunction, Functions, Unit
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -121,7 +121,7 @@ def _unit(unit: Any, top: Any) -> Unit:
     return Unit(unit.cu_offset, top.offset, end, unit["debug_abbrev_offset"], unit["address_size"], offset_size)
 
 
-def _entries(info: Any, unit: Any, function: Function) -> set[int]:
+def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
     """The addresses at which a function may begin: hot and cold parts are told apart by who asks."""
     if function.address is not None:
         return {function.address}

@@ -16,7 +16,7 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.coverage import Fate, Row, labels, shortfalls, sums, untimed
+from vtrace.unify.coverage import CoverageRow, Fate, labels, shortfalls, sums, untimed
 from vtrace.unify.discover.select_run import Run
 from vtrace.unify.merge import user_api
 from vtrace.unify.merge.process_programs import shortened
@@ -26,7 +26,7 @@ from vtrace.unify.model.process import Process
 _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 
 
-def counts(rows: Sequence[Row]) -> Counter[str]:
+def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
     """How many events of each kind the archive has."""
     total: Counter[str] = Counter()
     for row in rows:
@@ -60,7 +60,7 @@ def first_facts(processes: Sequence[Process], ranks: Ranks) -> Facts:
 
 
 def properties(
-    run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[Row], clocks: dict[str, Any]
+    run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[CoverageRow], clocks: dict[str, Any]
 ) -> dict[str, str]:
     """Archive properties: who, what with, when, the sums over all locations; clocks: how well their times agree."""
     known = first.properties
@@ -98,7 +98,7 @@ def _owner(process: Process) -> str:
         return ""
 
 
-def markers(rows: Sequence[Row]) -> list[Marker]:
+def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
     """Remarks for viewers: where recording stopped before the program did, or began after it."""
     found: list[Marker] = []
     begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
@@ -128,7 +128,7 @@ _SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_
 """The same for a limit that was derived from the free space."""
 
 
-def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
+def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterator[str]:
     """One line for each kind of thing that is not as it should be."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
@@ -164,7 +164,7 @@ def warnings(rows: Sequence[Row], incomplete: Sequence[Fate]) -> Iterator[str]:
     yield from user_api.warnings(rows)
 
 
-def _locations(rows: Sequence[Row]) -> str:
+def _locations(rows: Sequence[CoverageRow]) -> str:
     if len(rows) == 1:
         return rows[0].label + (f" thread {rows[0].number}" if rows[0].number else "")
     return some(len(rows), "location")
@@ -174,7 +174,7 @@ def _verb(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
 
 
-def used_regions(definitions: Definitions, rows: Sequence[Row]) -> None:
+def used_regions(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
     """Takes the region for unknown things, the last one, out again when nothing refers to it."""
     if not any(row.result.unmapped for row in rows if row.result):
         definitions.regions.pop()

@@ -39,7 +39,7 @@ HEAP = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CoverageRow:
     """What became of one location, as the rank that has written it tells rank 0."""
 
     id: int
@@ -90,7 +90,7 @@ def _without_notes(result: Transcoded | None) -> Transcoded | None:
     return replace(result, notes=(), gaps=()) if result and (result.notes or result.gaps) else result
 
 
-def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> Row:
+def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
     """What is to be told of a process's location."""
     known = process.definitions
     summary = known.summaries.get(number)
@@ -100,7 +100,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     if number in process.unseen_records:
         why, unseen_records = process.unseen_records[number]
         lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
-    return Row(
+    return CoverageRow(
         location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
         _stop(result, known.properties), _without_notes(result),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
@@ -172,7 +172,7 @@ def fates(processes: Sequence[Process], ranks: Ranks) -> list[Fate]:
     return [*ranks.gather(found).values()]
 
 
-def sums(rows: Sequence[Row]) -> dict[str, Any]:
+def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
     """Over all locations; died: processes; unknown: locations that lost an unknown number of events."""
     of_rows = [row.coverage for row in rows]
     total = {word: sum(values[key] for values in of_rows) for key, word in zip(_COVERAGE, _WORDS, strict=True)}
@@ -185,7 +185,7 @@ def sums(rows: Sequence[Row]) -> dict[str, Any]:
     return total | times | {"died": died, "lost_by": dict(sorted(by.items())), "unknown": unknown}
 
 
-def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[Row]) -> list[str]:
+def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
     """Why the archive does not hold all that the program did while it was recorded; nothing: it is complete."""
     total = sums(rows)
     found = [f"no files of {_ranks(missing)}"] if missing else []
@@ -231,7 +231,7 @@ def labels(processes: Sequence[Fate]) -> str:
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
-def location_properties(row: Row) -> dict[str, int]:
+def location_properties(row: CoverageRow) -> dict[str, int]:
     """What stands with each thread's location in the archive. How many were lost why, and whether nobody knows all of
     them: only what is not 0."""
     if row.number == HEAP:

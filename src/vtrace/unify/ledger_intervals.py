@@ -10,13 +10,13 @@ import numpy as np
 
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
-from vtrace.io.sidecar import Table
+from vtrace.io.sidecar import SidecarTable
 from vtrace.left_out import left_out
 from vtrace.unify.model.process import Process
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
-    from vtrace.unify.coverage import Row
+    from vtrace.unify.coverage import CoverageRow
 
 UNKNOWN = r.GAP_UNKNOWN
 BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
@@ -125,7 +125,7 @@ def end_of(process: Process) -> int:
     return max(0, process.curve.at(process.pairs[-1].ticks) - zero)
 
 
-def table(definitions: Definitions, rows: Sequence[Row]) -> Table:
+def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:
     """All intervals by location and begin."""
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
@@ -154,7 +154,7 @@ def table(definitions: Definitions, rows: Sequence[Row]) -> Table:
         "reason": np.array([reasons.index(gap.reason) for _, gap in found], "<u4"),
         "count": np.array([gap.events for _, gap in found], "<u8"),
     }
-    return Table(columns, {"class": kinds, "reason": reasons})
+    return SidecarTable(columns, {"class": kinds, "reason": reasons})
 
 
 def _placed(gap: Gap, begin: int, end: int, last: int) -> Gap:

@@ -19,7 +19,7 @@ _EVEN = 1.1
 """A rank with so many times the mean keeps what it has: to hand on definitions costs something, too."""
 
 
-class Task(NamedTuple):
+class WriteTask(NamedTuple):
     """One location to write: its OTF2 id, its process, its number there; bytes: what is stored of it."""
 
     id: int
@@ -41,7 +41,7 @@ class _Offer(NamedTuple):
     near: list[bool]
 
 
-def lend(tasks: Sequence[Task], crew: Crew, ranks: Ranks) -> list[Task]:
+def lend(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[WriteTask]:
     """The tasks of this rank: its own, less those that others do, and theirs that it does."""
     if ranks.size == 1:
         return [*tasks]
@@ -56,7 +56,7 @@ def lend(tasks: Sequence[Task], crew: Crew, ranks: Ranks) -> list[Task]:
     takers = ranks.scatter(_takers([*gathered.values()], loads, crew) if ranks.root else [])
     if not takers:
         takers = [ranks.rank] * len(tasks)
-    lent: list[list[Task]] = [[] for _ in range(ranks.size)]
+    lent: list[list[WriteTask]] = [[] for _ in range(ranks.size)]
     slim: dict[int, Process] = {}
     for task, taker in zip(tasks, takers, strict=True):
         if taker != ranks.rank:

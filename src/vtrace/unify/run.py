@@ -23,7 +23,7 @@ from vtrace.unify import account, ledger_intervals
 from vtrace.unify.clocks.accuracy import accuracy
 from vtrace.unify.clocks.offsets import Clock, align
 from vtrace.unify.clocks.repair import clock_lines, repair
-from vtrace.unify.coverage import Fate, Row, fates, location_properties
+from vtrace.unify.coverage import CoverageRow, Fate, fates, location_properties
 from vtrace.unify.discover.alone import find_alone, refuse_alone
 from vtrace.unify.discover.output import Output, archive_path, check_free
 from vtrace.unify.discover.owners import mixed, of_others, told, users_of
@@ -65,7 +65,7 @@ class Request:
         return self.jobs or min(len(os.sched_getaffinity(0)), 8)
 
 
-class Written(NamedTuple):
+class WrittenArchive(NamedTuple):
     """What came of it. seconds: from the first to the last event."""
 
     archive: Path
@@ -78,7 +78,7 @@ class Written(NamedTuple):
     seconds: float
 
 
-def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> Written:
+def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenArchive:
     """Unifies the newest run under a prefix, with all ranks; on any failure nothing is changed. Raises VtraceError.
 
     What is made once (definitions, warnings, what is returned) is rank 0's.
@@ -234,7 +234,7 @@ def _map_times(
     return definitions.realtime, clocks
 
 
-def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:
+def _complete(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
     times = [(row.result.first_ns, row.result.last_ns) for row in rows if row.result and row.result.events]
     definitions.offset = min((first for first, _ in times), default=0)
     definitions.length = max((last for _, last in times), default=0) - definitions.offset
@@ -246,7 +246,7 @@ def _complete(definitions: Definitions, rows: Sequence[Row]) -> None:
         location.properties |= location_properties(row)
 
 
-def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[Row]) -> None:
+def _write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
     """The table that says when each location did not record, and why."""
     properties = {name: plain_text(text) for name, text in definitions.properties.items()}
     of = sidecar.identity(archive.directory / ANCHOR, properties)
@@ -280,9 +280,11 @@ def _clean_up(run: Run, users: set[int], keep: bool, reasons: Sequence[str], ran
         console.warn(f"no permission to remove {several(left)}")
 
 
-def _written(output: Path, run: Run, system: System, definitions: Definitions, rows: Sequence[Row]) -> Written:
+def _written(
+    output: Path, run: Run, system: System, definitions: Definitions, rows: Sequence[CoverageRow]
+) -> WrittenArchive:
     counts = account.counts(rows)
-    return Written(
+    return WrittenArchive(
         archive=output,
         ranks=len(system.masters),
         processes=run.count,

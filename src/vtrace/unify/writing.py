@@ -9,29 +9,29 @@ from vtrace.console import Console
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import Kernel, Transcoded
 from vtrace.parallel.ranks import Ranks, work_on
-from vtrace.unify.coverage import HEAP, Row, row_of
+from vtrace.unify.coverage import HEAP, CoverageRow, row_of
 from vtrace.unify.discover.select_run import Run
 from vtrace.unify.discover.share import Crew
-from vtrace.unify.lending import Task, lend
+from vtrace.unify.lending import WriteTask, lend
 
 
 def write_events(
     archive: Archive, run: Run, crew: Crew, kernel: Kernel, heap_class: int, threads: int, ranks: Ranks,
     console: Console,
-) -> list[Row]:  # fmt: skip
+) -> list[CoverageRow]:  # fmt: skip
     """All locations, the largest first; returns what became of each, at rank 0.
 
     heap_class: the metrics of what a process has in use.
     """
     own = [
-        Task(process.first + i, process, n, process.stored_of(n))
+        WriteTask(process.first + i, process, n, process.stored_of(n))
         for process in run.processes
         for i, n in enumerate(process.locations)
     ]
-    own += [Task(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
+    own += [WriteTask(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
     done: dict[int, Transcoded | None] = {}
 
-    def write(task: Task) -> None:
+    def write(task: WriteTask) -> None:
         maps = task.process.maps_of(task.number)
         with archive.event_writer(task.id) as writer, ExitStack() as stack:
             result = None
@@ -54,7 +54,7 @@ def write_events(
     return [*ranks.gather(rows).values()]
 
 
-def _hand_back(tasks: list[Task], done: dict[int, Transcoded | None], ranks: Ranks) -> None:
+def _hand_back(tasks: list[WriteTask], done: dict[int, Transcoded | None], ranks: Ranks) -> None:
     """What came of the tasks of others goes to these, who know the definitions."""
     if ranks.size == 1:
         return

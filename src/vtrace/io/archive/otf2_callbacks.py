@@ -69,7 +69,7 @@ class _Table(ctypes.Structure):
     )  # fmt: skip
 
 
-class Collectives:
+class CollectiveCallbacks:
     """The functions for one archive; must live as long as it does.
 
     With files of their own for each location libotf2 asks for the rank and broadcasts, and does not gather or scatter.

@@ -37,7 +37,7 @@ from vtrace.io.archive.definitions import (
     plain_text,
 )
 from vtrace.io.archive.event_files import EVENT_BYTES
-from vtrace.io.archive.otf2_callbacks import ALONE, Collectives, Writers
+from vtrace.io.archive.otf2_callbacks import ALONE, CollectiveCallbacks, Writers
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.local import kernel
 
@@ -93,7 +93,7 @@ class Archive:
         """Events written so far, by location id."""
         self._lock = Lock()
         self._opened = 0
-        self._callbacks, self._alone = Collectives(writers), Collectives(ALONE)
+        self._callbacks, self._alone = CollectiveCallbacks(writers), CollectiveCallbacks(ALONE)
         self._archive = writers.together(lambda: self._open(directory))
         writers.together(lambda: self._join(self._archive, self._callbacks))
         self._parts: list[tuple[Path, Handle]] = []
@@ -120,7 +120,7 @@ class Archive:
                 raise _otf2.Error(_otf2.ErrorCode(code))
         return archive
 
-    def _join(self, archive: Handle, callbacks: Collectives) -> None:
+    def _join(self, archive: Handle, callbacks: CollectiveCallbacks) -> None:
         with self._errors("create the archive"):
             callbacks.set(archive)
             _otf2.Archive_OpenEvtFiles(archive)

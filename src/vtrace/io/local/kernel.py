@@ -16,7 +16,7 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.local import records
-from vtrace.io.local.kernel_abi import GAP, NOTE, Error, Found, MapPointers, Result, Rows, load
+from vtrace.io.local.kernel_abi import GAP, NOTE, Error, Found, IndexRows, MapPointers, Result, load
 from vtrace.io.local.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, no_messages
 from vtrace.io.local.local_files import Stream
 
@@ -210,7 +210,7 @@ class Kernel:
         """
         pointers, error, result, which = MapPointers(), Error(), Result(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
-        rows = (Rows * len(streams))(*(Rows(index.ctypes.data, len(index), 0) for index in indices))
+        rows = (IndexRows * len(streams))(*(IndexRows(index.ctypes.data, len(index), 0) for index in indices))
         keep = [*pointers.fill(maps), *indices]
         code = self.library.vt_kernel_heap(
             evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, ctypes.byref(result),

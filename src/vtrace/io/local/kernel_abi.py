@@ -41,7 +41,7 @@ class Found(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Rows(ctypes.Structure):
+class IndexRows(ctypes.Structure):
     """struct vt_stream"""
 
     _fields_ = [("rows", _pointer), ("count", _u32), ("unused", _u32)]

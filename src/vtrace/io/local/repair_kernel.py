@@ -12,7 +12,7 @@ import numpy as np
 
 from vtrace.errors import VtraceError
 from vtrace.io.local.kernel import Kernel, Maps
-from vtrace.io.local.kernel_abi import Error, MapPointers, Rows
+from vtrace.io.local.kernel_abi import Error, IndexRows, MapPointers
 from vtrace.io.local.kernel_data import U1, U4, U8
 from vtrace.io.local.local_files import Stream
 
@@ -34,7 +34,7 @@ class _Parts(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Ends(ctypes.Structure):
+class _EndsOfProcess(ctypes.Structure):
     """struct vt_ends"""
 
     _fields_ = [
@@ -108,10 +108,10 @@ class Ends:
         """
         pointers, error, which = MapPointers(), Error(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
-        rows = (Rows * len(streams))(*(Rows(index.ctypes.data, len(index), 0) for index in indices))
+        rows = (IndexRows * len(streams))(*(IndexRows(index.ctypes.data, len(index), 0) for index in indices))
         keep = [*pointers.fill(maps), *indices]
         parts = self._parts.pointers()
-        ends = _Ends(ctypes.addressof(self._top), None, 0, self._file, process)
+        ends = _EndsOfProcess(ctypes.addressof(self._top), None, 0, self._file, process)
         call = self._kernel.library.vt_kernel_ends
         code = call(rows, len(streams), ctypes.byref(pointers), ctypes.byref(parts), ctypes.byref(ends),
                     ctypes.byref(which), ctypes.byref(error))  # fmt: skip

@@ -27,7 +27,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Found:
+class SeenFile:
     """A local file. views: numbers of the directories where it was seen, of which ranks of vtunify-mpi have several."""
 
     head: FileHead
@@ -39,8 +39,8 @@ class Found:
 class Seen:
     """All that may belong to a prefix, as one process, or several together, have found it."""
 
-    files: dict[Key, Found] = field(default_factory=dict)
-    before: dict[Key, Found] = field(default_factory=dict)
+    files: dict[Key, SeenFile] = field(default_factory=dict)
+    before: dict[Key, SeenFile] = field(default_factory=dict)
     """Under a prefix that ends in _COUNT: files without it, of processes that ended before the run took the number."""
     counted: set[bytes] = field(default_factory=set)
     """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
@@ -82,9 +82,9 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
 
 def _files(
     paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
-) -> dict[Key, Found]:
+) -> dict[Key, SeenFile]:
     """The files whose heads name the prefix (None: any). What has no head and what is left out are noted in seen."""
-    files: dict[Key, Found] = {}
+    files: dict[Key, SeenFile] = {}
     for path in paths:
         if path.suffix == _UNBORN:  # no harm if its process was killed: the buffer has all
             seen.empty.add(path)
@@ -102,7 +102,7 @@ def _files(
             seen.problems.append(f"{error.args[0]}: left out")
             continue
         if prefix in (None, head.prefix):
-            files[head.process, head.content, head.location, path.name] = Found(head, size, views)
+            files[head.process, head.content, head.location, path.name] = SeenFile(head, size, views)
     return files
 
 

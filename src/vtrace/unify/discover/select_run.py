@@ -14,7 +14,7 @@ from pathlib import Path
 from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local.local_files import FileHead, Uctl, read_head
 from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
-from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Found, Seen, candidates, look, names, prefixes
+from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Seen, SeenFile, candidates, look, names, prefixes
 from vtrace.unify.model.alive import is_process
 from vtrace.unify.model.process import Process
 
@@ -150,7 +150,7 @@ def _nothing(prefix: Path) -> NoFilesError:
     return NoFilesError(message, hint)
 
 
-def _processes(files: list[Found]) -> list[Process]:
+def _processes(files: list[SeenFile]) -> list[Process]:
     """Joins files by the process that wrote them; the ranks of the first world come first, then others by start, those
     of a later world together.
     """

@@ -53,7 +53,7 @@ class Member(Protocol):
     def definitions(self) -> ProcessDefinitions: ...
 
 
-class _Known(Firsts[Identity, Merged]):
+class _KnownComm(Firsts[Identity, Merged]):
     def combine(self, one: Merged, other: Merged) -> Merged:
         one.name = first_told(one.name, other.name)
         return one
@@ -137,9 +137,9 @@ def _places(processes: Sequence[Member], tables: Sequence[Table], wanted: set[Id
 
 def _identify(
     processes: Sequence[Member], pairs: Mapping[tuple[object, int], int], most: int
-) -> tuple[_Known, list[Table]]:
+) -> tuple[_KnownComm, list[Table]]:
     """Equal (kind, parent, tag, hash, count) is the same communicator. Also each process's, by its own ids."""
-    known = _Known()
+    known = _KnownComm()
     tables: list[Table] = []
     identities: dict[tuple[object, ...], Identity] = {}
     for process in processes:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
-from vtrace.unify.model.process_definitions import ProcessDefinitions, Region, RegionAt
+from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitions, RegionAt
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
 _USER = 1  # OTF2_PARADIGM_USER
@@ -23,7 +23,7 @@ _FORTRAN = {"for": "do"}
 _NONE: dict[int, Place] = {}
 
 
-def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, Region]]:
+def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, LocalRegion]]:
     """For each process the regions that are defined by an address, by their local ids."""
     found: list[dict[int, Place]] = []
     for known in definitions:
@@ -46,17 +46,17 @@ def _has_line(place: Place, symbols: Symbols) -> bool:
     return bool(at and at.file)
 
 
-def _region(region: RegionAt, place: Place, symbols: Symbols) -> Region:
+def _region(region: RegionAt, place: Place, symbols: Symbols) -> LocalRegion:
     at = symbols.statements.get(place)
     if region.paradigm == _USER and at:
-        return Region(region.name, region.paradigm, region.role, at.file, at.line if at.file else 0)
+        return LocalRegion(region.name, region.paradigm, region.role, at.file, at.line if at.file else 0)
     if region.role == _FUNCTION:
-        return Region(region.name, region.paradigm, region.role, None, 0)
+        return LocalRegion(region.name, region.paradigm, region.role, None, 0)
     name = _FORTRAN.get(region.name, region.name) if at and at.fortran else region.name
     if at and at.file:
         where = f" @{os.path.basename(at.file)}:{at.line}"
-        return Region(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
+        return LocalRegion(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
     where = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
     where = symbols.insides.get(place, where)
     where = f" @{where}" if where else ""
-    return Region(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)
+    return LocalRegion(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from vtrace.unify.merge.dedup import Told
-from vtrace.unify.model.process_definitions import Comm as Known
-from vtrace.unify.model.process_definitions import Members as Piece
+from vtrace.unify.model.process_definitions import CommMembers as Piece
+from vtrace.unify.model.process_definitions import LocalComm as Known
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Identity = bytes
@@ -47,7 +47,7 @@ class Merged:
 
 
 @dataclass
-class Written:
+class WrittenMembers:
     """The members of a communicator as one of them has written them: pieces of the own group and of the other."""
 
     order: tuple[int, int]
@@ -64,7 +64,7 @@ class Written:
 
 Set = tuple[int, int, int]
 """What communicators of the same members have in common: equal lists are written once."""
-Lists = dict[Set, list[Written]]
+Lists = dict[Set, list[WrittenMembers]]
 Places = dict[Identity, list[tuple[int, int, int, int]]]
 """What processes know of themselves: number, size of the group, rank in it, index."""
 
@@ -81,7 +81,7 @@ def written(number: int, definitions: ProcessDefinitions, own: Mapping[int, Iden
         comm = definitions.comms.get(local)
         if side == 0 and comm is not None:
             pieces = definitions.members[local, 0], definitions.members.get((local, 1), [])
-            one = Written((number, local), own[local], (comm.size, comm.remote), pieces)
+            one = WrittenMembers((number, local), own[local], (comm.size, comm.remote), pieces)
             found.setdefault(set_of(comm), []).append(one)
     return found
 
@@ -90,7 +90,7 @@ def join_lists(one: Lists, other: Lists) -> Lists:
     """Those of both, without such that a whole one of the same communicator makes needless."""
     for key, more in other.items():
         lists = sorted([*one.get(key, []), *more], key=lambda each: each.order)
-        whole: dict[Identity, Written] = {}
+        whole: dict[Identity, WrittenMembers] = {}
         for each in lists:
             if each.whole:
                 whole.setdefault(each.comm, each)

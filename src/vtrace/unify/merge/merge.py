@@ -42,7 +42,7 @@ class RegionMaps:
     regions: Ids
 
 
-class _Regions(Firsts[own_definitions.Region | Place, Region | None]):
+class _Regions(Firsts[own_definitions.LocalRegion | Place, Region | None]):
     def combine(self, one: Region | None, other: Region | None) -> Region | None:
         """A function is known where its file can be seen."""
         return one or other
@@ -124,7 +124,7 @@ def _union(
     return same_array(distinct(np.concatenate(arrays)).astype(kind)) if arrays else np.empty(0, kind)
 
 
-def _named(region: own_definitions.Region) -> Region:
+def _named(region: own_definitions.LocalRegion) -> Region:
     name, paradigm, role, file, line, description = region
     return Region(name, name, description or "", role, paradigm, file, line)
 
@@ -135,7 +135,7 @@ def _function(symbols: Symbols, place: Place) -> Region | None:
     return None if function == nameless(place) else _region(function)
 
 
-def _unseen(key: own_definitions.Region | Place) -> Region:
+def _unseen(key: own_definitions.LocalRegion | Place) -> Region:
     assert isinstance(key, Place)
     return _region(nameless(key))
 
@@ -163,7 +163,7 @@ _ATTRIBUTE_TYPES = {*range(1, 12), 14, 17, 19, 23, 24}
 """Numbers of OTF2_Type; references to strings, regions, communicators, windows, I/O files and I/O handles."""
 
 
-def _attributes(process: Process) -> dict[int, own_definitions.Attribute]:
+def _attributes(process: Process) -> dict[int, own_definitions.LocalAttribute]:
     return {local: a for local, a in process.definitions.attributes.items() if a.type in _ATTRIBUTE_TYPES}
 
 

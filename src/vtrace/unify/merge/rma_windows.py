@@ -15,7 +15,7 @@ from vtrace.unify.merge.communicators import Communicators
 from vtrace.unify.merge.dedup import Firsts, Named
 from vtrace.unify.merge.merge import UNDEFINED, Ids, table
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import Ranks as Piece
+from vtrace.unify.model.process_definitions import MembersPiece as Piece
 
 _MPI = 4  # OTF2_PARADIGM_MPI
 
@@ -39,7 +39,8 @@ def merge_windows(processes: Sequence[Process], comms: Communicators, ranks: Ran
     merged: Named[tuple[int, int]] = Named()
     groups: Firsts[_Chosen, None] = Firsts()
     known = [
-        _Known(process, *tables) for process, *tables in zip(processes, comms.ids, comms.peer_offsets, strict=True)
+        _KnownWindow(process, *tables)
+        for process, *tables in zip(processes, comms.ids, comms.peer_offsets, strict=True)
     ]
     for one in known:
         for local, window in one.windows.items():
@@ -64,7 +65,7 @@ _Chosen = tuple[int, int | None, bytes]
 """A communicator, the process's index, which counts in MPI_COMM_SELF only, and ranks in the communicator (i64)."""
 
 
-class _Known:
+class _KnownWindow:
     """Windows and groups of a process, by its own ids."""
 
     def __init__(self, process: Process, ids: Ids, offsets: Ids) -> None:

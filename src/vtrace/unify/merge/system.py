@@ -49,7 +49,7 @@ class About(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProcessPlace:
     """What a process gets: see the fields of Process."""
 
     index: int | None
@@ -63,7 +63,7 @@ class System:
     """At rank 0: all processes in the order of the archive, with their places."""
 
     about: list[About]
-    places: list[Place]
+    places: list[ProcessPlace]
 
     @property
     def masters(self) -> list[int]:
@@ -97,7 +97,7 @@ def _about(process: Process) -> About:
     )  # fmt: skip
 
 
-def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
+def _place(definitions: Definitions, processes: Sequence[About]) -> list[ProcessPlace]:
     hosts = list(dict.fromkeys(process.id[0] for process in processes))
     common = hosts[0] if len(hosts) == 1 else os.path.commonprefix(hosts).rstrip("0123456789-._") or "machine"  # noqa: RUF071 (host names)
     definitions.machine = common
@@ -126,7 +126,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Place]:
         if process.tells_heap:
             heap = len(definitions.locations)
             definitions.locations.append(Location("Memory", group, "METRIC"))
-        places.append(Place(index if process.mpi else None, nodes[process.id[0]], first, heap))
+        places.append(ProcessPlace(index if process.mpi else None, nodes[process.id[0]], first, heap))
         index += process.mpi
     return places
 

@@ -19,7 +19,7 @@ _USER = 1  # OTF2_PARADIGM_USER
 _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
 
 
-class Row(Protocol):
+class UserRow(Protocol):
     """What is needed of a location: what became of it, and what its process says of the run."""
 
     @property
@@ -73,21 +73,21 @@ def user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -
         yield Marker(time, name, said, location, "user", severity)
 
 
-def properties(rows: Sequence[Row]) -> dict[str, Any]:
+def properties(rows: Sequence[UserRow]) -> dict[str, Any]:
     """Comments on the run, and what the program did not do in pairs; only what there is."""
     comments = list(dict.fromkeys(note for row in rows for note in row.notes))
     found: dict[str, Any] = {"comments": comments} if comments else {}
     return found | {word: n for word, n in _mistakes(rows).items() if n}
 
 
-def _mistakes(rows: Sequence[Row]) -> dict[str, int]:
+def _mistakes(rows: Sequence[UserRow]) -> dict[str, int]:
     """Of locations of which all is known."""
     whole = [row.result for row in rows if row.result and not row.lost and not row.died]
     unmatched = sum(row.result.unmatched for row in rows if row.result)
     return {"unended": sum(r.unended for r in whole), "unbegun": sum(r.unbegun for r in whole), "unmatched": unmatched}
 
 
-def warnings(rows: Sequence[Row]) -> Iterator[str]:
+def warnings(rows: Sequence[UserRow]) -> Iterator[str]:
     """What should have been done in pairs."""
     found = _mistakes(rows)
     if n := found["unended"]:

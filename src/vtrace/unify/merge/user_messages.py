@@ -24,7 +24,7 @@ _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", 
 
 
 @dataclass
-class Messages:
+class UserMessages:
     """Of one process: OTF2's communicators by its own ids; by location the rank of each message's other end, and the
     location of it (-1: none)."""
 
@@ -33,7 +33,7 @@ class Messages:
     others: dict[int, Numbers] = field(default_factory=dict)
 
 
-def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[Messages]:
+def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[UserMessages]:
     """Finds the two ends of each message and adds the communicators.
 
     Ends belong together by the communicator's name and the tag; where a tag is used again, in the order of time. A
@@ -45,7 +45,7 @@ def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: 
             if name is not None and name not in names:
                 names.add(name, order, None)
     numbers, _ = names.number(ranks)
-    found = [Messages() for _ in processes]
+    found = [UserMessages() for _ in processes]
     if not numbers:
         return found
     rows = [row for process in processes for row in _ends(process, numbers)]

@@ -18,7 +18,7 @@ HELPER = "helper."
 """How properties begin that name the library which made a thread for itself; the location's number follows."""
 
 
-class Region(NamedTuple):
+class LocalRegion(NamedTuple):
     """A region with a name of its own (not a function address). paradigm and role have OTF2's numbers."""
 
     name: str
@@ -29,7 +29,7 @@ class Region(NamedTuple):
     description: str | None = None
 
 
-class Comm(NamedTuple):
+class LocalComm(NamedTuple):
     """A communicator as one member saw it come. serial: count of format.h; remote: size of the other
     group, 0 if there is none."""
 
@@ -43,7 +43,7 @@ class Comm(NamedTuple):
     remote: int
 
 
-class Members(NamedTuple):
+class CommMembers(NamedTuple):
     """A piece of a communicator's list of members: ranks of one world (u32 bytes), from index first on."""
 
     first: int
@@ -51,7 +51,7 @@ class Members(NamedTuple):
     ranks: bytes
 
 
-class Metric(NamedTuple):
+class LocalMetric(NamedTuple):
     """A counter. type: u, i or f; mode: a (accumulated), p (point) or n (holds until the next)."""
 
     name: str
@@ -75,7 +75,7 @@ class Summary(NamedTuple):
     """Why it recorded nothing more before it ended (records.LOST_REASONS), 0: it recorded to its end."""
 
 
-class Attribute(NamedTuple):
+class LocalAttribute(NamedTuple):
     """What a value that stands with an event means. type: OTF2_Type."""
 
     name: str
@@ -97,14 +97,14 @@ class Handle(NamedTuple):
     status: int | None
 
 
-class Window(NamedTuple):
+class LocalWindow(NamedTuple):
     """A window of one-sided communication. serial: number of earlier ones of the communicator."""
 
     comm: int
     serial: int
 
 
-class Ranks(NamedTuple):
+class MembersPiece(NamedTuple):
     """A piece of a group's list of members: ranks in a communicator (u32 bytes), from index first on."""
 
     comm: int
@@ -153,23 +153,23 @@ class ProcessDefinitions:
     added to any of them: processes share what they have alike."""
 
     properties: dict[str, Any] = field(default_factory=dict)
-    regions: dict[int, Region] = field(default_factory=dict)
+    regions: dict[int, LocalRegion] = field(default_factory=dict)
     modules: list[Module] = field(default_factory=list)
-    comms: dict[int, Comm] = field(default_factory=dict)
-    members: dict[tuple[int, int], list[Members]] = field(default_factory=dict)
+    comms: dict[int, LocalComm] = field(default_factory=dict)
+    members: dict[tuple[int, int], list[CommMembers]] = field(default_factory=dict)
     comm_names: dict[int, str] = field(default_factory=dict)
     locations: dict[int, str | None] = field(default_factory=dict)
-    metrics: dict[int, Metric] = field(default_factory=dict)
+    metrics: dict[int, LocalMetric] = field(default_factory=dict)
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
     summaries: dict[int, Summary] = field(default_factory=dict)
-    attributes: dict[int, Attribute] = field(default_factory=dict)
+    attributes: dict[int, LocalAttribute] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
     handles: dict[int, Handle] = field(default_factory=dict)
     inherited: set[int] = field(default_factory=set)
     """Handles that are its parent's: they were open when the process began."""
-    windows: dict[int, Window] = field(default_factory=dict)
+    windows: dict[int, LocalWindow] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
-    groups: dict[int, list[Ranks]] = field(default_factory=dict)
+    groups: dict[int, list[MembersPiece]] = field(default_factory=dict)
     regions_at: dict[int, RegionAt] = field(default_factory=dict)
     teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
     """By team and location."""
@@ -213,35 +213,35 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "PROPERTY":
             found.properties[same(values[0])] = same(values[1] if isinstance(values[1], str) else tuple(values[1]))
         case "REGION":
-            found.regions[values[0]] = same(Region(*values[1:]))
+            found.regions[values[0]] = same(LocalRegion(*values[1:]))
         case "MODULE":
             found.modules.append(same(Module(*values)))
         case "COMM":
-            found.comms[values[0]] = Comm(*values[1:])
+            found.comms[values[0]] = LocalComm(*values[1:])
         case "COMM_MEMBERS":
-            found.members.setdefault((values[0], values[1]), []).append(Members(*values[2:]))
+            found.members.setdefault((values[0], values[1]), []).append(CommMembers(*values[2:]))
         case "COMM_NAME":
             found.comm_names[values[0]] = values[1]
         case "LOCATION":
             found.locations[values[0]] = values[2] or found.locations.get(values[0])
         case "METRIC":
-            found.metrics[values[0]] = same(Metric(*values[1:]))
+            found.metrics[values[0]] = same(LocalMetric(*values[1:]))
         case "CLOCK":
             found.pairs.append((values[0], values[1], values[2]))
         case "SUMMARY":
             found.summaries[values[0]] = Summary(*values[1:])
         case "ATTRIBUTE":
-            found.attributes[values[0]] = same(Attribute(*values[1:]))
+            found.attributes[values[0]] = same(LocalAttribute(*values[1:]))
         case "IO_FILE":
             found.files[values[0]] = same(values[1])
         case "IO_HANDLE":
             found.handles[values[0]] = same(Handle(*values[1:]))
         case "RMA_WIN":
-            found.windows[values[0]] = Window(*values[1:])
+            found.windows[values[0]] = LocalWindow(*values[1:])
         case "RMA_WIN_NAME":
             found.window_names[values[0]] = values[1]
         case "GROUP":
-            found.groups.setdefault(values[0], []).append(Ranks(*values[1:]))
+            found.groups.setdefault(values[0], []).append(MembersPiece(*values[1:]))
         case "REGION_AT":
             found.regions_at[values[0]] = RegionAt(*values[1:])
         case "TEAM":

@@ -21,7 +21,7 @@ from string import Template
 
 from vtrace.wrappers.mpi_shim.fortran_locals import Entry, locals_of, pairs
 from vtrace.wrappers.mpi_shim.generate import Templates, barriers
-from vtrace.wrappers.mpi_shim.mpi_header import Function, Meaning, exported_symbols, soname
+from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, exported_symbols, soname
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ def bindings(libraries: Sequence[Path]) -> list[Binding]:
 
 
 @functools.cache
-def _standard() -> dict[str, tuple[str, list[Meaning], list[Meaning]]]:
+def _standard() -> dict[str, tuple[str, list[ArgumentMeaning], list[ArgumentMeaning]]]:
     """By name in small letters: name in C, Fortran parameters and those of the variant with large counts."""
     text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known = {}
     for key, entry in json.loads(text).items():
         given = [p for p in entry["parameters"] if "f90_parameter" not in (p["suppress"] or "")]
-        all_ = [(Meaning(p["name"], p["kind"], p["param_direction"], False), p["large_only"]) for p in given]
+        all_ = [(ArgumentMeaning(p["name"], p["kind"], p["param_direction"], False), p["large_only"]) for p in given]
         known[key] = (entry["name"], [m for m, large in all_ if not large], [m for m, _ in all_])
     return known
 
 
-def entries(binding: Binding, functions: Sequence[Function]) -> list[Entry]:
+def entries(binding: Binding, functions: Sequence[MpiFunction]) -> list[Entry]:
     """The entry points that can be wrapped: the library exports them with their twin, and functions, those that have a
     wrapper in C, hold the function of that name.
     """
@@ -95,10 +95,14 @@ def entries(binding: Binding, functions: Sequence[Function]) -> list[Entry]:
     return found
 
 
-def _entry(symbol: str, twin: str, function: Function, known: list[Meaning] | None, described: bool) -> Entry:
+def _entry(
+    symbol: str, twin: str, function: MpiFunction, known: list[ArgumentMeaning] | None, described: bool
+) -> Entry:
     if known is None:
-        meanings = [Meaning(a.name, "STRING" if "char" in a.text else "", "in", False) for a in function.arguments]
-        meanings.append(Meaning("ierror", "ERROR_CODE", "out", False))
+        meanings = [
+            ArgumentMeaning(a.name, "STRING" if "char" in a.text else "", "in", False) for a in function.arguments
+        ]
+        meanings.append(ArgumentMeaning("ierror", "ERROR_CODE", "out", False))
     else:
         meanings = [meaning for meaning in known if meaning.kind != "VARARGS"]
     names = tuple(meaning.name for meaning in meanings)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vtrace.wrappers.mpi_shim.mpi_header import Argument, Function, Meaning
+from vtrace.wrappers.mpi_shim.mpi_header import Argument, ArgumentMeaning, MpiFunction
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Entry:
     symbol: str
     twin: str
     spellings: tuple[str, ...]
-    function: Function
+    function: MpiFunction
     arguments: tuple[str, ...]
     texts: tuple[str, ...]
     described: bool
@@ -41,7 +41,7 @@ class Local:
     after: tuple[str, ...] = ()
 
 
-def _local(entry: Entry, argument: Argument, meaning: Meaning) -> Local | None:
+def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local | None:
     """The variable for one argument of the C function; None where Fortran's cannot be converted."""
     at, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
     before, _, behind = argument.text.rpartition(name)
@@ -81,7 +81,7 @@ def _local(entry: Entry, argument: Argument, meaning: Meaning) -> Local | None:
     return Local([f"{before}{name} = *(__typeof__({name}) *){at};"])
 
 
-def _handle(entry: Entry, meaning: Meaning, name: str, at: str, pointed: bool) -> Local | None:
+def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, pointed: bool) -> Local | None:
     kind = _HANDLES[meaning.kind]
     type_ = "MPI_Datatype" if kind == "Type" else f"MPI_{kind}"
     converted = f"PMPI_{kind}_f2c(*(MPI_Fint *){at})"
@@ -113,7 +113,7 @@ def _handle(entry: Entry, meaning: Meaning, name: str, at: str, pointed: bool) -
     return None
 
 
-def pairs(function: Function) -> list[tuple[Meaning, Argument]]:
+def pairs(function: MpiFunction) -> list[tuple[ArgumentMeaning, Argument]]:
     return list(zip(function.meanings or (), function.arguments, strict=False))
 
 

@@ -27,7 +27,7 @@ from string import Template
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import mpi_groups
-from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, Function, prototypes
+from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, MpiFunction, prototypes
 
 BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/init_finalize.c."""
@@ -82,7 +82,7 @@ class Templates:
     sections: dict[str, str]
     frames: dict[str, str]
 
-    def of(self, function: Function) -> str:
+    def of(self, function: MpiFunction) -> str:
         """The template for a function, put into its frame."""
         name = function.name
         if function.meanings is not None:
@@ -123,7 +123,7 @@ def _derived(name: str, frame: str | None) -> str:
     return f"{name}_init" if frame == "persistent" else name
 
 
-def wrapped(functions: Iterable[Function]) -> list[Function]:
+def wrapped(functions: Iterable[MpiFunction]) -> list[MpiFunction]:
     """Those functions that get a wrapper."""
     return [f for f in functions if not any(fnmatch.fnmatchcase(f.name, p) for p in NOT_WRAPPED)]
 
@@ -137,7 +137,7 @@ def role(name: str) -> str:
     return "FUNCTION"
 
 
-def wrapper(function: Function, templates: Templates) -> str:
+def wrapper(function: MpiFunction, templates: Templates) -> str:
     """The definition of one wrapper in C."""
     arguments = ", ".join(argument.name for argument in function.arguments)
     parameters = ", ".join(argument.text for argument in function.arguments) or "void"
@@ -164,12 +164,12 @@ def wrapper(function: Function, templates: Templates) -> str:
     return Template(templates.of(function)).substitute(holes)
 
 
-def barriers(function: Function) -> str:
+def barriers(function: MpiFunction) -> str:
     """Whether VT_MPI_BARRIER is for a function, in C."""
     return "1" if function.name.removesuffix("_c") in WITH_BARRIERS else "0"
 
 
-def head(functions: list[Function], hidden: set[str], label: str, version: str) -> str:
+def head(functions: list[MpiFunction], hidden: set[str], label: str, version: str) -> str:
     """What each unit of the shim begins with. functions: those that wrapped() gave; hidden: those that mpi.h does not
     declare.
     """
@@ -190,7 +190,7 @@ def head(functions: list[Function], hidden: set[str], label: str, version: str) 
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def generate(functions: list[Function], head: str, templates: Templates) -> str:
+def generate(functions: list[MpiFunction], head: str, templates: Templates) -> str:
     """The source of the shim's main unit: the wrappers of C functions and all that is behind the wrappers."""
     names = [function.name for function in functions]
     parts = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Group:
+class MpiGroup:
     """A group: what it holds, in words and as patterns of names (the first group that fits has a function)."""
 
     name: str
@@ -24,39 +24,39 @@ _COLLECTIVE = ("arrier", "cast", "catter*", "ather*", "llgather*", "lltoall*", "
                "eighbor_all*")  # fmt: skip
 
 GROUPS = (
-    Group("convert", "handles of other languages (MPI_Comm_c2f ...)", (
+    MpiGroup("convert", "handles of other languages (MPI_Comm_c2f ...)", (
         "*_c2f", "*_f2c", "*_c2f08", "*_f082c", "*_f082f", "*_f2f08", "*_toint", "*_fromint"), False),
-    Group("time", "MPI_Wtime, MPI_Wtick", ("MPI_Wtime", "MPI_Wtick"), False),
-    Group("aint", "arithmetic of addresses", ("MPI_Aint_*",), False),
-    Group("state", "MPI_Finalized", ("MPI_Finalized",), False),
-    Group("tool", "the tool interface", ("MPI_T_*",), False),
-    Group("perf", "MPI_Pcontrol", ("MPI_Pcontrol",)),
-    Group("err", "errors and their handlers", ("*rrhandler*", "MPI_*rror_*")),
-    Group("spawn", "starting and connecting processes", (
+    MpiGroup("time", "MPI_Wtime, MPI_Wtick", ("MPI_Wtime", "MPI_Wtick"), False),
+    MpiGroup("aint", "arithmetic of addresses", ("MPI_Aint_*",), False),
+    MpiGroup("state", "MPI_Finalized", ("MPI_Finalized",), False),
+    MpiGroup("tool", "the tool interface", ("MPI_T_*",), False),
+    MpiGroup("perf", "MPI_Pcontrol", ("MPI_Pcontrol",)),
+    MpiGroup("err", "errors and their handlers", ("*rrhandler*", "MPI_*rror_*")),
+    MpiGroup("spawn", "starting and connecting processes", (
         "MPI_Comm_spawn*", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_disconnect",
         "MPI_Comm_get_parent", "MPI_*_port", "MPI_*ublish_name", "MPI_Lookup_name")),
-    Group("ext", "attributes, names, generalized requests", (
+    MpiGroup("ext", "attributes, names, generalized requests", (
         "*eyval*", "MPI_*ttr_*", "MPI_*_delete_attr", "MPI_*_get_attr", "MPI_*_set_attr", "MPI_*_set_name",
         "MPI_*_get_name", "MPI_Grequest_*", "MPI_Status_set_*")),
-    Group("io", "files", ("MPI_File_*", "MPI_Register_datarep*")),
-    Group("rma", "one-sided communication", ("MPI_Win_*", *_TRANSFERS)),
-    Group("topo", "topologies", ("MPI_Cart*", "MPI_Graph*", "MPI_Dist_graph*", "MPI_Dims_create", "MPI_Topo_test")),
-    Group("coll", "collective operations", (
+    MpiGroup("io", "files", ("MPI_File_*", "MPI_Register_datarep*")),
+    MpiGroup("rma", "one-sided communication", ("MPI_Win_*", *_TRANSFERS)),
+    MpiGroup("topo", "topologies", ("MPI_Cart*", "MPI_Graph*", "MPI_Dist_graph*", "MPI_Dims_create", "MPI_Topo_test")),
+    MpiGroup("coll", "collective operations", (
         *(f"MPI_{a}{b}" for b in _COLLECTIVE for a in ("?", "I?")), "MPI_Op_*")),
-    Group("request", "requests: waiting, testing, starting, cancelling", (
+    MpiGroup("request", "requests: waiting, testing, starting, cancelling", (
         "MPI_Wait*", "MPI_Test*", "MPI_Request_*", "MPI_Start", "MPI_Startall", "MPI_Cancel")),
-    Group("xnonblock", "non-blocking and persistent messages", (
+    MpiGroup("xnonblock", "non-blocking and persistent messages", (
         "MPI_I*send*", "MPI_Irecv*", "MPI_Imrecv*", "MPI_*end_init*", "MPI_*ecv_init*", "MPI_Pready*", "MPI_Parrived")),
-    Group("p2p", "messages", (
+    MpiGroup("p2p", "messages", (
         "MPI_*end", "MPI_*end_c", "MPI_Recv*", "MPI_Sendrecv*", "MPI_Mrecv*", "MPI_*robe", "MPI_*uffer_*",
         "MPI_Get_count*")),
-    Group("type", "data types, packing", (
+    MpiGroup("type", "data types, packing", (
         "MPI_Type_*", "MPI_*ack*", "MPI_Get_address", "MPI_Address", "MPI_Get_elements*")),
-    Group("cg", "communicators and groups", ("MPI_Comm_*", "MPI_Group_*", "MPI_Intercomm_*")),
-    Group("env", "beginning and end, sessions", (
+    MpiGroup("cg", "communicators and groups", ("MPI_Comm_*", "MPI_Group_*", "MPI_Intercomm_*")),
+    MpiGroup("env", "beginning and end, sessions", (
         "MPI_Init*", "MPI_Finalize", "MPI_Abort", "MPI_Session_*", "MPI_Query_thread", "MPI_Is_thread_main",
         "MPI_Get_*version", "MPI_Get_processor_name")),
-    Group("misc", "info objects, memory, and what else there is", ("*",)),
+    MpiGroup("misc", "info objects, memory, and what else there is", ("*",)),
 )  # fmt: skip
 """In the order in which patterns are tried; the last one has all that is left, MPIX functions too."""
 
@@ -64,6 +64,6 @@ NUMBERS = {group.name: number for number, group in enumerate(GROUPS)}
 
 
 @functools.cache
-def group(function: str) -> Group:
+def group(function: str) -> MpiGroup:
     """The group of a function."""
     return next(g for g in GROUPS if any(fnmatch.fnmatchcase(function, pattern) for pattern in g.patterns))

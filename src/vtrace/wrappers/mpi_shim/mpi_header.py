@@ -20,7 +20,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ArgumentMeaning:
     """One parameter as the standard means it: name, kind ("COMMUNICATOR"), direction (in, out, inout), is an array."""
 
     name: str
@@ -30,14 +30,14 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Function:
+class MpiFunction:
     """A function of the header; meanings is None where the standard's data does not know it."""
 
     name: str
     result: str
     arguments: tuple[Argument, ...]
     variadic: bool
-    meanings: tuple[Meaning, ...] | None
+    meanings: tuple[ArgumentMeaning, ...] | None
 
 
 REMOVED = """
@@ -100,7 +100,7 @@ def _argument(text: str, index: int) -> Argument:
     return Argument(f"{stars[1]} a{index}{stars[2]}", f"a{index}")
 
 
-def functions(preprocessed: str, library: Path) -> list[Function]:
+def functions(preprocessed: str, library: Path) -> list[MpiFunction]:
     """The functions that can be wrapped, by name: declared in the header (or removed from it by MPI-3.0), and exported
     by the library with their PMPI_ twin."""
     declared = prototypes(preprocessed)
@@ -108,7 +108,7 @@ def functions(preprocessed: str, library: Path) -> list[Function]:
     exported = exported_symbols(library)
     meanings = standard()
     return [
-        Function(name, result, arguments, variadic, meanings.get(name))
+        MpiFunction(name, result, arguments, variadic, meanings.get(name))
         for name, (result, arguments, variadic) in sorted(declared.items())
         if not name.startswith("P") and {name, f"P{name}"} <= exported
     ]
@@ -142,10 +142,10 @@ def soname(library: Path) -> str:
 
 
 @functools.cache
-def standard() -> dict[str, tuple[Meaning, ...]]:
+def standard() -> dict[str, tuple[ArgumentMeaning, ...]]:
     """name -> meanings of the C parameters, of all functions of the MPI standard, large-count ones included."""
     text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
-    known: dict[str, tuple[Meaning, ...]] = {}
+    known: dict[str, tuple[ArgumentMeaning, ...]] = {}
     for entry in json.loads(text).values():
         traits = entry["attributes"]
         if not traits["c_expressible"] or traits["callback"] or traits["predefined_function"]:
@@ -158,7 +158,7 @@ def standard() -> dict[str, tuple[Meaning, ...]]:
     return known
 
 
-def _meaning(parameter: dict[str, str]) -> Meaning:
-    return Meaning(
+def _meaning(parameter: dict[str, str]) -> ArgumentMeaning:
+    return ArgumentMeaning(
         parameter["name"], parameter["kind"], parameter["param_direction"], parameter["length"] not in (None, "")
     )
