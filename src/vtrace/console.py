@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +42,12 @@ def ranges(numbers: Iterable[int]) -> str:
 def some(number: int, one: str, many: str | None = None) -> str:
     """1 process, 2 processes."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def few(words: Sequence[str], shown: int = 4) -> str:
+    """The first of many words, and how many more there are."""
+    more = f" and {len(words) - shown:,} more" if len(words) > shown else ""
+    return ", ".join(words[:shown]) + more
 
 
 @dataclass(frozen=True)

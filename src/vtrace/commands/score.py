@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, some
+from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, few, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import complete
 from vtrace.text import json_text, plain
@@ -27,8 +27,6 @@ Examples:
   vtrace score heat --fit 32M -o heat.filter      a filter with which 32 MB a process are enough
   VT_FILTER_SPEC=heat.filter mpiexec -n 4 ./heat
 """
-_SHOWN = 5
-"""Of functions that gcc's flag cannot leave out."""
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -126,9 +124,8 @@ def _compiled_functions(trace: Trace) -> tuple[set[str], str | None]:
 
 def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
     if reasons:
-        shown = [plain(f"{name} ({why})") for name, why in list(reasons.items())[:_SHOWN]]
-        more = f" and {len(reasons) - _SHOWN:,} more" if len(reasons) > _SHOWN else ""
-        yield f"left out by the filter only, not by gcc's flag: {', '.join(shown)}{more}"
+        names = few([plain(f"{name} ({why})") for name, why in reasons.items()], 5)
+        yield f"left out by the filter only, not by gcc's flag: {names}"
     if unread:
         yield f"gcc's flag may leave out functions that were not called: {plain(unread)}"
 

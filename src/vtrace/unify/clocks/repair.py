@@ -14,6 +14,7 @@ import numpy as np
 
 from vtrace.console import Console
 from vtrace.errors import VtraceError
+from vtrace.io.archive.definitions import PARADIGM_MPI
 from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED, Kernel
 from vtrace.io.local.local_files import Stream
@@ -31,7 +32,6 @@ besides what is not known of it."""
 _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
 _CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
-_MPI = 4  # OTF2_PARADIGM_MPI
 Processes = np.ndarray[Any, np.dtype[np.uint32]]
 
 
@@ -221,7 +221,7 @@ def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], def
 def _members(group: Group, by_index: Processes) -> Processes:
     """Processes of a communicator, by rank; none of those that are not of MPI."""
     numbers = np.asarray(group.members, np.int64)
-    if group.kind != "COMM_GROUP" or group.paradigm != _MPI or np.any(numbers >= len(by_index)):
+    if group.kind != "COMM_GROUP" or group.paradigm != PARADIGM_MPI or np.any(numbers >= len(by_index)):
         return np.empty(0, np.uint32)
     return by_index[numbers]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vtrace.console import few
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.heads import FileHead, Uctl, parse_head, read_begin, read_uctl
 
@@ -145,7 +146,7 @@ def no_archive(path: Path) -> VtraceError:
         return VtraceError(said, f"vtunify {shlex.quote(str(path.with_name(name)))}")
     if path.is_dir():
         if inside := prefixes(path):
-            said = f"{path}: there are only local files of {_few(inside)}, not unified yet"
+            said = f"{path}: there are only local files of {few(inside)}, not unified yet"
             return VtraceError(said, f"vtunify {shlex.quote(str(path / inside[0]))}")
         return VtraceError(f"{path}: there is no OTF2 archive in this directory")
     if path.is_file():
@@ -158,13 +159,9 @@ def no_archive(path: Path) -> VtraceError:
     import difflib  # for this mistake only
 
     near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
-    there = f"there {'is' if len(near) == 1 else 'are'} {_few(near)}"
+    there = f"there {'is' if len(near) == 1 else 'are'} {few(near)}"
     hint = there if near else "give the archive's directory, its .otf2 file or the prefix"
     return VtraceError(f"{path}: no such archive, and no local files of this name", hint)
-
-
-def _few(words: Sequence[str]) -> str:
-    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
 def resolve_prefix(operand: str) -> Path:

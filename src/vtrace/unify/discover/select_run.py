@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 
+from vtrace.console import few
 from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local.local_files import FileHead, Uctl, read_head
 from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
@@ -116,9 +117,7 @@ def refuse_bare(run: Run, salvage: bool) -> None:
 
 def several(paths: Iterable[Path]) -> str:
     """A few names, and how many more there are."""
-    known = sorted(path.name for path in paths)
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    return ", ".join(known[:_SHOWN]) + more
+    return few(sorted(path.name for path in paths))
 
 
 def kin(run: Run) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from vtrace.errors import FormatError
+from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
 from vtrace.io.archive.writer import Comm, Group
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.interning import same_array
@@ -23,8 +24,6 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Ids = np.ndarray[Any, np.dtype[np.uint32]]
 
-UNDEFINED = 0xFFFFFFFF
-_MPI = 4  # OTF2_PARADIGM_MPI
 _MOST_UNKNOWN = 1 << 20
 """Members of a communicator that may be processes of which there are no files."""
 _MADE_BY = {
@@ -101,7 +100,7 @@ def merge(
     places = ranks.reduce(_places(processes, tables, wanted), members.join_places)
     if ranks.root:
         members.complete(merged, places, indices.count)
-        result.groups.append(Group("COMM_LOCATIONS", _MPI, "", np.array(masters, np.uint64)))
+        result.groups.append(Group("COMM_LOCATIONS", PARADIGM_MPI, "", np.array(masters, np.uint64)))
         _define(merged, result)
     numbers = ranks.first(lambda: {identity: number for number, identity in enumerate(merged)})
     sides = ranks.first(
@@ -206,7 +205,7 @@ def _define(merged: Mapping[Identity, Merged], result: Communicators) -> None:
         if key not in groups:
             groups[key] = len(result.groups)
             kind = "COMM_SELF" if comm.kind == "SELF" else "COMM_GROUP"
-            result.groups.append(Group(kind, _MPI, name, comm.members.astype(np.uint64)))
+            result.groups.append(Group(kind, PARADIGM_MPI, name, comm.members.astype(np.uint64)))
         flags = 0 if comm.kind in _WITHOUT_EVENTS else 1
         result.comms.append(Comm(name, groups[key], number, flags))
         if comm.incomplete:

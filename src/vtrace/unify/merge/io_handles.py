@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import IoFile, IoHandle
 from vtrace.io.local.records import IO_PARADIGMS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Concatenated, merge_equal
-from vtrace.unify.merge.merge import UNDEFINED, Ids, table
+from vtrace.unify.merge.merge import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
 

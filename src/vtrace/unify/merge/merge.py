@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.ids import distinct
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Metric, Region
 from vtrace.io.common.interning import same_array
@@ -20,7 +21,6 @@ from vtrace.unify.merge.dedup import Firsts, merge_equal
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.process import Process
 
-UNDEFINED = 0xFFFFFFFF
 _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 Ids = np.ndarray[Any, np.dtype[np.uint32]]

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
 from vtrace.io.archive.writer import Group, Window
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.communicators import Communicators
 from vtrace.unify.merge.dedup import Firsts, Named
-from vtrace.unify.merge.merge import UNDEFINED, Ids, table
+from vtrace.unify.merge.merge import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
-
-_MPI = 4  # OTF2_PARADIGM_MPI
 
 
 @dataclass
@@ -107,7 +106,7 @@ def _add_groups(wanted: Sequence[_Chosen], comms: Communicators) -> dict[_Chosen
         chosen = members[ranks]
         number = known.setdefault(bytes(chosen), len(comms.groups))
         if number == len(comms.groups):
-            comms.groups.append(Group("COMM_GROUP", _MPI, "", chosen))
+            comms.groups.append(Group("COMM_GROUP", PARADIGM_MPI, "", chosen))
         numbers[comm, index, data] = number
     return numbers
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group, Marker
 from vtrace.io.local.kernel import UNMAPPED, Transcoded
 from vtrace.io.local.records import DEFINITIONS, MARKERS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Firsts
-from vtrace.unify.merge.merge import UNDEFINED, Ids, Types, types
+from vtrace.unify.merge.merge import Ids, Types, types
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
