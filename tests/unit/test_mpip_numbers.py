@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from vtrace.analysis.callsites import Bytes, SiteCalls, bins, plain, span
-from vtrace.compat.mpip import Frame, MpipProfile, MpipTask, Site, parsed
-from vtrace.compat.mpip_text import Style, concise, verbose
+from vtrace.compat.mpip import Frame, MpipProfile, MpipTask, Site, Style, concise, parsed, verbose
 
 
 def test_bins_are_mpip_s() -> None:

@@ -70,8 +70,6 @@ def command(
     """
     from vtrace.analysis.time_range import TimeRange
     from vtrace.compat import mpip
-    from vtrace.compat.mpip_text import Style, header, verbose
-    from vtrace.compat.mpip_text import concise as written_concise
 
     if output and directory:
         raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
@@ -91,10 +89,10 @@ def command(
     if silent:
         console.note(f"-z: no report of {len(profile.sites)} call sites is written")
         return
-    style = Style(not brief, floating, pt2pt, collective, threshold)
-    kinds = [verbose, written_concise] if both else [written_concise] if concise else [verbose]
+    style = mpip.Style(not brief, floating, pt2pt, collective, threshold)
+    kinds = [mpip.verbose, mpip.concise] if both else [mpip.concise] if concise else [mpip.verbose]
     place = str(directory or (output.parent if output else "."))
-    about = header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
+    about = mpip.header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
     texts = ["\n".join(map(plain, [*about, *kind(profile, style)])) + "\n" for kind in kinds]
     if directory:
         for text, path in zip(texts, _paths(directory, trace, len(profile.tasks)), strict=False):

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What mpiP's report tells, gathered from a trace; compat/mpip_text.py writes it."""
+"""mpiP's report: gathered from a trace, and written as text. Titles, columns and widths are those of mpiP 3.4.1, so
+that programs that read its files read this one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from vtrace.analysis.callsites import NO_REGION, CallSites, Key, SiteCalls, SitesPart, short
+from vtrace.analysis.callsites import IO, NO_REGION, RMA, SENT, Bytes, CallSites, Key, SiteCalls, SitesPart, short, span
 from vtrace.analysis.table import Table
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_NAMED
@@ -206,3 +210,256 @@ def parsed(text: str) -> Frame:
 
 def _bare(frame: Frame) -> Frame:
     return frame._replace(file=frame.file.rpartition("/")[2] or frame.file)
+
+
+_WIDTH, _TOP = 75, 20
+_MS, _S = 1e6, 1e9
+_RULE = "-" * _WIDTH
+
+
+@dataclass(frozen=True)
+class Style:
+    """What to write. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line."""
+
+    detail: bool = True
+    floating: bool = False
+    pt2pt: bool = False
+    collective: bool = False
+    threshold: float = 0.0
+
+    def number(self, value: float, width: int, digits: int = 3) -> str:
+        """A value in a column."""
+        return f"{value:{width}.{digits}{'f' if self.floating else 'g'}}"
+
+
+def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str] = ()) -> list[str]:
+    """The lines that begin with @: name and value. caveats: what the numbers cannot know."""
+    told = [f"@ {'Caveat':<25}: {line}" for line in caveats]
+    return ["@ mpiP", f"@ Command : {command} ", *told, *(f"@ {name:<25}: {value}" for name, value in lines)]
+
+
+def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
+    """The report with a line for each rank, behind the header."""
+    yield from (f"@ {'MPI Task Assignment':<25}: {task.rank} {task.host}" for task in profile.tasks)
+    yield ""
+    yield from _mpi_time(profile, style)
+    if style.detail:
+        yield from _callsites(profile.sites)
+    yield from _aggregates(profile, style)
+    if style.detail:
+        yield from _times(profile, style)
+        for what, title in _DETAILS.items():
+            yield from _sizes(profile.sites, what, f"{title[0]} statistics (all, {title[1]})", style)
+    yield from _heading("End of Report")
+
+
+def concise(profile: MpipProfile, style: Style) -> Iterator[str]:
+    """The report without lines for ranks, behind the header."""
+    yield ""
+    yield from _task_statistics(profile.tasks)
+    yield from _aggregates(profile, style)
+    if style.detail:
+        yield from _callsites(profile.sites)
+        times = {site.id: {rank: calls.total / _MS for rank, calls in site.by_rank.items()} for site in profile.sites}
+        yield from _by_site(profile.sites, times, "Callsite Time statistics (all callsites, milliseconds)", style)
+        for what, title in _DETAILS.items():
+            sizes = {site.id: _totals(site, what) for site in profile.sites}
+            yield from _by_site(profile.sites, sizes, f"{title[0]} statistics (all callsites, {title[1]})", style)
+    yield from _heading("End of Report")
+
+
+_DETAILS = {
+    SENT: ("Callsite Message Sent", "sent bytes"),
+    IO: ("Callsite I/O", "I/O bytes"),
+    RMA: ("Callsite RMA", "origin bytes"),
+}
+_TOPS = {SENT: ("Sent Message", "Sent%"), IO: ("I/O", "I/O%"), RMA: ("RMA Origin", "RMA%")}
+
+
+def _heading(title: str) -> list[str]:
+    return [_RULE, f"@--- {title} ".ljust(_WIDTH, "-"), _RULE]
+
+
+def _word(text: str) -> str:
+    """A name as one word: readers take columns apart at blanks."""
+    return "_".join(text.split()) or UNKNOWN
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100.0 * part / whole if whole > 0 else 0.0
+
+
+def _mpi_time(profile: MpipProfile, style: Style) -> Iterator[str]:
+    yield from _heading("MPI Time (seconds)")
+    yield f"{'Task':<4} {'AppTime':>10} {'MPITime':>10}    {'MPI%':>5}"
+    for name, app, mpi in [*((t.rank, t.app, t.mpi) for t in profile.tasks), ("*", profile.app, profile.mpi)]:
+        times = f"{style.number(app / _S, 10)} {style.number(mpi / _S, 10)}"
+        yield f"{name:>4} {times}    {_percent(mpi, app):5.2f}"
+
+
+def _task_statistics(tasks: Sequence[MpipTask]) -> Iterator[str]:
+    yield from _heading("Task Time Statistics (seconds)")
+    yield f"{'':>10} {'AppTime':>17} {'MPITime':>17} {'MPI%':>6} {'App Task':>10} {'MPI Task':>10}"
+    columns = [[task.app / _S for task in tasks], [task.mpi / _S for task in tasks]]
+    for name, choose in (("Max", max), ("Mean", statistics.fmean), ("Min", min), ("Stddev", _deviation)):
+        values = [choose(column) for column in columns]
+        line = f"{name:<10} {values[0]:17.6f} {values[1]:17.6f}"
+        if name in ("Max", "Min"):
+            app, mpi = (tasks[column.index(value)].rank for column, value in zip(columns, values, strict=True))
+            line += f" {'':>6} {app:>10} {mpi:>10}"
+        yield line
+    whole, inside = map(math.fsum, columns)
+    yield f"{'Aggregate':<10} {whole:17.6f} {inside:17.6f} {_percent(inside, whole):6.2f}"
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _callsites(sites: Sequence[Site]) -> Iterator[str]:
+    frames = [frame for site in sites for frame in site.frames]
+    if not frames:  # told apart by call only
+        return
+    files = max(18, *(len(_word(frame.file)) for frame in frames))
+    names = max(24, *(len(_word(frame.function)) for frame in frames))
+    yield from _heading(f"Callsites: {len(sites)}")
+    yield f"{'ID':>3} {'Lev':>3} {'File/Address':<{files}} {'Line':>5} {'Parent_Funct':<{names}} MPI_Call"
+    for site in sites:
+        for level, frame in enumerate(site.frames):
+            where = _where(frame, files)
+            call = site.call if level == 0 else ""
+            yield f"{site.id:>3} {level:>3} {where} {_word(frame.function):<{names}} {call}".rstrip()
+
+
+def _where(frame: Frame, width: int) -> str:
+    if not frame.line and frame.module:
+        return f"{frame.address:#x}".ljust(width + 6)
+    return f"{_word(frame.file):<{width}} {frame.line:>5}"
+
+
+def _aggregates(profile: MpipProfile, style: Style) -> Iterator[str]:
+    yield from _top_times(profile, style)
+    yield from _top_sizes(profile.sites, SENT, style)
+    sent = sum(_size(site.all, SENT).total for site in profile.sites)
+    if style.collective:
+        title = "Aggregate Collective Time (top twenty, descending)"
+        yield from _histogram(profile.collective_ns, profile.mpi, title, "MPI Time %", "collective", style)
+    if style.pt2pt:
+        title = "Aggregate Point-To-Point Sent (top twenty, descending)"
+        yield from _histogram(profile.pt2pt_bytes, sent, title, "MPI Sent %", "point to point", style)
+    yield from _top_sizes(profile.sites, IO, style)
+    yield from _top_sizes(profile.sites, RMA, style)
+
+
+def _top(sites: Sequence[Site], value: Callable[[Site], int]) -> list[Site]:
+    return sorted((site for site in sites if value(site) > 0), key=lambda site: (-value(site), site.id))[:_TOP]
+
+
+def _top_times(profile: MpipProfile, style: Style) -> Iterator[str]:
+    yield from _heading("Aggregate Time (top twenty, descending, milliseconds)")
+    yield f"{'Call':<20} {'Site':>4} {'Time':>10}  {'App%':>6}  {'MPI%':>6}  {'COV':>6}"
+    for site in _top(profile.sites, lambda site: site.all.total):
+        time = site.all.total
+        values = [calls.total for calls in site.by_rank.values()]
+        spread = _deviation(values) / statistics.fmean(values)
+        shares = f"{_percent(time, profile.app):6.2f}  {_percent(time, profile.mpi):6.2f}  {spread:6.2f}"
+        yield f"{site.call:<20} {site.id:>4} {style.number(time / _MS, 10)}  {shares}"
+
+
+def _size(calls: SiteCalls, what: str) -> Bytes:
+    return calls.bytes.get(what, Bytes())
+
+
+def _top_sizes(sites: Sequence[Site], what: str, style: Style) -> Iterator[str]:
+    whole = sum(_size(site.all, what).total for site in sites)
+    if not whole and what != SENT:
+        return
+    name, share = _TOPS[what]
+    yield from _heading(f"Aggregate {name} Size (top twenty, descending, bytes)")
+    yield f"{'Call':<20} {'Site':>4} {'Count':>10} {'Total':>10} {'Avrg':>10} {share:>6}"
+    for site in _top(sites, lambda site: _size(site.all, what).total):
+        calls, total = site.all.count, _size(site.all, what).total
+        numbers = f"{style.number(total, 10)} {style.number(total / calls, 10)}"
+        yield f"{site.call:<20} {site.id:>4} {calls:>10} {numbers} {_percent(total, whole):6.2f}"
+
+
+def _histogram(
+    values: Mapping[tuple[str, int, int], int], whole: int, title: str, share: str, what: str, style: Style
+) -> Iterator[str]:
+    yield from _heading(title)
+    rows = sorted((-value, key) for key, value in values.items() if value > 0)[:_TOP]
+    if not rows:
+        yield f"No {what} operations to report"
+        return
+    yield f"{'Call':<20} {share:>10} {'Comm Size':>21} {'Data Size':>21}"
+    for value, (call, comm, size) in rows:
+        spans = "  ".join(f"{least:8} - {most:8}".rjust(20) for least, most in (span(comm), span(size)))
+        yield f"{call:<20} {style.number(_percent(-value, whole), 10)}  {spans}"
+
+
+def _times(profile: MpipProfile, style: Style) -> Iterator[str]:
+    tasks = {task.rank: task for task in profile.tasks}
+    sites = sorted(profile.sites, key=lambda site: (site.call, site.id))
+    yield from _heading(f"Callsite Time statistics (all, milliseconds): {sum(len(site.by_rank) for site in sites)}")
+    yield f"{'Name':<17} {'Site':>4} {'Rank':>4} {'Count':>6} {'Max':>8} {'Mean':>8} {'Min':>8} {'App%':>6} {'MPI%':>6}"
+    for place, site in enumerate(sites):
+        if place:
+            yield ""
+        for rank, calls in sorted(site.by_rank.items()):
+            share = _percent(calls.total, tasks[rank].mpi)
+            if tasks[rank].mpi and share >= style.threshold:
+                yield _time_line(site, str(rank), calls, _percent(calls.total, tasks[rank].app), share, style)
+        total = site.all.total
+        yield _time_line(site, "*", site.all, _percent(total, profile.app), _percent(total, profile.mpi), style)
+
+
+def _time_line(site: Site, rank: str, calls: SiteCalls, app: float, mpi: float, style: Style) -> str:
+    values = (calls.most / _MS, calls.total / calls.count / _MS, calls.least / _MS)
+    numbers = " ".join(style.number(value, 8) for value in values)
+    return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>6} {numbers} {app:6.2f} {mpi:6.2f}"
+
+
+def _sizes(sites: Sequence[Site], what: str, title: str, style: Style) -> Iterator[str]:
+    chosen = [site for site in sorted(sites, key=lambda s: (s.call, s.id)) if _size(site.all, what).total]
+    if not chosen:
+        return
+    yield from _heading(title)
+    yield f"{'Name':<17} {'Site':>4} {'Rank':>4} {'Count':>7} {'Max':>9} {'Mean':>9} {'Min':>9} {'Sum':>9}"
+    for place, site in enumerate(chosen):
+        if place:
+            yield ""
+        total = SiteCalls()
+        for rank, calls in sorted(site.by_rank.items()):
+            if _size(calls, what).total:
+                total.add(calls)
+                yield _size_line(site, str(rank), calls, _size(calls, what), style)
+        yield _size_line(site, "*", total, _size(total, what), style)
+
+
+def _size_line(site: Site, rank: str, calls: SiteCalls, size: Bytes, style: Style) -> str:
+    values = (size.most, size.total / calls.count, size.least, size.total)
+    numbers = " ".join(style.number(value, 9, 4) for value in values)
+    return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>7} {numbers}"
+
+
+def _totals(site: Site, what: str) -> dict[int, float]:
+    """By rank; nothing where no rank has any."""
+    sizes = {rank: float(_size(calls, what).total) for rank, calls in site.by_rank.items()}
+    return sizes if any(sizes.values()) else {}
+
+
+def _by_site(
+    sites: Sequence[Site], values: Mapping[int, Mapping[int, float]], title: str, style: Style
+) -> Iterator[str]:
+    """One line for each site: its values, by rank, compared."""
+    chosen = sorted((s for s in sites if values[s.id]), key=lambda s: (-math.fsum(values[s.id].values()), s.id))
+    if not chosen:
+        return
+    yield from _heading(f"{title}: {len(chosen)}")
+    yield f"{'Name':<17} {'Site':>4} {'Tasks':>7} {'Max':>9} {'Mean':>9} {'Min':>9} {'MaxRnk':>6} {'MinRnk':>6}"
+    for site in chosen:
+        of = values[site.id]
+        most, least = max(of, key=lambda rank: of[rank]), min(of, key=lambda rank: of[rank])
+        numbers = (of[most], statistics.fmean(of.values()), of[least])
+        text = " ".join(style.number(value, 9, 4) for value in numbers)
+        yield f"{site.call:<17} {site.id:>4} {len(of):>7} {text} {most:>6} {least:>6}"
