@@ -32,7 +32,7 @@ _TABLES = (
     "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
     "heap", "coverage",
 )  # fmt: skip
-"""The tables of reports/summary_sheets.py, which is loaded only when it is needed."""
+"""The tables of reports/summary.py, which is loaded only when it is needed."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
@@ -63,7 +63,7 @@ def command(
       vtrace summary heat --only regions --csv > regions.csv
     """
     from vtrace.analysis import time_range
-    from vtrace.reports import sheet, summary, summary_sheets
+    from vtrace.reports import sheet, summary
 
     if as_json and as_csv:
         raise UsageError("--json and --csv", "one of them at a time")
@@ -71,7 +71,7 @@ def command(
     trace = opened(archive)
     part = time_range.window(trace, begin, end, ranks, helpers)
     numbers = summary.read(trace, part)
-    made = [each for each in summary_sheets.sheets(numbers, sort, top) if not tables or each.name in tables]
+    made = [each for each in summary.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:
         console.warn(note)
     if as_json:
@@ -112,7 +112,7 @@ def _about(numbers: SummaryNumbers) -> dict[str, Any]:
 
 def _head(numbers: SummaryNumbers) -> None:
     from vtrace.analysis import programs
-    from vtrace.reports import report_numbers, summary_sheets
+    from vtrace.reports import report_numbers, summary
 
     trace = numbers.trace
     known = dict(report_numbers.about(trace, numbers.window))
@@ -128,7 +128,7 @@ def _head(numbers: SummaryNumbers) -> None:
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
-    pairs += [("time", summary_sheets.lead(numbers))]
+    pairs += [("time", summary.lead(numbers))]
     for name, text in pairs:
         if text:
             click.echo(f"  {name.ljust(10)}  {plain(text)}")

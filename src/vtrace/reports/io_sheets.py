@@ -5,6 +5,7 @@ layer that moved it."""
 from __future__ import annotations
 
 import posixpath
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from vtrace.analysis.io_files import by_layer, reduce_io
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import SummaryNumbers
+
+if TYPE_CHECKING:
+    from vtrace.reports.summary import SummaryNumbers
 
 _NO_FILE = "(no file)"
 _SUMS = "opens reads writes bytes_read bytes_written read_ns write_ns unknown_reads unknown_writes".split()

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from vtrace.analysis.rma import SUMS, operation_name, synchronization
 from vtrace.analysis.table import add_up, group
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
-from vtrace.reports.summary import SummaryNumbers
+
+if TYPE_CHECKING:
+    from vtrace.reports.summary import SummaryNumbers
 
 
 def rma(numbers: SummaryNumbers) -> Sheet:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trace tells in short, out of one pass over its events."""
+"""What a trace tells in short, out of one pass over its events, and the tables of vtrace summary."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.activity import ACTIVITIES, IO, RUNTIME
-from vtrace.analysis.collectives import CollectiveTotals
+from vtrace.analysis.activity import ACTIVITIES, IO, MPI, RUNTIME
+from vtrace.analysis.collectives import CollectiveTotals, op_name
 from vtrace.analysis.io_files import Io
 from vtrace.analysis.messages import Matrix, MessageMatrix
 from vtrace.analysis.metrics import Allocations, Metrics, heap_curve, heap_metrics
-from vtrace.analysis.profile import Profile
+from vtrace.analysis.profile import Profile, mean_and_deviation
+from vtrace.analysis.programs import of_processes
 from vtrace.analysis.rma import Rma
 from vtrace.analysis.scan import Part, Question, Replay
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.analysis.time_range import TimeRange
+from vtrace.analysis.timeline_data import process_names, span
+from vtrace.console import some
+from vtrace.reports import report_numbers
+from vtrace.reports.io_sheets import io
+from vtrace.reports.rma_sheets import rma, rma_synchronization
+from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
     from vtrace.analysis.base import TraceBase
@@ -148,3 +155,221 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
             "end_bytes": int(sizes[-1]),
         }  # fmt: skip
     return found
+
+
+MOST_LOCATIONS = 24
+"""More are not shown to people, only the extremes."""
+_NOTABLE = 0.001
+"""Share of all time below which a class has no extremes."""
+_NOTHING = "no calls were recorded here"
+_COMMUNICATION = "MPI other"
+"""MPI without its initialisation and finalisation."""
+ALL = "all with --json or --csv"
+_Key = tuple[int, ...]
+
+
+def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
+    """All tables; people see the first `top` rows."""
+    made = (
+        classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
+        collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
+        rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
+        coverage(numbers, top),
+    )  # fmt: skip
+    return list(made)
+
+
+def lead(numbers: SummaryNumbers) -> str:
+    """The time by class in one sentence: shares, and the time and the locations that they are shares of."""
+    sums = {name: int(times.sum()) for name, times in class_times(numbers).items()}
+    whole = sum(sums.values())
+    order = sorted(filter(sums.get, sums), key=lambda name: -sums[name])
+    locations = np.count_nonzero(numbers.classes.sum(axis=1))
+    left = some(len(numbers.window.helpers), "helper thread")
+    without = f" (without {left})" if numbers.window.helpers else ""
+    parts = ", ".join(f"{100 * (sums[name] / whole):.3g} % {name}" for name in order)
+    return f"{span(whole)} on {some(int(locations), 'location')}{without}: {parts}" if whole else _NOTHING
+
+
+def _class_key(name: str) -> str:
+    return f"{name.replace(' ', '_').replace('/', '').lower()}_ns"
+
+
+def classes(numbers: SummaryNumbers) -> Sheet:
+    """Time by class of each location."""
+    trace, times = numbers.trace, class_times(numbers)
+    times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
+    keys = {name: _class_key(name) for name in times}
+    process, labels = trace.places.process.tolist(), report_numbers.location_names(trace)
+    threads, helper = trace.locations["name"].tolist(), trace.locations["helper"].tolist()
+    mpi = numbers.classes[:, MPI].tolist()
+    of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
+    programs = [*of_processes(trace), (-1, "", "")]
+    rows = []
+    for row in numbers.window.rows(trace):
+        (name, host), (rank, executable, command) = of_process[process[row]], programs[process[row]]
+        rows.append({
+            "location": labels[row], "rank": rank if rank >= 0 else None, "process": name, "thread": threads[row],
+            "helper": helper[row], "host": host, "executable": executable, "command": command,
+            "total_ns": int(numbers.classes[row].sum()), "mpi_ns": mpi[row],
+            **{keys[name]: int(ns[row]) for name, ns in times.items()},
+        })  # fmt: skip
+    there = {name for name, ns in times.items() if ns.any()}
+    columns = [
+        Column("location", "location", "text"), Column("rank"), Column("process", kind="text"),
+        Column("thread", kind="text"), Column("helper", kind="mark"), Column("host", kind="text"),
+        Column("executable", kind="text"), Column("command", kind="text"), Column("total_ns", "total s", "ns"),
+        Column("mpi_ns", kind="ns"),
+        *(Column(key, f"{name.removesuffix(' other')} s" if name in there else "", "ns") for name, key in keys.items()),
+    ]  # fmt: skip
+    sheet = Sheet("classes", "Time by class, each location", columns, rows)
+    sums = {key: sum(row[key] for row in rows) for key in ("total_ns", *keys.values())}
+    if len(rows) > 1:
+        sheet.totals = {"location": "all", **sums}
+    if len(rows) > MOST_LOCATIONS:
+        _extremes(sheet, [key for key in sums if sums[key] > _NOTABLE * sums["total_ns"]])
+    if left := len(numbers.window.helpers):
+        sheet.notes.append(f"{some(left, 'helper thread')} of libraries (class runtime) not in these times: --helpers")
+    return sheet
+
+
+def _extremes(sheet: Sheet, keys: list[str]) -> None:
+    """Shows only the locations that have the most or the least of something."""
+    for key in keys:
+        values = [row[key] for row in sheet.rows]
+        if max(values) == min(values):
+            continue
+        sheet.marks[values.index(max(values)), key] = "^"
+        sheet.marks.setdefault((values.index(min(values)), key), "v")
+    sheet.shown = sorted({row for row, _ in sheet.marks} or range(MOST_LOCATIONS))
+    left = len(sheet.rows) - len(sheet.shown)
+    sheet.notes.append(f"^ the most and v the least of {len(sheet.rows):,}; {left:,} are left out here: {ALL}")
+
+
+def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
+    """The profile by region."""
+    trace = numbers.trace
+    table = report_numbers.regions(trace, numbers.profile)
+    mean, deviation = mean_and_deviation(table)
+    whole, known = max(1, int(table["exclusive"].sum())), trace.regions
+    rows: list[Row] = []
+    for place, r in enumerate(table.records()):
+        at = r["region"]
+        file, line = str(known["file"][at]), int(known["line"][at])
+        rows.append({
+            "exclusive_ns": r["exclusive"], "percent": 100 * r["exclusive"] / whole, "inclusive_ns": r["inclusive"],
+            "calls": r["calls"], "min_ns": r["min"], "mean_ns": float(mean[place]), "max_ns": r["max"],
+            "deviation_ns": float(deviation[place]), "imbalance": float(r["imbalance"]),
+            "class": str(known.classes[known["class"][at]]), "region": str(known["name"][at]),
+            "source": f"{file}:{line}" if file and 0 < line < 2**32 - 1 else file,
+        })  # fmt: skip
+    if sort == "name":
+        rows.sort(key=lambda row: row["region"])
+    else:
+        key = sort if sort in ("calls", "imbalance") else f"{sort}_ns"
+        rows.sort(key=lambda row: -row[key])
+    columns = [
+        Column("exclusive_ns", "exclusive s", "ns"), Column("percent", "%", "share"),
+        Column("inclusive_ns", "inclusive s", "ns"), Column("calls", "calls"),
+        Column("min_ns", "min", "span", minor=True), Column("mean_ns", "mean", "span"),
+        Column("max_ns", "max", "span", minor=True), Column("deviation_ns"),
+        Column("imbalance", "imbalance", "ratio", minor=True), Column("class", "class", "text", minor=True),
+        Column("region", "region", "text"), Column("source", kind="text"),
+    ]  # fmt: skip
+    return Sheet("regions", f"Regions by {sort}", columns, rows)
+
+
+def messages(numbers: SummaryNumbers) -> Sheet:
+    """Messages from whom to whom, the most bytes first."""
+    table, names = numbers.matrix.table().order("bytes"), process_names(numbers.trace)
+    rows = [
+        {"from": names[r["sender"]], "to": names[r["receiver"]], "messages": r["count"], "bytes": r["bytes"],
+         "mean_bytes": r["bytes"] / r["count"]}
+        for r in table.records()
+    ]  # fmt: skip
+    columns = [
+        Column("from", "from", "text"), Column("to", "to", "text"), Column("messages", "messages"),
+        Column("bytes", "bytes"), Column("mean_bytes", "mean", "ratio"),
+    ]  # fmt: skip
+    count, size = int(table["count"].sum()), int(table["bytes"].sum())
+    return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {some(len(rows), 'pair')}", columns, rows)
+
+
+def collectives(numbers: SummaryNumbers) -> Sheet:
+    """Collective operations, those that took longest first."""
+    found, trace = numbers.collectives, numbers.trace
+    first, member = group([found["op"], found["comm"]])
+    sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
+    names = [*trace.comms["name"].tolist(), ""]
+    rows: list[Row] = [
+        {
+            "operation": op_name(found["op"][at]).capitalize().replace("_", " "),
+            "communicator": str(names[found["comm"][at]]), "calls": int(sums["calls"][row]),
+            "sent_bytes": int(sums["sent"][row]), "received_bytes": int(sums["received"][row]),
+            "time_ns": int(sums["ns"][row]),
+        }
+        for row, at in enumerate(first.tolist())
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row["time_ns"])
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("calls", "calls"), Column("sent_bytes", "bytes sent"),
+        Column("received_bytes", "bytes received"), Column("operation", "operation", "text"),
+        Column("communicator", "communicator", "text"),
+    ]  # fmt: skip
+    title = f"Collective operations: {some(sum(row['calls'] for row in rows), 'call')}"
+    return Sheet("collectives", title, columns, rows)
+
+
+_ALLOCATED = "allocations allocated frees freed failed".split()
+
+
+def heap(numbers: SummaryNumbers) -> Sheet:
+    """The heap of each process, the largest first."""
+    trace = numbers.trace
+    peaks, found = heap_peaks(numbers), numbers.allocations
+    process = trace.places.process[found["location"]]
+    first, member = group([process])
+    sums = {name: add_up(member, found[name], len(first)) for name in _ALLOCATED}
+    rows: dict[int, dict[str, Any]] = {of: dict(peak) for of, peak in peaks.items()}
+    for row, of in enumerate(process[first].tolist()):
+        rows.setdefault(of, {}).update({name: int(sums[name][row]) for name in _ALLOCATED})
+    names = [*process_names(trace), ""]
+    made: list[Row] = [{"process": names[of], **row} for of, row in sorted(rows.items())]
+    made.sort(key=lambda row: -row.get("peak_bytes", 0))
+    columns = [
+        Column("process", "process", "text"), Column("peak_bytes", "largest bytes"),
+        Column("peak_blocks", "most blocks"), Column("end_bytes", "bytes at the end"),
+        Column("allocations", "allocations"), Column("allocated", "bytes allocated"), Column("frees", "frees"),
+        Column("freed", "bytes freed"), Column("failed", "failed"),
+    ]  # fmt: skip
+    return Sheet("heap", "Heap", columns, made)
+
+
+def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
+    """What was recorded of each location; people see those of which something is missing."""
+    trace = numbers.trace
+    found, names = trace.coverage().take(numbers.window.threads(trace)), report_numbers.location_names(trace)
+    told = ("lost", "clamped", "dropped")
+    rows: list[Row] = [
+        {"location": names[r["location"]],
+         **{key: r[key] if np.isfinite(r[key]) else None for key in ("seconds", "off", "flushing")},
+         **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0),
+         "died": bool(r["died"] > 0), "unknown": bool(r["unknown"] > 0)}
+        for r in found.records()
+    ]  # fmt: skip
+    columns = [
+        Column("location", "location", "text"), Column("seconds", "recorded s", "ratio"),
+        Column("off", "off s", "ratio"), Column("flushing", "flushing s", "ratio"), Column("lost", "lost"),
+        Column("clamped", "times clamped"), Column("dropped", "overwritten"),
+        Column("limit", "stopped", "mark"), Column("died", "died", "mark"),
+        Column("unknown", "more, unknown", "mark"),
+    ]  # fmt: skip
+    short = [
+        at
+        for at, row in enumerate(rows)
+        if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in told)
+    ]
+    sheet = Sheet("coverage", "Where something was not recorded", columns, rows, shown=short[:top])
+    if len(short) > top:
+        sheet.notes.append(f"the first {top:,} of {len(short):,}: {ALL}")
+    return sheet
