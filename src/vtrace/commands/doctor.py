@@ -29,7 +29,7 @@ _COUNTERS = ("tsc", "kvm-clock", "hyperv", "arch_sys_counter")
 """Clock sources of the kernel with which the runtime reads the processor's counter, as csrc/core/clock.c has them."""
 _PROBE = """
 import os
-from vtrace.wrappers import mpi_library
+from vtrace.wrappers.launch import mpi_library
 mpi_library.choose(os.environ)
 from mpi4py import MPI
 library = MPI.Get_library_version().strip("\\0\\n ").splitlines()[0].partition(",")[0]
