@@ -260,6 +260,16 @@ static void say_size(uint64_t events)
         (unsigned long long)events, small ? "VT_PFORM_GDIR on a larger disk or a set" : "a larger");
 }
 
+/* vtunify replaces no archive by itself: the command that is told must work as it stands. */
+static const char *force_for(const char *prefix)
+{
+    static char archive[1040];
+    struct vt_text t = vt_text_into(archive, sizeof archive);
+    vt_text_add(&t, prefix);
+    vt_text_add(&t, ".trace");
+    return VT_SYS3(faccessat, AT_FDCWD, archive, F_OK) ? "" : "--force ";
+}
+
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0, sized = 0;
@@ -302,8 +312,8 @@ static void say_what_was_written(int all)
     if (overwritten)
         vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",
                (unsigned long long)overwritten);
-    vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s", vt_process.head.world_size,
-           (unsigned long long)records, (unsigned long long)bytes, word);
+    vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s%s", vt_process.head.world_size,
+           (unsigned long long)records, (unsigned long long)bytes, force_for(operand), word);
 }
 
 /* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */

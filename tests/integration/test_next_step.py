@@ -105,3 +105,11 @@ def test_unify_report_beside_a_page_of_the_user(program: Path, tmp_path: Path) -
     vtrace(tmp_path, *found[1].split()[1:])
     assert "fib" in page.read_text()
     assert unify(tmp_path, "--report", "nested").returncode == 0
+
+
+def test_the_command_of_a_second_run_works(build: Builder, tmp_path: Path) -> None:
+    program = build("endings.c", output="heat")
+    for words in (["vtunify", "heat"], ["vtunify", "--force", "heat"]):
+        said = run(program, tmp_path, "return", "5").stderr.splitlines()[-1]
+        assert said.partition("next: ")[2].split() == words
+        unify(tmp_path, *words[1:])
