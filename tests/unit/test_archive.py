@@ -78,7 +78,8 @@ def test_definitions_reach_the_readers(tmp_path: Path) -> None:
     assert [(c.name, c.members, c.parent) for c in trace.comms.values()] == [
         ("MPI_COMM_WORLD", (0, 2), None), ("MPI_COMM_SELF", None, None), ("half", (0, 2), 0),
     ]  # fmt: skip
-    assert trace.properties == {"VTRACE::LOST": "3"}
+    told = sum(path.stat().st_size for path in tmp_path.rglob("*.evt"))
+    assert trace.properties == {"VTRACE::LOST": "3", "VTRACE::EVENT_BYTES": str(told)}
     assert [(m.category, m.time, m.scope, m.text) for m in sorted(trace.markers, key=lambda m: m.time)] == [
         ("limit", 7, "LOCATION:3", "stopped"), ("limit", 8, "LOCATION:1", "stopped"), ("died", 9, "GLOBAL", "rank 1"),
     ]  # fmt: skip

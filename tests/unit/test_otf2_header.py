@@ -13,7 +13,7 @@ import pytest
 from support.layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
-from vtrace.unify.merge import communicators, io_handles, merge, rma_windows, threads
+from vtrace.unify.merge import io_handles, merge, threads
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -119,7 +119,7 @@ def test_numbers_in_python() -> None:
     numbers = {
         "REGION_ROLE_FUNCTION": merge._FUNCTION, "REGION_ROLE_UNKNOWN": merge._UNKNOWN_ROLE,
         "PARADIGM_COMPILER": merge._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": merge._MEASUREMENT,
-        "PARADIGM_MPI": communicators._MPI, "PARADIGM_PTHREAD": threads.PTHREAD,
+        "PARADIGM_MPI": definitions.PARADIGM_MPI, "PARADIGM_PTHREAD": threads.PTHREAD,
         "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
         "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
@@ -127,7 +127,6 @@ def test_numbers_in_python() -> None:
         "IO_STATUS_FLAG_NONE": io_handles._NO_STATUS,
     }  # fmt: skip
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
-    assert rma_windows._MPI == communicators._MPI
     types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE STRING"
     types += " REGION COMM RMA_WIN IO_FILE IO_HANDLE"
     assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == merge._ATTRIBUTE_TYPES
