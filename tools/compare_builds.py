@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shows whether two builds of vtrace behave alike: the same archives, tables, messages and symbols.
+
+1. Record a corpus: every run that a test unifies is copied before vtunify starts.
+
+     PYTHONPATH=tests:tools CORPUS=DIR .venv/bin/python -m pytest -p compare_builds tests/integration
+
+2. Describe each build, one after the other: all commands on all runs of the corpus.
+
+     tools/compare_builds.py describe CORPUS OLD/.venv/bin old
+     tools/compare_builds.py describe CORPUS NEW/.venv/bin new
+
+3. Compare the descriptions: exit code 1 and the differing files where the builds differ.
+
+     tools/compare_builds.py compare old new
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+LARGEST = 4 << 20
+"""Bytes of the local files of a run; larger runs are left out of the corpus."""
+
+COMMANDS = (
+    ("info", "--json"), ("info", "--all"), ("summary", "--json"), ("summary", "--csv", "--only", "regions"),
+    ("summary",),
+    ("timers", "--all"), ("score", "--json"), ("score",), ("mpip",), ("report", "-o", "report.html"),
+    ("export", "--to", "csv", "-o", "export.csv"), ("export", "--to", "chrome", "-o", "export.json"),
+    ("export", "--to", "perfetto", "-o", "export.pftrace"),
+)  # fmt: skip
+"""What is asked of each archive."""
+
+HELP = ("vtrace", "vtrace-cc", "vtrace-cxx", "vtrace-fc", "vtunify", "vtunify-mpi")
+
+_VARYING = re.compile(
+    r"\b\d+(?:\.\d+)? ?(?:ms|us|s)\b|(?<=@ Collector PID            : )\d+|(?<=Trace identifier)[ :0-9a-f]+"
+)
+"""Durations, process ids, and the number that libotf2 draws for each archive."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    steps = parser.add_subparsers(required=True)
+    one = steps.add_parser("describe", help="run all commands of a build on the corpus")
+    one.add_argument("corpus", type=Path)
+    one.add_argument("bin", type=Path, help="directory of the build's commands")
+    one.add_argument("out", type=Path, help="new directory for the description")
+    one.add_argument("--every", type=int, default=5, metavar="N", help="ask all commands of each Nth archive (5)")
+    one.set_defaults(step=lambda o: describe(o.corpus.resolve(), o.bin.resolve(), o.out.resolve(), o.every))
+    two = steps.add_parser("compare", help="compare two descriptions")
+    two.add_argument("old", type=Path)
+    two.add_argument("new", type=Path)
+    two.set_defaults(step=lambda o: compare(o.old, o.new))
+    options = parser.parse_args(arguments)
+    return int(options.step(options))
+
+
+# Recording: pytest loads this module as a plug-in.
+
+
+def pytest_configure() -> None:
+    """Puts a copy of the local files aside whenever a test calls vtunify."""
+    from support import run, tools
+
+    corpus = Path(os.environ["CORPUS"]).resolve()
+    real = tools.call
+
+    def call(words: Sequence[str | Path], cwd: Path, *rest: object, **named: object) -> tools.Done:
+        if Path(words[0]).name == "vtunify":
+            keep(corpus, [str(word) for word in words[1:]], Path(cwd))
+        return real(words, cwd, *rest, **named)  # type: ignore[arg-type]
+
+    tools.call = run.call = call
+
+
+def keep(corpus: Path, words: list[str], cwd: Path) -> None:
+    """Copies the directory of a run, once for each test function and set of arguments."""
+    if not words or not words[-1] or Path(words[-1]).is_absolute() or any("/" in word for word in words):
+        return
+    files = [
+        path for path in cwd.glob(f"{words[-1].removesuffix('.trace')}.*") if path.is_file() and not path.is_symlink()
+    ]
+    if not files or sum(path.stat().st_size for path in files) > LARGEST:
+        return
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").removeprefix("tests/").split("[")[0].split(" ")[0]
+    content = hashlib.sha256("\0".join([*words, *sorted(path.name for path in files)]).encode()).hexdigest()[:8]
+    place = corpus / f"{re.sub('[^a-z0-9_]+', '-', test.lower())}-{content}"
+    if place.exists():
+        return
+    new = Path(tempfile.mkdtemp(dir=corpus))
+    (new / "files").mkdir()
+    for path in files:
+        shutil.copy2(path, new / "files")
+    (new / "words.json").write_text(json.dumps(words))
+    try:
+        new.rename(place)
+    except OSError:  # another worker was first
+        shutil.rmtree(new)
+
+
+# Describing a build.
+
+
+def describe(corpus: Path, bin: Path, out: Path, every: int) -> int:
+    """Writes one text for each run and command into out; returns 0."""
+    out.mkdir(parents=True)
+    runs = sorted(path for path in corpus.iterdir() if (path / "words.json").exists())
+    # Paths stand in archives and messages: both builds work in the same directory.
+    work = Path(tempfile.gettempdir()) / "vtrace-compare-builds"
+    shutil.rmtree(work, ignore_errors=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        todo = [pool.submit(_describe_run, bin, out, work, run, n % every == 0) for n, run in enumerate(runs)]
+        for number, done in enumerate(todo, 1):
+            done.result()
+            if number % 100 == 0:
+                print(f"{number} of {len(runs)} runs", file=sys.stderr)
+    shutil.rmtree(work, ignore_errors=True)
+    _describe_build(bin, out)
+    return 0
+
+
+def _describe_run(bin: Path, out: Path, work: Path, run: Path, all_commands: bool) -> None:
+    place = work / run.name
+    shutil.copytree(run / "files", place)
+    words = json.loads((run / "words.json").read_text())
+    prefix = words[-1].removesuffix(".trace")
+    texts = [_call(bin, place, "vtrace", "dump", prefix), _call(bin, place, "vtunify", "-k", *words)]
+    anchors = sorted(place.rglob("traces.otf2"))
+    for anchor in anchors if all_commands else []:
+        archive = str(anchor.parent.relative_to(place))
+        texts += [_call(bin, place, "vtrace", command, archive, *options) for command, *options in COMMANDS]
+        texts.append(_call(bin, place, "vtrace", "diff", "--json", archive, archive))
+    for anchor in anchors:
+        shown = subprocess.run(["otf2-print", "-I", anchor], capture_output=True, text=True, check=False).stdout
+        texts.append(_VARYING.sub("...", shown))
+        anchor.unlink()
+    texts += _sums(place)
+    (out / f"{run.name}.txt").write_text("\n".join(texts) + "\n")
+    shutil.rmtree(place)
+
+
+def _describe_build(bin: Path, out: Path) -> None:
+    """Help texts, the settings, installed files, and what the libraries export."""
+    empty = Path(tempfile.gettempdir()) / "vtrace-compare-builds"
+    empty.mkdir()
+    texts = [_call(bin, empty, name, "--help") for name in HELP]
+    listed = re.findall(r"^  ([a-z-]+)  ", texts[0].partition("Commands:")[2], re.MULTILINE)
+    texts += [_call(bin, empty, "vtrace", name, "--help") for name in listed]
+    texts.append(_call(bin, empty, "vtrace", "settings"))
+    empty.rmdir()
+    (out / "help.txt").write_text("\n".join(texts) + "\n")
+    ask = "from importlib.metadata import files; print(*sorted(map(str, files('vtrace'))), sep='\\n')"
+    names = subprocess.run([bin / "python", "-c", ask], capture_output=True, text=True, check=True).stdout
+    (out / "installed.txt").write_text(names)
+    ask = "import vtrace.paths; print(vtrace.paths.LIB)"
+    where = subprocess.run([bin / "python", "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    (out / "libraries").mkdir()
+    for library in sorted(Path(where).glob("*.so*")):
+        symbols = subprocess.run(
+            ["nm", "-D", "--defined-only", "--format=just-symbols", library], capture_output=True, text=True
+        )
+        (out / f"{library.name}.symbols.txt").write_text(symbols.stdout)
+        shutil.copy(library, out / "libraries")
+
+
+def _call(bin: Path, cwd: Path, *words: str) -> str:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("VT_")}
+    env |= {"PATH": f"{bin}{os.pathsep}{env.get('PATH', os.defpath)}", "LC_ALL": "C.UTF-8", "COLUMNS": "120"}
+    done = subprocess.run([str(bin / words[0]), *words[1:]], cwd=cwd, env=env, capture_output=True, timeout=600)
+    texts = [_VARYING.sub("...", text.decode(errors="replace")) for text in (done.stdout, done.stderr)]
+    return f"{' '.join(words)}\nexit code {done.returncode}\n-- stdout\n{texts[0]}\n-- stderr\n{texts[1]}"
+
+
+def _sums(directory: Path) -> Iterator[str]:
+    for path in sorted(directory.rglob("*")):
+        if path.is_file():
+            yield f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}"
+
+
+# Comparing two descriptions.
+
+
+def compare(old: Path, new: Path) -> int:
+    """Prints what differs, the first lines of each; 1 if anything does."""
+    texts = {path.name for place in (old, new) for path in place.glob("*.txt")}
+    differing = 0
+    for name in sorted(texts):
+        lines = [(place / name).read_text().splitlines() if (place / name).exists() else [] for place in (old, new)]
+        if lines[0] != lines[1]:
+            differing += 1
+            found = list(difflib.unified_diff(*lines, f"{old}/{name}", f"{new}/{name}", lineterm="", n=0))
+            print("\n".join(line[:300] for line in found[:20]))
+    differing += _compare_abis(old / "libraries", new / "libraries")
+    print(f"{len(texts)} texts compared, {differing} differences")
+    return bool(differing)
+
+
+def _compare_abis(old: Path, new: Path) -> int:
+    """Types and functions that the libraries export, by libabigail's abidiff, where that is installed."""
+    if not shutil.which("abidiff"):
+        print("abidiff is not installed (Debian: abigail-tools): only names of symbols were compared", file=sys.stderr)
+        return 0
+    differing = 0
+    for library in sorted(old.iterdir()):
+        done = subprocess.run(["abidiff", library, new / library.name], capture_output=True, text=True)
+        if done.returncode & 0xC:
+            differing += 1
+            print(done.stdout)
+    return differing
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
