@@ -75,7 +75,7 @@ def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> N
     (line, *_) = vtrace(place, "summary", "heat").stderr.splitlines()
     assert line == (
         "vtrace: warning: local files of an earlier run of heat lie beside heat.trace "
-        "(vtunify -o NAME heat makes another archive of them)"
+        "(vtunify --partial -o NAME heat makes another archive of what is left of them)"
     )
 
 

@@ -45,7 +45,7 @@ def stale(anchor: Path, about: Any) -> str | None:
     word = shlex.quote(os.path.relpath(prefix))
     start = about.get("start")
     if isinstance(start, int) and newest.start < start:
-        hint = f"vtunify -o NAME {word} makes another archive of them"
+        hint = f"vtunify --partial -o NAME {word} makes another archive of what is left of them"
         return f"warning: local files of an earlier run of {prefix.name} lie beside {archive} ({hint})"
     begun = datetime.fromtimestamp(newest.start // 10**9).astimezone().isoformat(" ")
     hint = f"vtunify {'-k ' if keep else ''}--force {word}"
