@@ -123,9 +123,10 @@ class Layout:
         modules: dict[str, Path] = {}
         classes: dict[str, Path] = {}
         for path in self.python:
-            if self.package not in path.parents or path.parent.name in ("vtrace", "commands", "python_hook"):
+            if self.package not in path.parents:
                 continue
-            if path.name != "__init__.py" and modules.setdefault(path.name, path) != path:
+            named = path.name != "__init__.py" and path.parent.name not in ("vtrace", "commands", "python_hook")
+            if named and modules.setdefault(path.name, path) != path:
                 yield f"{path.relative_to(self.root)}: {modules[path.name].relative_to(self.root)} has the same name"
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.ClassDef) and classes.setdefault(node.name, path) != path:

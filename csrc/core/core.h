@@ -131,6 +131,9 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
 #define VT_CALL_ALL (-1)
 int64_t vt_call_limit(const char *name, const char *group);
 
+/* 1: none. Called by no shim of this version, but by MPI shims in programs that were built before vt_call_limit. */
+int vt_hides(const char *name, const char *group);
+
 /* The same for one call, which counts where a rule has a limit: whoever gets VT_CALL_COUNTED asks again at the next call, and
    keeps its region's id in *region meanwhile (0 at first). The two other answers hold for good. name: always the same pointer. */
 enum vt_take { VT_CALL_HIDDEN = 0, VT_CALL_SHOWN = 1, VT_CALL_COUNTED = 2 };

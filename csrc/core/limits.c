@@ -9,6 +9,8 @@ int64_t vt_call_limit(const char *name, const char *group)
     return vt_filter_limit(&f);
 }
 
+int vt_hides(const char *name, const char *group) { return !vt_call_limit(name, group); }
+
 /* ---- Functions that ask at each call ---- */
 
 #define MOST_COUNTED 1024u
