@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands around a call: where in the code it is made from, a flush of all ranks, barriers. */
+/* Code before and after a call: recording the call site, flushing the buffers of all ranks, and barriers. Part of
+   mpiwrap.h. */
 #ifndef VT_MPI_AROUND_H
 #define VT_MPI_AROUND_H
 
-/* ---- sites.c: VT_MPI_CALLSITES ---- */
+/* ---- sites.c: the setting VT_MPI_CALLSITES ---- */
 
-#define VT_SITE_DEPTH 32u /* the setting's limit */
+#define VT_SITE_DEPTH 32u /* largest value of the setting */
 
-extern _Atomic(uint32_t) vt_mpi_site_depth; /* 0: off */
+extern _Atomic(uint32_t) vt_mpi_site_depth; /* frames of a call site; 0: off */
+/* Reads the setting, at the first MPI call. */
 void vt_mpi_sites_begin(void);
+/* Writes the stack of a call as an attribute of the next ENTER. caller: return address in the program. */
 void vt_mpi_site(uintptr_t caller);
 
-/* Tells where the call of a wrapper comes from, if that is asked for, before the record that enters the region. */
+/* Records the call site of a wrapper if the setting asks for call sites. The attribute precedes the ENTER record. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_placed(uint32_t region)
 {
     if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed))) return region;
@@ -19,23 +22,29 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_placed(uint32_t reg
     return region;
 }
 
-/* ---- sync.c: VT_SYNC_FLUSH and VT_MPI_BARRIER ---- */
+/* ---- sync.c: the settings VT_SYNC_FLUSH and VT_MPI_BARRIER ---- */
 
-/* What is done around collectives: bits, the same in all ranks of a world. The first two are those of the setting. */
+/* Actions before and after a collective, as bits. The bits are the same in all ranks of a world. The first two are the
+   bits of VT_MPI_BARRIER. */
 enum vt_mpi_around { VT_AROUND_BEFORE = 1, VT_AROUND_AFTER = 2, VT_AROUND_SYNC = 4 };
 
 struct vt_mpi_after {
-    MPI_Comm comm; /* that of the barrier to come, or MPI_COMM_NULL */
+    MPI_Comm comm; /* communicator of the barrier after the call, or MPI_COMM_NULL */
     uintptr_t caller;
 };
 
 extern _Atomic(unsigned) vt_mpi_around;
+/* At MPI_Init: all ranks agree on the settings. records: this rank records MPI calls. */
 void vt_mpi_sync_begin(bool records);
+/* All ranks flush if one of them has filled its buffer up to VT_SYNC_FLUSH_LEVEL. */
 void vt_mpi_sync_ask(void);
+/* Calls a barrier if around has VT_AROUND_BEFORE. Returns comm if a barrier follows after the call, else
+   MPI_COMM_NULL. */
 MPI_Comm vt_mpi_barrier_before(MPI_Comm comm, unsigned around, uintptr_t caller);
+/* Calls the barrier after the call. */
 void vt_mpi_barrier_after(const struct vt_mpi_after *after);
 
-/* Before anything else of a blocking collective; a macro, so that Fortran's handle is converted only if need be. */
+/* First statement of a blocking collective. A macro, so that a Fortran handle is converted only when needed. */
 #define vt_mpi_sync(communicator)                                                                                      \
     do {                                                                                                               \
         const unsigned vt_around = atomic_load_explicit(&vt_mpi_around, memory_order_relaxed);                         \
@@ -43,8 +52,8 @@ void vt_mpi_barrier_after(const struct vt_mpi_after *after);
         if ((communicator) == MPI_COMM_WORLD && !vt_mpi_by_binding()) vt_mpi_sync_ask();                               \
     } while (0)
 
-/* Behind it: the barrier before the call, and that after it where the wrapper ends, whichever way. gets: those that mpiP
-   gives barriers to. */
+/* Second statement of a blocking collective: calls the barrier before the call. The barrier after the call runs at each
+   return of the wrapper. gets: mpiP puts barriers around this function. */
 #define vt_mpi_barriers(gets, communicator)                                                                            \
     struct vt_mpi_after vt_after __attribute__((cleanup(vt_mpi_barrier_last))) = {MPI_COMM_NULL, 0};                   \
     do {                                                                                                               \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far the clocks of nodes are apart. One rank of each node, its leader, exchanges messages with another one: the
-   round trip that took the least time tells best what the other clock showed half-way (Cristian, "Probabilistic clock
-   synchronization", 1989). Leaders form a binomial tree, whose pairs of one level talk at the same time, so that n nodes
-   need log2(n) rounds (as in Hunold and Carpen-Amarie, "Hierarchical clock synchronization in MPI", 2018). Nothing of the
-   program's is touched: leaders have a communicator of their own, which returns errors: a rank that has died ends the
-   measuring, not the program. Where all ranks share one clock nothing is measured. */
+/* Measures clock offsets between nodes. One rank of each node, its leader, exchanges messages with the leader of
+   another node. Of all exchanges, the one with the shortest round trip gives the best estimate of the other clock at
+   its midpoint (Cristian, "Probabilistic clock synchronization", 1989). Leaders form a binomial tree. Pairs of one
+   level of the tree exchange messages at the same time, so n nodes need log2(n) rounds (Hunold and Carpen-Amarie,
+   "Hierarchical clock synchronization in MPI", 2018). Leaders use a communicator of their own with MPI_ERRORS_RETURN:
+   if a rank dies, the measurement ends and the program does not. If all ranks share one clock, nothing is measured. */
 #include "mpiwrap.h"
 
 #include <stdio.h>
@@ -14,14 +14,14 @@
 #include <fcntl.h>
 
 #define VT_EXCHANGES 64
-#define VT_IN_VAIN 16       /* exchanges without a shorter one: it will not get better */
-#define VT_MEASURE_S 0.015  /* a pair takes no longer: ranks that share a core answer late */
+#define VT_IN_VAIN 16       /* exchanges without a shorter round trip; more would not improve the result */
+#define VT_MEASURE_S 0.015  /* limit for a pair, since ranks that share a core answer late */
 #define VT_CLOCK_TAG 1
 
 static MPI_Comm vt_leaders = MPI_COMM_NULL;
 static int vt_world_rank;
 static bool vt_clocks_record;
-static long vt_clocks_pid; /* a forked child has no part in it */
+static long vt_clocks_pid; /* a forked child takes no part */
 
 static void vt_take_text(char *into, size_t size, const char *path, bool link)
 {
@@ -37,8 +37,8 @@ static void vt_take_text(char *into, size_t size, const char *path, bool link)
     into[n > 0 ? n : 0] = 0;
 }
 
-/* Equal for processes that read the same clock: one boot of one machine, one time namespace; and one host name, by which
-   vtunify tells hosts apart. */
+/* A hash that is equal for processes that read the same clock. It covers the boot of the machine and the time
+   namespace. It also covers the host name, because vtunify distinguishes hosts by name. */
 static uint64_t vt_clock_name(void)
 {
     struct utsname host;
@@ -52,7 +52,7 @@ static uint64_t vt_clock_name(void)
     return vt_checksum(name, space, strlen(space));
 }
 
-/* The leaders of nodes; alone: the node's processes do not agree about its name, and each leads itself. */
+/* The communicator of the leaders. alone: the processes of a node disagree about the hash, and each is a leader. */
 static MPI_Comm vt_find_leaders(uint64_t name, int rank)
 {
     MPI_Comm node, leaders = MPI_COMM_NULL;
@@ -93,7 +93,8 @@ static bool vt_get(uint64_t *words, int n, int place)
     return PMPI_Recv(words, n, MPI_UINT64_T, place, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
-/* Asks the leader at place server; the last question says so. false: it does not answer. */
+/* Measures the offset to the clock of a leader. server: rank in vt_leaders. The last request has the word last set.
+   Returns false if the other leader does not answer. */
 static bool vt_ask_clock(int server)
 {
     uint64_t best[3] = {0, 0, UINT64_MAX}, answer[2] = {0, 0}, last = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective operations that end in a Wait or Test, and topologies; templates/coll.c says which bytes are counted. */
+/* Non-blocking and persistent collective operations, and topologies. templates/coll.c states the bytes of each
+   operation. */
 #include "mpiwrap.h"
 
 void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
@@ -13,8 +14,6 @@ void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm
     vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_REQUEST, 1, 0), coll->id);
 }
 
-/* The communicator was not known when the call began. It is if the call succeeded: the operation begins in the records
-   now. Says whether it does. */
 bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result)
 {
     if (result != MPI_SUCCESS || !vt_mpi_comm_used(comm)) return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators: which definition a handle stands for, and what makes two processes' definitions the same. */
+/* Communicators: maps handles to definitions and computes the identity by which vtunify merges the definitions of
+   several processes. */
 #include "mpiwrap.h"
 
 #include <sched.h>
@@ -9,14 +10,15 @@ uint64_t vt_mpi_world_id;
 
 #define VT_RANKS_PER_DEFINITION 8000
 
-/* Everything below belongs to whoever holds the lock; looking up a known communicator needs none. Entries are used
-   again but never given back, so that a reader who is overtaken finds valid memory and, at worst, asks again here. */
+/* The lock protects everything below; looking up a known communicator needs no lock. Entries are reused and never
+   freed. So a lookup that races with a reuse reads valid memory. At worst it misses, and looks again under the lock. */
 static atomic_flag vt_comm_lock = ATOMIC_FLAG_INIT;
 static struct vt_mpi_comm *vt_comm_spare;
 static int *vt_comm_ranks;
 static size_t vt_comm_ranks_bytes;
 
-/* How often an identity occurred that nothing on a parent counts; those with a parent hang on it and go with it. */
+/* Number of occurrences of an identity that no counter of a parent covers. An identity with a parent is in the list of
+   its parent and is freed with the parent. */
 struct vt_mpi_seen {
     struct vt_mpi_seen *next;
     uint64_t identity;
@@ -34,7 +36,7 @@ void vt_mpi_comm_lock(void)
 
 void vt_mpi_comm_unlock(void) { atomic_flag_clear_explicit(&vt_comm_lock, memory_order_release); }
 
-/* Memory that is never given back, from pages. Under the lock. */
+/* The caller holds the lock. */
 void *vt_mpi_comm_memory(size_t bytes)
 {
     static char *at;
@@ -59,7 +61,7 @@ void vt_mpi_comm_link(struct vt_mpi_comm *c, MPI_Comm comm)
     atomic_store_explicit(bucket, c, memory_order_release);
 }
 
-/* Takes the entry of a handle out of the table; NULL where there is none. */
+/* Removes a handle from the table. Returns its entry, or NULL. */
 struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
@@ -70,7 +72,7 @@ struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm)
     return c;
 }
 
-/* For another communicator to use. */
+/* Keeps an entry for reuse. */
 void vt_mpi_comm_keep(struct vt_mpi_comm *c)
 {
     while (c->seen) {
@@ -100,7 +102,7 @@ static struct vt_mpi_comm *vt_comm_new(void)
 
 /* ---- Identity ---- */
 
-/* The entry of an identity in a list, new with count 0; NULL without memory. */
+/* Returns the entry of an identity in a list. A new entry has count 0. NULL if there is no memory. */
 static struct vt_mpi_seen *vt_comm_meet(struct vt_mpi_seen **list, uint64_t identity)
 {
     struct vt_mpi_seen *seen = *list;
@@ -133,8 +135,8 @@ static bool vt_comm_room(size_t ranks)
     return true;
 }
 
-/* The ranks that a group's n members have in another group into ranks[0..n), with ranks[n..2n) as working space; -1 for
-   those that are not in it. Says whether all are. */
+/* Stores the ranks in `other` of the n members of a group into ranks[0..n); -1 for a process that is not in `other`.
+   ranks[n..2n) is working space. Returns true if all members are in `other`. */
 static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks)
 {
     bool all = true;
@@ -148,14 +150,14 @@ static bool vt_comm_ranks_in(MPI_Group group, int n, MPI_Group other, int *ranks
     return all;
 }
 
-/* Of one side of a communicator: 0 its own group, 1 the other one. false where it has not the n members of that side: the
-   ranks of MPIX_Threadcomm are threads, several of one process. */
+/* Gets the group of one side of a communicator: 0 the own group, 1 the remote group. Returns false if the group does
+   not have the n members of that side: the ranks of MPIX_Threadcomm are threads, several of one process. */
 static bool vt_comm_group(MPI_Comm comm, int side, uint32_t n, MPI_Group *group)
 {
     int members = 0;
     if ((side ? PMPI_Comm_remote_group(comm, group) : PMPI_Comm_group(comm, group)) != MPI_SUCCESS) return false;
     if (PMPI_Group_size(*group, &members) == MPI_SUCCESS && (uint32_t)members == n) return true;
-    /* Ranks that are threads of one process call MPI at the same time, whatever level MPI_Query_thread told. */
+    /* Ranks that are threads of one process call MPI concurrently, whatever MPI_Query_thread returned. */
     vt_mpi_alone = false;
     PMPI_Group_free(group);
     return false;
@@ -168,7 +170,8 @@ static int *vt_comm_side(const struct vt_mpi_comm *c, int side)
 
 static uint32_t vt_comm_members(const struct vt_mpi_comm *c, int side) { return side ? c->remote : c->size; }
 
-/* Fills both sides with the members' ranks in this process's world; false where the ranks are no processes. */
+/* Stores the ranks of the members in this process's world for both sides. Returns false if the ranks are no
+   processes. */
 static bool vt_comm_find_members(struct vt_mpi_comm *c, MPI_Comm comm)
 {
     MPI_Group group, world;
@@ -190,7 +193,7 @@ static bool vt_comm_find_members(struct vt_mpi_comm *c, MPI_Comm comm)
     return fine;
 }
 
-/* Of both sides, whichever is whose own. */
+/* Hash of both sides. The result is the same for the processes of both groups. */
 static uint64_t vt_comm_hash(const struct vt_mpi_comm *c, uint64_t seed)
 {
     const uint64_t a = vt_checksum(seed, vt_comm_side(c, 0), c->size * sizeof(int));
@@ -199,8 +202,9 @@ static uint64_t vt_comm_hash(const struct vt_mpi_comm *c, uint64_t seed)
     return a < b ? vt_checksum(a, &b, sizeof b) : vt_checksum(b, &a, sizeof a);
 }
 
-/* Nobody knows the worlds of all members: they are told by their ranks in the parent, which all know, or by seed alone
-   where one call on the parent makes one communicator. Overwrites both sides. */
+/* A hash for a communicator of several worlds, where no process knows the ranks of all members in their worlds. The
+   members' ranks in the parent identify them, since every member knows these ranks. Without such a parent the hash is
+   seed alone: one call on the parent makes one communicator. Overwrites both sides. */
 static uint64_t vt_comm_hash_in_parent(struct vt_mpi_comm *c, MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     MPI_Group group, in;
@@ -269,8 +273,9 @@ void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name)
     vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-/* Rank 0 of a communicator (of each group) writes the members: its own group as side 0, the other one as side 1. Once for
-   equal lists, for all who know a list by its hash; foreign ones have a hash that tells no list. */
+/* Rank 0 of the communicator (of each group of an inter-communicator) writes the members: its own group as side 0, the
+   remote group as side 1. Equal lists are written once, since other definitions refer to a list by its hash. The hash
+   of a communicator of several worlds identifies no list. */
 static void vt_comm_write_members(const struct vt_mpi_comm *c)
 {
     if (c->rank) return;
@@ -282,7 +287,7 @@ static void vt_comm_write_members(const struct vt_mpi_comm *c)
     if (c->remote) vt_comm_define_members(c, 1);
 }
 
-/* Gives a communicator its id and count and defines it. */
+/* Gives a communicator its id and its count, and defines it. */
 static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *origin)
 {
     uint64_t count = origin->count;
@@ -298,7 +303,7 @@ static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *
     return false;
 }
 
-/* Defines a communicator; it is not in the table yet. Under the lock. NULL: it cannot be recorded. */
+/* The new entry is not in the table yet. The caller holds the lock. NULL if the communicator cannot be recorded. */
 struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     int inter = 0, size = 0, rank = 0, remote = 0;
@@ -322,7 +327,8 @@ struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *o
         vt_comm_find_members(c, comm);
     } else {
         c->hash = vt_comm_hash(c, vt_mpi_world_id);
-        if (origin->kind == VT_COMM_CONNECT) known.counted = false; /* both sides are here and see the same calls */
+        /* both sides are in this world and see the same calls */
+        if (origin->kind == VT_COMM_CONNECT) known.counted = false;
     }
     if (!vt_comm_announce(c, &known)) {
         vt_mpi_comm_keep(c);
@@ -332,7 +338,7 @@ struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *o
     return c;
 }
 
-/* The same members as the parent: nothing is asked and no list is written. */
+/* The members are those of the parent, so MPI is not asked and no list is written. */
 struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin)
 {
     const struct vt_mpi_comm *parent = origin->parent;
@@ -348,8 +354,7 @@ struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin)
     return NULL;
 }
 
-/* The id of the communicator that stands for one in the records of partitioned messages, which match among themselves
-   only; 0 where it cannot be defined. */
+/* Partitioned messages match only with each other, so their records name a communicator of their own. */
 uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c)
 {
     vt_mpi_comm_lock();
@@ -378,8 +383,9 @@ void vt_mpi_define_world(void)
     vt_mpi_comm_unlock();
 }
 
-/* Whether MPI_COMM_WORLD and MPI_COMM_SELF have error handlers of MPI's: to these goes what is no communicator. Then asking
-   about a handle calls no function of the program's, and ends the program only where its own call would. */
+/* True if the error handlers of MPI_COMM_WORLD and MPI_COMM_SELF are predefined ones. MPI reports an invalid handle to
+   these. Then asking MPI about a handle calls no function of the program, and ends the program only where its own call
+   would. */
 static bool vt_handlers_are_mpis(void)
 {
     int up = 0, down = 0;
@@ -396,7 +402,8 @@ static bool vt_handlers_are_mpis(void)
     return true;
 }
 
-/* Else only a call that has succeeded tells, and behind a handler of the program's MPICH returns success for others, too. */
+/* With error handlers of the program, only a successful call shows that the handle is valid. MPICH returns success
+   after such a handler also for invalid handles. */
 static bool vt_is_comm(MPI_Comm comm, bool used)
 {
     (void)used;
@@ -409,7 +416,7 @@ static bool vt_is_comm(MPI_Comm comm, bool used)
 #endif
 }
 
-/* A communicator whose making we did not see, or none at all. used: a call on it has succeeded. */
+/* Defines a communicator whose creation vtrace did not see; NULL if the handle is invalid. */
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used)
 {
     if (comm == MPI_COMM_NULL) return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wait and Test: entries are taken before the call, and completed, put back or dropped after it. */
+/* Wait and Test. Entries are taken before the call. After the call each is completed, put back or dropped. */
 #include "mpiwrap.h"
 
-/* ---- Memory for calls with many requests: per thread, given back when the outermost such call ends (a callback of
-   MPI may wait as well) */
+/* ---- Memory for calls with many requests: one block for each thread, free again when the outermost such call ends (a
+   callback of MPI may call Wait, too) ---- */
 static __thread struct {
     char *at;
     size_t bytes, used;
@@ -33,8 +33,9 @@ void vt_mpi_arena_drop(void)
 
 /* ---- One request ---- */
 
-/* Set by the first MPI_Cancel: from then on it may be any operation, for one thread may cancel what another one waits
-   for already. Sends are asked only where a Wait began after that and has statuses for them. */
+/* Set by the first MPI_Cancel. From then on any operation may be cancelled, since a thread may cancel an operation that
+   another thread already waits for. MPI is asked about a send only if the Wait began after that and has a status for
+   it. */
 static _Atomic(bool) vt_cancels;
 
 static inline struct vt_mpi_request *vt_take_active(MPI_Request request)
@@ -46,7 +47,7 @@ static inline struct vt_mpi_request *vt_take_active(MPI_Request request)
     return NULL;
 }
 
-/* A request that is over: gone, or waiting for its next start. */
+/* Ends a request: drops its entry, or keeps it for the next start of a persistent request. */
 static inline void vt_end(struct vt_mpi_request *r)
 {
     if (VT_LIKELY(!r->persistent)) {
@@ -57,16 +58,16 @@ static inline void vt_end(struct vt_mpi_request *r)
     vt_mpi_put_back(r);
 }
 
-/* Whether what completion records is in the status. */
+/* True if the records of the completion need the status. */
 static inline bool vt_needs_status(const struct vt_mpi_request *r)
 {
     return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PAIR || r->kind == VT_REQUEST_IO;
 }
 
-/* Whether the start of the operation is recorded: else recording was off, and its end must not speak of it. */
+/* True if the start of the operation is recorded. Else recording was off, and the completion is not recorded either. */
 static inline bool vt_is_known(const struct vt_mpi_request *r) { return r->id || r->kind == VT_REQUEST_RMA; }
 
-/* A record that says of an operation only which one it is. */
+/* Adds a record that holds only the id of the operation. */
 static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
                        enum vt_kind rma, enum vt_kind io)
 {
@@ -88,7 +89,6 @@ static inline void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_r
     if (r->id) w[3] = r->id;
 }
 
-/* What a receive with a status got. */
 __attribute__((always_inline)) static inline void
 vt_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
 {
@@ -102,7 +102,7 @@ void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request
     vt_add_received(batch, r, status);
 }
 
-/* MPICH leaves the status of an MPI_Isendrecv as it was: then what was asked for must do. */
+/* MPICH does not set the status of an MPI_Isendrecv. Then the arguments of the call are recorded. */
 static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
 {
     const int source = (int)(uint32_t)r->words[2], tag = (int)(r->words[2] >> 32);
@@ -144,7 +144,7 @@ static __attribute__((noinline)) bool vt_is_cancelled(const struct vt_mpi_wait *
     return cancelled;
 }
 
-/* Sends and receives inline, since programs wait for many at once. */
+/* Sends and receives are handled inline, since programs wait for many at once. */
 __attribute__((always_inline)) static inline void vt_completed_inline(const struct vt_mpi_wait *wait,
                                                                       struct vt_mpi_batch *batch,
                                                                       struct vt_mpi_request *r,
@@ -174,8 +174,9 @@ static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
     vt_mpi_put_back(r);
 }
 
-/* After an error without a status: MPI took the handle back, or the operation is as it was. A persistent one keeps its
-   handle: taken as ended, for a completion that did not happen would be wrong. */
+/* Handles a request after an error without a status: MPI either freed the handle, or the operation is unchanged. A
+   persistent request keeps its handle in both cases. Its operation counts as ended, since a completion that did not
+   happen would be wrong. */
 static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
 {
     if (now == MPI_REQUEST_NULL || r->persistent) vt_end(r);
@@ -184,14 +185,14 @@ static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
 
 /* ---- Calls ---- */
 
-/* Takes the entries and returns the statuses that the call shall fill: the user's, or our own where the user ignores
-   them and a receive needs its source, tag and length. */
+/* Takes the entries and returns the statuses that the call fills. These are the program's statuses, or own ones if the
+   program ignores statuses and a receive needs its source, tag and length. */
 MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
                               MPI_Status *statuses, const MPI_Status *ignore)
 {
     vt_enter(region);
     bool curious = false;
-    if (!requests) n = 0; /* an error that MPI shall report */
+    if (!requests) n = 0; /* an error that MPI reports */
     wait->n = n > 0 ? n : 0;
     wait->given = wait->statuses = statuses;
     wait->ignore = ignore;
@@ -208,7 +209,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
         }
         wait->requests = (struct vt_mpi_request **)(((uintptr_t)(own + n) + 63) & ~(uintptr_t)63);
     }
-    struct vt_mpi_request **taken = wait->requests; /* what the loop needs, in registers */
+    struct vt_mpi_request **taken = wait->requests; /* local copies, so that the loop keeps them in registers */
     const int taking = wait->n;
     const bool cancels = wait->cancels;
     for (int i = 0; i < taking; i++) {
@@ -235,13 +236,14 @@ static bool vt_in_status(int result)
     return PMPI_Error_class(result, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
 }
 
-/* Whether a request has done what completion records: a receive of a message that was too long has taken it. */
+/* True if the operation had the effect that its completion record states. A receive whose message was truncated has
+   consumed the message. */
 static bool vt_took_message(const struct vt_mpi_request *r, int result)
 {
     return result == MPI_SUCCESS || (r->kind == VT_REQUEST_RECV && vt_mpi_consumed(result));
 }
 
-/* A receive of a message that was too long has a result other than success. Only persistent ones know their room. */
+/* A truncated receive has another result than MPI_SUCCESS. Only persistent receives know the size of their buffer. */
 static __attribute__((noinline)) void vt_completed_with(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch,
                                                         struct vt_mpi_request *r, const MPI_Status *status, int result)
 {
@@ -253,7 +255,7 @@ static __attribute__((noinline)) void vt_completed_with(const struct vt_mpi_wait
     vt_completed(wait, batch, r, status);
 }
 
-/* One request of a call that failed for some: its own status says how it is. */
+/* Handles one request of a call that returned MPI_ERR_IN_STATUS, by the error code of its status. */
 static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
                          const MPI_Status *status)
 {
@@ -262,9 +264,10 @@ static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *ba
     else vt_end(r);
 }
 
-/* A Waitall that meets an error gives up and leaves the other requests to the user. From 4.2 on MPICH does so only when
-   it is asked for statuses: where they are ours, the user gets what it does without. If another operation fails, too,
-   that calls the program's error handler once more. */
+/* After an error, MPI_Waitall returns and leaves the other requests to the program. MPICH 4.2 and later does so only if
+   the call has statuses. If the statuses are vtrace's own, this function waits for the rest, so that the program sees
+   the same result as without vtrace. If another operation fails too, the error handler of the program is called once
+   more. */
 static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 {
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000
@@ -278,7 +281,8 @@ static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 #endif
 }
 
-/* Behind a program's own error handler MPICH returns success: then the statuses tell, if they are ours. */
+/* With an error handler of the program MPICH returns success. Then the statuses show the error, if they are vtrace's
+   own. */
 static bool vt_own_tell(const struct vt_mpi_wait *wait)
 {
     for (int i = 0; i < wait->n; i++)
@@ -286,7 +290,6 @@ static bool vt_own_tell(const struct vt_mpi_wait *wait)
     return false;
 }
 
-/* Wait, Waitall, and with a flag Test, Testall. */
 void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result)
 {
     VT_MPI_BATCH(batch);
@@ -310,12 +313,12 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
     vt_wait_leave(wait, &batch, region);
 }
 
-/* Waitany, and with a flag Testany. */
 void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
                     const int *flag, int result)
 {
     VT_MPI_BATCH(batch);
-    const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result); /* one, with a message that was too long */
+    /* the request at *index, with a truncated message */
+    const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result);
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
@@ -328,7 +331,7 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
     vt_wait_leave(wait, &batch, region);
 }
 
-/* Waitsome and Testsome: status j belongs to request indices[j]. */
+/* Status j belongs to request indices[j]. */
 void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
                      const int *indices, bool test, int result)
 {
@@ -362,7 +365,7 @@ struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request)
     return request && *request != MPI_REQUEST_NULL ? vt_mpi_take(&vt_mpi_requests, VT_HANDLE(*request)) : NULL;
 }
 
-/* The operation goes on, but nobody learns when it ends. */
+/* The operation continues, but no call reports its end. */
 void vt_mpi_freed(struct vt_mpi_request *request, int result)
 {
     if (!request) return;

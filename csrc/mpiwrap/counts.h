@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the counts of a collective operation tell: an array of n, of so many bytes each, that a wrong program may leave out. */
+/* Reads the count arrays of collective operations. counts: array of n integers of `each` bytes, or NULL in an erroneous
+   program. */
 #ifndef VT_MPI_COUNTS_H
 #define VT_MPI_COUNTS_H
 
@@ -15,7 +16,7 @@ static inline int64_t vt_mpi_sum(const void *counts, size_t each, uint32_t n)
     return sum;
 }
 
-/* Whether those of all but this process are above 0. */
+/* True if the counts of all other processes are above 0. */
 static inline bool vt_mpi_all_give(const void *counts, size_t each, uint32_t n, uint32_t me)
 {
     for (uint32_t i = 0; counts && i < n; i++)

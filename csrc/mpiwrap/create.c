@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls that make, name and free communicators: their bookkeeping, which goes on when their group is off, and their
-   records. */
+/* Calls that create, name and free communicators. Their effects on the table are followed also when their group is off;
+   then they write no records. */
 #include "mpiwrap.h"
 
-/* Records of the end of a call; nothing goes out when its group is off. */
+/* Writes the records at the end of a call, unless its group is off. */
 static void vt_write_end(struct vt_mpi_batch *batch, uint32_t region)
 {
     if (region != VT_MPI_QUIET) vt_mpi_leave(batch, region);
@@ -23,8 +23,8 @@ static void vt_add_end(struct vt_mpi_batch *batch, uint32_t comm, enum vt_mpi_op
     w[2] = w[3] = 0;
 }
 
-/* The two kinds that not all of the parent take part in: nothing on the parent counts them, and the collective record
-   stands on the new communicator. */
+/* True for the two kinds of creation in which not all members of the parent take part. For these no counter of the
+   parent is used, and the collective record is written on the new communicator. */
 static bool vt_by_members(enum vt_comm_kind kind)
 {
     return kind == VT_COMM_CREATE_GROUP || kind == VT_COMM_INTER_CREATE;
@@ -33,7 +33,7 @@ static bool vt_by_members(enum vt_comm_kind kind)
 static struct vt_mpi_comm *vt_made(MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     vt_mpi_comm_lock();
-    /* freed behind our back */
+    /* the program freed it by a function that vtrace does not wrap */
     struct vt_mpi_comm *stale = vt_mpi_comm_unlink(comm);
     if (stale) vt_mpi_comm_keep(stale);
     struct vt_mpi_comm *c = origin->kind == VT_COMM_DUP ? vt_mpi_comm_add_twin(origin) : vt_mpi_comm_add(comm, origin);
@@ -50,7 +50,7 @@ struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enu
     return creation;
 }
 
-/* Whether the parent has become known by a call that succeeded. */
+/* Returns true if the parent was unknown before this call, which succeeded. */
 static bool vt_parent_late(struct vt_mpi_creation *creation, int result)
 {
     if (creation->parent || result != MPI_SUCCESS) return false;
@@ -71,7 +71,8 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
         struct vt_mpi_origin origin = {.kind = kind, .parent = creation.parent, .from = creation.from, .tag = tag,
                                        .counted = !vt_by_members(kind), .count = creation.count};
         /* clang-format on */
-        /* the two sides of an inter-communicator have different local communicators, and children none of ours */
+        /* an inter-communicator's two sides have different local communicators; a spawned process does not know the
+           parent */
         if (kind == VT_COMM_INTER_CREATE || kind == VT_COMM_SPAWN) origin.parent = NULL;
         if (kind == VT_COMM_SPAWN) origin.count = 0;
         c = vt_made(*made, &origin);
@@ -85,7 +86,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
     vt_write_end(&batch, region);
 }
 
-/* Of a call that no communicator takes part in: all records stand at its end, for they need the new one. */
+/* No communicator takes part in the call, so all its records are written at its end. */
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made)
 {
     VT_MPI_BATCH(batch);
@@ -99,7 +100,7 @@ void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin
     vt_write_end(&batch, region);
 }
 
-/* ---- MPI_Comm_idup: the communicator is there when the request is complete ---- */
+/* ---- MPI_Comm_idup: the communicator is valid when the request is complete ---- */
 
 struct vt_mpi_unborn {
     struct vt_mpi_unborn *next;
@@ -107,7 +108,7 @@ struct vt_mpi_unborn {
     struct vt_mpi_comm *comm;
     MPI_Comm handle;
 };
-static struct vt_mpi_unborn *vt_unborn, *vt_unborn_spare; /* under the lock of communicators */
+static struct vt_mpi_unborn *vt_unborn, *vt_unborn_spare; /* protected by the lock of communicators */
 
 static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
 {
@@ -127,7 +128,7 @@ static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
     vt_mpi_comm_unlock();
 }
 
-/* Under the lock. The handle is there as soon as the call returns, in all MPIs that have the call. */
+/* The caller holds the lock. All MPI libraries with MPI_Comm_idup store the handle before the call returns. */
 static bool vt_expect(const struct vt_mpi_request *request, const struct vt_mpi_creation *creation, MPI_Comm handle)
 {
     const struct vt_mpi_origin origin = {
@@ -181,7 +182,7 @@ struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent)
 
 /* ---- Freeing and naming ---- */
 
-/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
+/* The entry is removed before the call: MPI may give the same handle to another thread as soon as the call frees it. */
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm)
 {
     vt_mpi_comm_lock();
@@ -219,7 +220,7 @@ static char *vt_put_number(char *at, unsigned n)
     return at + 1;
 }
 
-/* What a grid is called until the program names it: its extents, and which of them are periodic (4p x 2). */
+/* The name of a grid until the program names it: its extents, with p for periodic ones (4p x 2). */
 void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
 {
     char name[256] = "MPI_Cart_create ", *at = name + strlen(name);

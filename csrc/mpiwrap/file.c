@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI-IO: files, handles and the operations on them. */
+/* MPI-IO: files, handles and operations. */
 #include "mpiwrap.h"
 
 #include <errno.h>
@@ -7,20 +7,20 @@
 
 static struct vt_mpi_objects vt_files;
 
-/* A file by its name, and the closed handles of it: the next one that is opened by the same communicator is the same
-   I/O handle again, so that a loop needs no definition for each turn. */
+/* A file by its name, with its closed handles. If the file is opened again by the same communicator, its I/O handle is
+   reused. So opening a file in a loop needs one definition. */
 struct vt_mpi_path {
     struct vt_mpi_path *next;
     uint64_t content;
-    uint32_t id; /* 0: no room to define it */
+    uint32_t id; /* 0: it cannot be defined */
     struct vt_mpi_file *closed;
 };
 
 struct vt_mpi_file {
     struct vt_mpi_object object;
     uint32_t id;
-    uint32_t comm; /* 0: no further file may have its definition */
-    _Atomic(uint64_t) split; /* matching id of the split collective operation under way, 0: none */
+    uint32_t comm; /* 0: the definition is not reused */
+    _Atomic(uint64_t) split; /* matching id of the active split collective operation; 0: none */
     struct vt_mpi_path *path;
     struct vt_mpi_file *next_closed;
 };
@@ -32,7 +32,7 @@ static struct vt_mpi_path *vt_paths[VT_PATH_BUCKETS];
 
 #define VT_PATH_MAX 4096
 
-/* Names of file systems that MPI libraries take before a path. */
+/* Prefixes of paths that name a file system for MPI libraries. */
 static const char *vt_without_prefix(const char *name)
 {
     static const char *const known[] = {"ufs",   "nfs", "panfs", "lustre", "pvfs2", "pvfs",    "gpfs",      "xfs",
@@ -44,7 +44,7 @@ static const char *vt_without_prefix(const char *name)
     return name;
 }
 
-/* The absolute path of a name into path, without empty and "." parts; what does not fit is cut. */
+/* Stores the absolute path of a name, without empty and "." components. A longer path is truncated. */
 static void vt_absolute(const char *name, char path[VT_PATH_MAX])
 {
     const int saved = errno;
@@ -77,7 +77,7 @@ static int vt_path_define(uint32_t id, const char *path)
     return vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-/* Under the lock; NULL when there is no memory. */
+/* The caller holds the lock. NULL if there is no memory. */
 static struct vt_mpi_path *vt_path(const char *path)
 {
     const uint64_t content = vt_checksum(0, path, strlen(path));
@@ -97,7 +97,7 @@ static struct vt_mpi_path *vt_path(const char *path)
 
 /* ---- Handles ---- */
 
-/* OTF2's numbers (OTF2_IoAccessMode, OTF2_IoCreationFlag, OTF2_IoStatusFlag). */
+/* Values of OTF2_IoAccessMode, OTF2_IoCreationFlag and OTF2_IoStatusFlag. */
 struct vt_mpi_modes {
     uint32_t access, creation, status;
 };
@@ -114,7 +114,8 @@ static struct vt_mpi_modes vt_modes(int amode)
     };
 }
 
-/* before: how a file was opened while recording was off: in the trace it is open from the beginning; else NULL. */
+/* before: the modes of a file that was opened while recording was off; the trace shows it open from the beginning. Else
+   NULL. */
 static int vt_file_define(const struct vt_mpi_file *f, const char *path, const struct vt_mpi_modes *before)
 {
     uint8_t bytes[VT_PATH_MAX + 64];
@@ -146,7 +147,7 @@ static void vt_file_keep(struct vt_mpi_file *f)
     f->path->closed = f;
 }
 
-/* Under the lock; NULL when no handle can be defined any more. */
+/* The caller holds the lock. NULL if no more handles can be defined. */
 static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm, const struct vt_mpi_modes *before)
 {
     struct vt_mpi_path *p = vt_path(path);
@@ -186,7 +187,8 @@ void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int am
         vt_absolute(name, path);
         vt_mpi_objects_lock(&vt_files);
         struct vt_mpi_object *stale = vt_mpi_object_unlink(&vt_files, VT_HANDLE(*fh));
-        if (stale) vt_file_keep((struct vt_mpi_file *)stale); /* closed behind our back */
+        /* the program closed it by a function that vtrace does not wrap */
+        if (stale) vt_file_keep((struct vt_mpi_file *)stale);
         const struct vt_mpi_modes modes = vt_modes(amode);
         const bool off = atomic_load(&vt_mpi_off);
         struct vt_mpi_file *f = vt_file_new(path, c->id, off ? &modes : NULL);
@@ -205,7 +207,7 @@ void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int am
     vt_mpi_leave(&batch, region);
 }
 
-/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
+/* The entry is removed before the call: MPI may give the same handle to another thread as soon as the call frees it. */
 struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh)
 {
     struct vt_mpi_object *f = NULL;
@@ -223,7 +225,7 @@ void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_Fil
     VT_MPI_BATCH(batch);
     if (f) {
         if (result == MPI_SUCCESS) *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, f->id);
-        if (atomic_load(&vt_mpi_off)) f->comm = 0; /* it stays open in the trace */
+        if (atomic_load(&vt_mpi_off)) f->comm = 0; /* in the trace the file stays open */
         vt_mpi_objects_lock(&vt_files);
         if (result == MPI_SUCCESS) vt_file_keep(f);
         else vt_mpi_object_link(&vt_files, &f->object, VT_HANDLE(*fh));
@@ -250,8 +252,8 @@ void vt_mpi_file_deleted(uint32_t region, const char *name, int result)
     vt_mpi_leave(&batch, region);
 }
 
-/* An offset from the start is where it goes to; other ones are looked up, but not the shared pointer: that would take
-   a lock that all processes share. */
+/* MPI_SEEK_SET gives the new position. For other values of whence MPI is asked, except for the shared file pointer,
+   which needs a lock among all processes. */
 void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result)
 {
     VT_MPI_BATCH(batch);
@@ -273,7 +275,7 @@ void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whe
 
 static _Atomic(uint32_t) vt_offset_attribute;
 
-/* The id of the attribute that holds explicit offsets; 0 when it cannot be defined. */
+/* The id of the attribute that holds explicit offsets; 0 if it cannot be defined. */
 static uint32_t vt_offset(void)
 {
     uint32_t id = atomic_load_explicit(&vt_offset_attribute, memory_order_acquire);
@@ -330,7 +332,7 @@ static void vt_put_complete(uint64_t *words, uint32_t handle, uint64_t bytes, ui
     words[2] = id;
 }
 
-/* An operation that failed completes without bytes: what began must end in the trace. */
+/* An operation that failed completes with 0 bytes: each begin needs its end. */
 void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status *status, int result)
 {
     if (!io->file) {
@@ -341,7 +343,6 @@ void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status
                VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* A flush has no bytes. */
 void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region)
 {
     VT_MPI_BATCH(batch);
@@ -356,7 +357,7 @@ static void vt_add_issued(struct vt_mpi_batch *batch, const struct vt_mpi_io *io
     words[1] = io->id;
 }
 
-/* Completion is seen by the Wait for the request. */
+/* The Wait for the request records the completion. */
 void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Request *request, int result)
 {
     VT_MPI_BATCH(batch);
@@ -371,7 +372,7 @@ void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Re
     vt_mpi_leave(&batch, region);
 }
 
-/* A file has at most one split collective operation at a time. */
+/* A file has at most one active split collective operation (MPI-4.1, section 14.4.5). */
 void vt_mpi_io_split(const struct vt_mpi_io *io, uint32_t region, int result)
 {
     VT_MPI_BATCH(batch);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the wrappers of Fortran entry points share, compiled with those of one binding as a unit. Before it stand
-   VT_BINDING, the binding's name, VT_BINDING_LIBRARY, the name of the library that it is in, and VT_WAITANY, the
-   variable for the twin of its MPI_Waitany.
+/* Code shared by the wrappers of Fortran entry points, compiled as one unit with the wrappers of one binding. That unit
+   defines three macros before: VT_BINDING (name of the binding), VT_BINDING_LIBRARY (name of its library) and
+   VT_WAITANY (variable for the twin of its MPI_Waitany).
 
-   A wrapper passes the program's own pointers on; for the templates, which are written for C, it converts what they
-   ask for. A Fortran status has the bytes of a C one, and type(MPI_Comm) of mpi_f08 those of the INTEGER in it. */
+   A wrapper passes the program's pointers on unchanged. For the templates, which expect C arguments, it converts the
+   arguments that they use. A Fortran status has the same bytes as a C status, and type(MPI_Comm) of mpi_f08 has the
+   bytes of its INTEGER. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ static int vt_binding_at(struct dl_phdr_info *info, size_t size, void *address)
         const uintptr_t start = info->dlpi_addr + part->p_vaddr;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
         if ((uintptr_t)address - start >= part->p_memsz) continue;
-        /* the executable itself, with the binding in it: then its own calls lie there, too */
+        /* not if the binding is in the executable itself, whose own calls are in the same segment */
         if (info->dlpi_name && *info->dlpi_name) {
             atomic_store(&vt_mpi_binding.start, start);
             atomic_store(&vt_mpi_binding.bytes, part->p_memsz);
@@ -37,9 +38,9 @@ static int vt_binding_at(struct dl_phdr_info *info, size_t size, void *address)
     return 0;
 }
 
-/* The profiling twin of an entry point, which is called in its place. */
+/* The PMPI entry point that a wrapper calls. */
 struct vt_fortran_twin {
-    void *code; /* NULL in a preloaded shim where the program loads the binding later, only for those who use it */
+    void *code; /* NULL in a preloaded shim if the program loads the binding later, for its users only */
     const char *name;
 };
 
@@ -66,7 +67,7 @@ __attribute__((noinline, cold)) static uint32_t vt_fortran_first_call(unsigned f
     return vt_mpi_first_call(function, &vt_bound_regions[function], VT_BINDING);
 }
 
-/* The region of a function in this binding: as vt_mpi_region, and the same with its place, as vt_mpi_track and _begin. */
+/* As vt_mpi_region, vt_mpi_track and vt_mpi_begin, for a function of this binding. */
 __attribute__((always_inline)) static inline uint32_t vt_fortran_region(unsigned function, struct vt_fortran_twin *twin)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
@@ -87,8 +88,8 @@ __attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned 
 
 /* ---- Arguments ---- */
 
-/* Where the MPI keeps its constants that are known by their address: Open MPI as Fortran commons, MPICH's relatives as
-   pointers for mpif.h and as variables for mpi_f08. */
+/* Addresses of MPI's constants. Open MPI defines Fortran common blocks. MPICH and its derivatives define pointers for
+   mpif.h and variables for mpi_f08. */
 extern char vt_f_in_place __asm__("mpi_fortran_in_place_") __attribute__((weak));
 extern void *vt_f_in_place_pointer __asm__("MPIR_F_MPI_IN_PLACE") __attribute__((weak));
 extern char vt_f08_in_place __asm__("MPIR_F08_MPI_IN_PLACE") __attribute__((weak));
@@ -102,13 +103,13 @@ static inline const void *vt_fortran_buffer(const void *buffer)
     return in_place && buffer ? MPI_IN_PLACE : buffer;
 }
 
-/* A buffer that comes as a descriptor of the C interoperability, whose first field is the address. */
+/* The address of a buffer that is passed as a C descriptor (CFI_cdesc_t), whose first field is the address. */
 static inline const void *vt_fortran_described(const void *descriptor)
 {
     return vt_fortran_buffer(*(void *const *)descriptor);
 }
 
-/* A status or an array of them; ignore: C's value where Fortran's says that it is to be ignored. */
+/* A status or an array of statuses. ignore: the C constant that replaces Fortran's. */
 static inline MPI_Status *vt_fortran_status(void *status, const MPI_Status *ignore)
 {
     const bool ignored = status == (void *)MPI_F_STATUS_IGNORE || status == (void *)MPI_F_STATUSES_IGNORE ||
@@ -117,7 +118,7 @@ static inline MPI_Status *vt_fortran_status(void *status, const MPI_Status *igno
     return ignored ? (MPI_Status *)ignore : status;
 }
 
-/* Without the blanks at its end. */
+/* Copies a CHARACTER argument without its trailing blanks. */
 static inline const char *vt_fortran_text(char *text, size_t room, const char *fortran, size_t length)
 {
     length = (unsigned)length; /* some compilers pass an int */
@@ -128,7 +129,7 @@ static inline const char *vt_fortran_text(char *text, size_t room, const char *f
     return text;
 }
 
-/* Handles as C knows them, where they do not look the same. */
+/* Handles in C, for MPI libraries whose Fortran handles differ. */
 struct vt_fortran_handles {
     void *few[VT_FEW];
     bool in_arena;
@@ -161,7 +162,7 @@ static inline MPI_Request *vt_fortran_requests(struct vt_fortran_handles *handle
     return requests;
 }
 
-/* How many processes an array argument of a collective operation has entries for. */
+/* The number of entries of an array argument of a collective operation. */
 static inline uint32_t vt_fortran_peers(MPI_Comm comm)
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
@@ -176,7 +177,8 @@ static inline const MPI_Datatype *vt_fortran_types(struct vt_fortran_handles *ha
     return types;
 }
 
-/* Indices count from 1 in Fortran, but from 0 in the mpi_f08 of some MPICHs (4.0): a receive of nothing tells. */
+/* The first index of Fortran arrays: 1, but 0 in the mpi_f08 of some versions of MPICH (4.0). A test receive from
+   MPI_PROC_NULL shows which one applies. */
 static int vt_fortran_first_index(void)
 {
     static _Atomic(int) known = -1;
@@ -194,7 +196,8 @@ static int vt_fortran_first_index(void)
     return first;
 }
 
-/* Those that a call gave count from 0 until its wrapper returns. */
+/* Indices that a call returned. The templates need them to start from 0, so they are shifted until the wrapper
+   returns. */
 struct vt_fortran_indices {
     int *at, n;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands and arguments of MPI_Comm_spawn between Fortran and C: CHARACTER arrays, in which element j of command i
-   stands at (j * n + i) * length, padded with blanks; a blank one is the end. */
+/* Converts the commands and arguments of MPI_Comm_spawn between Fortran and C. They are CHARACTER arrays: element j of
+   command i is at (j * n + i) * length, padded with blanks. A blank element ends the list (MPI-4.1, section 11.8.2). */
 #include "mpiwrap.h"
 
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@ struct vt_fortran_spawn {
     /* in C, at the root; else NULL */
     char **commands, ***argvs;
     MPI_Info *infos;
-    /* in Fortran, what is started instead */
+    /* in Fortran: what is started in their place */
     char *command, *arguments;
     size_t command_length, argument_length;
 };
@@ -32,7 +32,7 @@ static char *vt_fortran_copy(char **at, const char *text, size_t length)
     return copy;
 }
 
-/* Only the root's arguments mean anything. MPI_ARGV_NULL and MPI_ARGVS_NULL are one blank or zero character. */
+/* Only the root's arguments are significant. MPI_ARGV_NULL and MPI_ARGVS_NULL are one blank or zero character. */
 static void vt_fortran_unpack(struct vt_fortran_spawn *s, MPI_Comm comm, int root, int n, const char *commands,
                               size_t command_length, const char *arguments, size_t length, const MPI_Fint *infos)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching to the runtime, regions, and the calls that begin and end MPI. */
+/* Attaching to the runtime, defining regions, and the calls that initialize and finalize MPI. */
 #include "mpiwrap.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@ struct vt_mpi_binding vt_mpi_binding;
 #define VT_TEXT(x) VT_TEXT_(x)
 #define VT_NOTE_TEXT "mpi=" VT_MPI_LABEL "\nversion=" VT_MPI_VERSION "\nabi=" VT_TEXT(VT_ABI) "\n"
 
-/* Tells which shim an executable carries, also when it is stripped. */
+/* An ELF note that names the shim of an executable. It is kept when the executable is stripped. */
 __attribute__((section(".note.vtrace"), used, aligned(4))) static const struct {
     uint32_t name_bytes, text_bytes, type;
     char name[8];
     char text[(sizeof(VT_NOTE_TEXT) + 3) / 4 * 4];
 } vt_mpi_note = {sizeof("vtrace"), sizeof(VT_NOTE_TEXT), VT_SHIM_MPI, "vtrace", VT_NOTE_TEXT};
 
-/* Whoever switches: MPI_Pcontrol, or the user API. */
+/* Called by the runtime when MPI_Pcontrol or the user API switches recording. */
 static void vt_mpi_switched(int on)
 {
     atomic_store(&vt_mpi_off, !on);
@@ -65,8 +65,7 @@ static uint32_t vt_mpi_define(const struct vt_mpi_function_info *info, const cha
     return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
 }
 
-/* Attaches if need be and defines the function's region, VT_MPI_QUIET when its group is off. A thread that comes while another one attaches is not
-   made to wait: its call is not recorded. */
+/* If another thread is attaching, this call is not recorded, so that the thread does not have to wait. */
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding)
 {
     vt_mpi_attach();
@@ -76,7 +75,7 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     const bool on = vt_mpi_group_is_on(info->group) && vt_take_call(info->name, "MPI", &counted) != VT_CALL_HIDDEN;
     if (counted && *counted) return *counted;
     const uint32_t made = on ? vt_mpi_define(info, binding) : VT_MPI_QUIET;
-    if (counted) return *counted = made; /* the next call asks again */
+    if (counted) return *counted = made; /* the filter counts the calls, so the next call asks again */
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }
@@ -103,7 +102,7 @@ VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
     return result;
 }
 
-/* The files are completed while the other ranks still live: mpiexec may end the job right after Finalize. */
+/* The files are completed before MPI_Finalize, since mpiexec may end the job right after it. */
 void vt_mpi_ends(void)
 {
     static atomic_flag ended = ATOMIC_FLAG_INIT;
@@ -122,14 +121,14 @@ VT_WRAPPER int MPI_Finalize(void)
     return result;
 }
 
-/* Around MPI_Pcontrol: 0 stops the recording of the whole process, 1 lets it go on, other levels change nothing. The call
-   itself stands on the recorded side. */
+/* Level 0 stops recording in the whole process, level 1 resumes it, other levels have no effect. The call itself is
+   recorded. */
 void vt_mpi_control(int level, bool after)
 {
     if (level == (after ? 0 : 1)) vt_switch(level);
 }
 
-/* What follows level is for the tool that takes it, and the MPI library takes nothing. */
+/* Arguments after level are meant for other tools. MPI libraries ignore them, so they are not passed on. */
 VT_WRAPPER int MPI_Pcontrol(const int level, ...)
 {
     if (!vt_mpi_region(VT_F_MPI_Pcontrol)) return VT_MPI_NEXT(MPI_Pcontrol)(level);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Point-to-point calls that start or finish a message. A peer out of range, MPI_PROC_NULL among them, has no record. */
+/* Point-to-point calls that start or complete a message. A message with a peer out of range, such as MPI_PROC_NULL, has
+   no record. */
 #include "mpiwrap.h"
 
 /* ---- Bytes ---- */
 
-/* The bytes that a status tells of: from its own fields where their meaning is known, for that is cheaper than a call. */
+/* Reads the fields of the status if their meaning is known, since that is cheaper than a call. */
 uint64_t vt_mpi_received(const MPI_Status *status)
 {
 #if defined MPICH_NUMVERSION
@@ -22,8 +23,8 @@ uint64_t vt_mpi_received(const MPI_Status *status)
 #endif
 }
 
-/* The status of a receive whose message was too long for its buffer. The count in it may be anything before MPICH 5: then
-   room stands for it, the bytes of the buffer, or 0 where these are not known. */
+/* Before MPICH 5 the count in the status of a truncated receive is undefined. Then room, the size of the buffer in
+   bytes, replaces the count; 0 if that is unknown. */
 MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
 {
     MPI_Status told = *status;
@@ -38,13 +39,13 @@ MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
 
 /* ---- Blocking ---- */
 
-/* NULL where there is nothing to record. */
+/* NULL: nothing to record */
 static inline const struct vt_mpi_comm *vt_with_peer(const struct vt_mpi_comm *c, int peer)
 {
     return c && peer != MPI_PROC_NULL && (uint32_t)peer < vt_mpi_peers(c) ? c : NULL;
 }
 
-/* After a call that succeeded. */
+/* Called after a call that succeeded. */
 static const struct vt_mpi_comm *vt_comm_of_peer(MPI_Comm comm, int peer)
 {
     return peer == MPI_PROC_NULL ? NULL : vt_with_peer(vt_mpi_comm_used(comm), peer);
@@ -55,7 +56,7 @@ static const struct vt_mpi_comm *vt_comm_of_source(MPI_Comm comm, int source)
     return source == MPI_ANY_SOURCE ? vt_mpi_comm_used(comm) : vt_comm_of_peer(comm, source);
 }
 
-/* true: the communicator is not known yet, and the send is recorded after the call, when it is. */
+/* Returns true if the communicator is not known yet. Then the send is recorded after the call. */
 bool vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes)
 {
     const struct vt_mpi_comm *known = vt_mpi_comm(comm), *c = vt_with_peer(known, dest);
@@ -72,8 +73,7 @@ void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int resu
     if (c) vt_write_3(VT_HEAD(VT_K_SEND, 2, c->id), vt_mpi_pair((uint32_t)dest, (uint32_t)tag), bytes);
 }
 
-/* Whether a receive with this result has taken a message, and its place in the order of the messages: one that was too
-   long for the buffer has, too. */
+/* A truncated receive consumes its message, too, and so takes its place in the order of messages. */
 bool vt_mpi_consumed(int result)
 {
     int class = MPI_SUCCESS;
@@ -87,7 +87,7 @@ static void vt_recv_leave(uint32_t region, uint32_t comm, const MPI_Status *stat
                vt_mpi_received(status), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* room: see vt_mpi_room. */
+/* room: as for vt_mpi_room. */
 void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result, uint64_t room)
 {
     const struct vt_mpi_comm *c = vt_mpi_consumed(result) ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
@@ -113,7 +113,7 @@ uint64_t vt_mpi_isend_begin(uint32_t region, MPI_Comm comm, int dest, int tag, u
     return id;
 }
 
-/* Where vt_mpi_isend_begin gave VT_LATE: its number now. */
+/* Returns the number of the request of a send for which vt_mpi_isend_begin returned VT_LATE. */
 uint64_t vt_mpi_isend_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result)
 {
     const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_comm_of_peer(comm, dest) : NULL;
@@ -152,7 +152,7 @@ void vt_mpi_irecv_end(uint32_t region, MPI_Comm comm, int source, const MPI_Requ
     else vt_leave(region);
 }
 
-/* send: what vt_mpi_isend_begin gave; bytes: that the receive has room for. */
+/* send: result of vt_mpi_isend_begin. bytes: size of the receive buffer. */
 void vt_mpi_isendrecv_end(uint32_t region, uint64_t send, MPI_Comm comm, int source, int tag, uint64_t bytes,
                           const MPI_Request *request, int result)
 {
@@ -196,8 +196,8 @@ static bool vt_receives(const struct vt_mpi_request *r)
     return r->kind == VT_REQUEST_RECV || r->kind == VT_REQUEST_PRECV;
 }
 
-/* Taken until the call returns: Open MPI gives a buffered send that is still on its way another request, and the old
-   handle to somebody else. */
+/* The entries are taken until the call returns: Open MPI gives a buffered send that is still active a new request, and
+   may give the old handle to another thread. */
 static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *requests)
 {
     start->n = requests && n > 0 ? n : 0;
@@ -219,7 +219,8 @@ static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *
     }
 }
 
-/* A send or a collective operation begins before the call, as it may meet its partners before that returns. */
+/* A send or a collective operation is recorded before the call, since its partner may see it before the call
+   returns. */
 void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests)
 {
     VT_MPI_BATCH(batch);
@@ -270,7 +271,8 @@ void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Req
     vt_mpi_leave(&batch, region);
 }
 
-/* ---- Matched probe: the probe takes the message, so that its receive is posted there, whenever it is received ---- */
+/* ---- Matched probe: it consumes the message, so the receive is recorded as posted at the probe, whenever MPI_Mrecv
+   follows ---- */
 
 void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_MPI_GROUPS: of which groups of MPI functions calls are recorded. */
+/* The setting VT_MPI_GROUPS: the groups of MPI functions that are recorded. */
 #include "mpiwrap.h"
 
 #include <stdlib.h>
 
-static uint32_t vt_groups_on; /* bit by number of the group */
+static uint32_t vt_groups_on; /* one bit for each group */
 
 static int vt_group_number(const char *name, size_t length)
 {
@@ -26,7 +26,7 @@ static void vt_refuse(const char *name, size_t length)
             allowed);
 }
 
-/* What the groups are that are on, with the trace's other settings. */
+/* Stores the recorded groups among the settings of the trace. */
 static void vt_define_groups(void)
 {
     uint8_t bytes[512];

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The MPI shim: generated wrappers and the hand-written code behind them, compiled as one unit per MPI installation.
-   The generated part defines before this header: VT_HAVE_x of each wrapped function, enum vt_mpi_function. */
+/* The MPI shim: generated wrappers and the hand-written code that they call. Both are compiled as one unit for each MPI
+   installation. The generated part defines two things before this header: VT_HAVE_x for each wrapped function x, and
+   enum vt_mpi_function.
+
+   Each table of handles (communicators, windows, files, requests) belongs to one file and its lock; other files call
+   the functions declared here. In this folder these rules always hold:
+   - A wrapper calls the next definition exactly once and returns its result unchanged.
+   - Each begin record has an end record, also when the call fails.
+   - Entries of tables are reused and never freed, so a concurrent reader always sees valid memory.
+   - Handles of the program are passed to MPI only where that cannot call an error handler of the program. */
 #ifndef VT_MPIWRAP_H
 #define VT_MPIWRAP_H
 
@@ -10,7 +18,7 @@
 #include "core.h"
 #include "msgpack.h"
 
-/* A program's own definition of an MPI function goes before ours. */
+/* A definition of an MPI function in the program takes precedence over this one. */
 #define VT_WRAPPER __attribute__((weak, visibility("default")))
 
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -28,18 +36,24 @@ struct vt_mpi_function_info {
     uint8_t role, group;
 };
 
-extern const char *const vt_mpi_groups[]; /* names by number, then NULL */
+extern const char *const vt_mpi_groups[]; /* group names by number, then NULL */
 
 extern const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS];
 extern _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 extern _Atomic(int) vt_mpi_state;
 
+/* Attaches to the runtime if necessary and defines the region of a function. Returns the region, 0 if the call is not
+   recorded, VT_MPI_QUIET if the function's group is off. binding: name of the Fortran binding, or NULL. */
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding);
+/* After MPI_Init succeeded: agrees on the run id, the rank and the settings. Collective over MPI_COMM_WORLD. */
 void vt_mpi_begun(void);
+/* Before MPI_Finalize: writes the local files. Collective over MPI_COMM_WORLD. */
 void vt_mpi_ends(void);
+/* Implements MPI_Pcontrol (MPI-4.1, section 15.2.4). after: the call is made after the next definition has returned. */
 void vt_mpi_control(int level, bool after);
 
-/* tools.c: by function the definition of a tool behind us; NULL where there is no such tool, or none for a function */
+/* tools.c: the definition of another tool for each function, by enum vt_mpi_function. The table is NULL if no such tool
+   is loaded; an entry is NULL if the tool does not define the function. */
 extern void *const *vt_mpi_nexts;
 
 #define VT_MPI_NEXT(name)                                                                                              \
@@ -47,14 +61,15 @@ extern void *const *vt_mpi_nexts;
          ? P##name                                                                                                     \
          : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
 
-/* mpi_groups.c: VT_MPI_GROUPS */
+/* mpi_groups.c: the setting VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
 bool vt_mpi_group_is_on(unsigned group);
 
-/* Instead of the region of a function whose group is off. */
+/* The value of vt_mpi_region for a function whose group is off. */
 #define VT_MPI_QUIET 0xffffffffu
 
-/* Where the code of the MPI's Fortran binding lies: the C functions that it calls are recorded as the Fortran ones. */
+/* The code segment of MPI's Fortran binding. C functions that the binding calls are not recorded, since the Fortran
+   function is. */
 extern struct vt_mpi_binding {
     _Atomic(uintptr_t) start, bytes;
 } vt_mpi_binding;
@@ -65,7 +80,7 @@ __attribute__((always_inline)) static inline bool vt_mpi_by_binding(void)
            atomic_load_explicit(&vt_mpi_binding.bytes, memory_order_relaxed);
 }
 
-/* The region of a function, 0 where its call is not recorded, VT_MPI_QUIET where its group is off. */
+/* Returns the region of a function, 0 if the call is not recorded, VT_MPI_QUIET if the function's group is off. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_region(unsigned function)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
@@ -73,13 +88,14 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_region(unsigned fun
     return VT_LIKELY(region) ? region : vt_mpi_first_call(function, &vt_mpi_regions[function], NULL);
 }
 
-/* At the begin of a function whose effects must be known when its group is off, too. */
+/* Begins a function that changes handles, so its effects are followed even if its group is off. Returns as
+   vt_mpi_region. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_track(unsigned function)
 {
     return vt_mpi_placed(vt_mpi_region(function));
 }
 
-/* The same of any other: 0 instead of VT_MPI_QUIET. */
+/* Begins any other function. Returns as vt_mpi_region, but 0 for VT_MPI_QUIET. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
 {
     const uint32_t region = vt_mpi_track(function);
@@ -90,13 +106,13 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned func
 
 static inline uint64_t vt_mpi_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
-/* Records that go out together. */
+/* Records that are written together. */
 struct vt_mpi_batch {
     unsigned n;
     uint64_t words[64];
 };
 
-/* An empty one; an initializer would clear all of its words, which costs as much as a clock read. */
+/* Declares an empty batch. An initializer would clear all words, which costs as much as reading the clock. */
 #define VT_MPI_BATCH(batch)                                                                                            \
     struct vt_mpi_batch batch;                                                                                         \
     batch.n = 0
@@ -119,23 +135,23 @@ static inline void vt_mpi_leave(struct vt_mpi_batch *batch, uint32_t region)
 
 /* ---- comm.c: communicators ---- */
 
-/* Handles are int (MPICH) or pointers (Open MPI, MPI-5). */
+/* Handles are int in MPICH and pointers in Open MPI and the MPI-5 ABI. */
 #define VT_HANDLE(x) ((uint64_t)(uintptr_t)(x))
 
 struct vt_mpi_comm {
     _Atomic(uint64_t) handle;
     _Atomic(struct vt_mpi_comm *) next;
-    uint32_t id;               /* never 0 in the table */
+    uint32_t id; /* never 0 in the table */
     uint32_t rank, size;
-    uint32_t remote;           /* size of the remote group, 0: not an inter-communicator */
-    bool made;                 /* with a COMM_CREATE record, so that its end gets one too */
-    bool foreign;              /* has members of other worlds */
-    bool unseen;               /* made out of our sight: not all of its members need know it */
-    _Atomic(uint32_t) created; /* calls so far that made communicators from it */
-    _Atomic(uint32_t) windows; /* the same of windows */
-    uint64_t hash;             /* of its members */
-    struct vt_mpi_seen *seen;  /* made from it by some of its members */
-    _Atomic(struct vt_mpi_comm *) partitioned; /* the definition that its partitioned messages name, or NULL */
+    uint32_t remote; /* size of the remote group; 0 for an intra-communicator */
+    bool made; /* has a COMM_CREATE record, so it also gets a COMM_DESTROY record */
+    bool foreign; /* has members in other worlds */
+    bool unseen; /* vtrace did not record its creation, so other members may not know it */
+    _Atomic(uint32_t) created; /* calls that created communicators from this one */
+    _Atomic(uint32_t) windows; /* calls that created windows on this one */
+    uint64_t hash; /* hash of the members */
+    struct vt_mpi_seen *seen; /* communicators created from this one by some of its members */
+    _Atomic(struct vt_mpi_comm *) partitioned; /* definition for its partitioned messages, or NULL */
 };
 
 #define VT_COMM_BUCKETS 512u
@@ -143,7 +159,7 @@ extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
 
 static inline unsigned vt_mpi_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55); }
 
-/* NULL for one that was not met before. */
+/* Looks up a known communicator; NULL if vtrace has not met it. */
 static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
@@ -153,48 +169,58 @@ static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
     return c;
 }
 
+/* Defines a communicator that vtrace has not met. used: a call on it has succeeded. NULL if it cannot be defined. */
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used);
 
-/* NULL for what is no communicator, where none can be defined any more, and where MPI cannot be asked yet. */
+/* Returns the entry of a communicator. NULL if the handle is no communicator, if no more communicators can be defined,
+   or if MPI cannot be asked yet. */
 static inline struct vt_mpi_comm *vt_mpi_comm(MPI_Comm comm)
 {
     struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
     return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm, false);
 }
 
-/* The same after a call with this communicator has succeeded. */
+/* As vt_mpi_comm, after a call on this communicator has succeeded. */
 static inline struct vt_mpi_comm *vt_mpi_comm_used(MPI_Comm comm)
 {
     struct vt_mpi_comm *c = vt_mpi_comm_find(comm);
     return VT_LIKELY(c != NULL) ? c : vt_mpi_comm_first(comm, true);
 }
 
-/* The number of processes that a rank argument counts. */
+/* Number of processes that a rank argument can name. */
 static inline uint32_t vt_mpi_peers(const struct vt_mpi_comm *c) { return c->remote ? c->remote : c->size; }
 
+/* Id of the world of this process, the same in all its processes; 0 without a world. */
 extern uint64_t vt_mpi_world_id;
+/* Defines MPI_COMM_WORLD and MPI_COMM_SELF. */
 void vt_mpi_define_world(void);
 
-/* How a communicator comes to be: what format.h calls its identity. */
+/* How a communicator was created: the identity that format.h describes. */
 struct vt_mpi_origin {
     enum vt_comm_kind kind;
     struct vt_mpi_comm *parent; /* or NULL */
-    MPI_Comm from;              /* the parent's handle */
+    MPI_Comm from; /* handle of the parent */
     int64_t tag;
-    const char *string;         /* instead of the tag, or NULL */
-    bool counted;               /* count is known; else it is the number of earlier ones of equal identity */
+    const char *string; /* replaces the tag, or NULL */
+    /* count is given; else it is the number of earlier communicators with the same identity */
+    bool counted;
     uint64_t count;
 };
 
-/* Under the lock: an entry is added, then linked; unlinked, then kept for the next one. */
+/* Table of communicators. The caller holds the lock. A new entry is first added (defined), then linked (found by its
+   handle). A freed one is first unlinked, then kept for reuse. */
 void vt_mpi_comm_lock(void);
 void vt_mpi_comm_unlock(void);
 struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *origin);
+/* Id of the communicator that stands for c in records of partitioned messages; 0 if it cannot be defined. Takes the
+   lock. */
 uint32_t vt_mpi_comm_partitioned(struct vt_mpi_comm *c);
+/* Defines a communicator with the members of its parent; asks MPI for nothing. NULL if it cannot be defined. */
 struct vt_mpi_comm *vt_mpi_comm_add_twin(const struct vt_mpi_origin *origin);
 void vt_mpi_comm_link(struct vt_mpi_comm *c, MPI_Comm comm);
 struct vt_mpi_comm *vt_mpi_comm_unlink(MPI_Comm comm);
 void vt_mpi_comm_keep(struct vt_mpi_comm *c);
+/* Memory for entries, never freed; NULL if there is none. */
 void *vt_mpi_comm_memory(size_t bytes);
 void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name);
 
@@ -207,45 +233,62 @@ struct vt_mpi_creation {
     uint32_t count;
 };
 
+/* Begin of a call that creates a communicator from parent. kind: its identity. Writes ENTER. */
 struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind);
+/* End of that call. result: its return value; made: its output argument. Writes COMM_CREATE and LEAVE. */
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made);
+/* End of a call without a parent communicator. All its records are written here. */
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made);
+/* The same for MPI_Comm_idup: its request completes the creation. */
 struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent);
 void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, const MPI_Comm *made,
                      const MPI_Request *request);
+/* Begin of a call that frees *comm. Returns its entry, which is no longer found by the handle; NULL if unknown. */
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
+/* End of that call. comm: the handle before the call. If the call failed, the entry is linked again. */
 void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result);
+/* After MPI_Comm_set_name succeeded. */
 void vt_mpi_name(MPI_Comm comm, const char *name);
+/* Names a new Cartesian communicator by its n extents and which of them are periodic. */
 void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic);
 
-/* ---- world.c: which processes belong together ---- */
+/* ---- world.c: the processes of a run ---- */
 
+/* Stores the group of all processes of this world. The caller frees the group and holds the lock of communicators.
+   false if there is no world. */
 bool vt_mpi_world_group(MPI_Group *world);
 #ifdef VT_HAVE_MPI_Session_init
+/* After MPI_Session_init, and before MPI_Session_finalize. */
 void vt_mpi_session_begun(const MPI_Session *session, int result);
 void vt_mpi_session_ends(const MPI_Session *session);
 #endif
 
-/* ---- spawn.c: processes that come later ---- */
+/* ---- spawn.c: dynamic processes (MPI-4.1, chapter 11) ---- */
 
 struct vt_mpi_spawn {
-    int64_t id;      /* of this call, the same in all processes that it concerns */
-    char **commands; /* what is started instead, or NULL */
+    int64_t id; /* of this call, the same in all processes that take part */
+    char **commands; /* commands that MPI starts in place of the program's, or NULL */
     char ***argvs;
     size_t bytes;
 };
 
+/* Before a call of MPI_Comm_spawn: at the root, replaces the commands so that env(1) passes the run to the children. */
 void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
                         char *const *const *argvs, const MPI_Info *infos);
+/* Frees the memory of vt_mpi_spawn_begin, after the call. */
 void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn);
+/* In a spawned process: defines the communicator with its parents. */
 void vt_mpi_spawned(void);
+/* After a call created info. from: the object that it copies, or NULL. anything: it may hold any keys. */
 void vt_mpi_info_made(MPI_Info info, const MPI_Info *from, bool anything);
+/* After a call set (there) or deleted a key. */
 void vt_mpi_info_set(MPI_Info info, const char *key, bool there);
+/* Identity of a communicator made by MPI_Comm_accept (accepts), MPI_Comm_connect or MPI_Comm_join. */
 struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts);
 
 /* ---- coll.c: collective operations ---- */
 
-/* OTF2's numbers (OTF2_CollectiveOp). */
+/* Values of OTF2_CollectiveOp. */
 /* clang-format off */
 enum vt_mpi_op {
     VT_OP_BARRIER, VT_OP_BCAST, VT_OP_GATHER, VT_OP_GATHERV, VT_OP_SCATTER, VT_OP_SCATTERV, VT_OP_ALLGATHER,
@@ -257,14 +300,15 @@ enum vt_mpi_op {
 /* clang-format on */
 
 struct vt_mpi_coll {
-    const struct vt_mpi_comm *comm; /* NULL: no record */
-    uint32_t n, me;                 /* processes that a count argument has entries for; own rank */
+    const struct vt_mpi_comm *comm; /* NULL: the operation is not recorded */
+    uint32_t n, me; /* number of entries in a count argument; own rank */
     enum vt_mpi_op op;
     uint32_t root;
-    bool is_root, is_leaf; /* with a root: has the root's part; has the others' (in an intra-communicator all) */
-    bool from_all;         /* gets something from every other member, which not each operation tells */
+    bool is_root, is_leaf; /* with a root: this rank has the root's part; it has the part of the others (in an
+                              intra-communicator every rank) */
+    bool from_all; /* receives from every other member, though the operation alone does not imply that */
     uint64_t sent, received;
-    uint64_t id; /* of a non-blocking one's request */
+    uint64_t id; /* of the request of a non-blocking operation */
 };
 
 static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
@@ -278,9 +322,11 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     coll->me = c->rank;
 }
 
+/* After a call whose communicator was unknown at its begin. Returns true if the operation now begins in the records.
+   request: the operation is non-blocking. */
 bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result);
 
-/* clocks.c, by all ranks */
+/* clocks.c: measures clock offsets between nodes. Collective over MPI_COMM_WORLD. */
 void vt_mpi_clocks_begin(int rank, bool records), vt_mpi_clocks_measure(void), vt_mpi_clocks_end(void);
 
 static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm)
@@ -290,7 +336,8 @@ static inline void vt_mpi_coll_begin(struct vt_mpi_coll *coll, uint32_t region, 
     else vt_enter(region);
 }
 
-/* In an inter-communicator the root passes MPI_ROOT, its group MPI_PROC_NULL, the other group the root's rank. */
+/* In an inter-communicator the root passes MPI_ROOT, the other members of its group pass MPI_PROC_NULL, and the members
+   of the other group pass the root's rank (MPI-4.1, section 6.2.3). */
 static inline void vt_mpi_coll_root(struct vt_mpi_coll *coll, enum vt_mpi_op op, int root)
 {
     coll->op = op;
@@ -309,7 +356,7 @@ static inline uint64_t vt_mpi_op_root(const struct vt_mpi_coll *coll)
     return vt_mpi_pair(coll->op | (coll->from_all && !coll->comm->remote ? VT_FROM_ALL : 0), coll->root);
 }
 
-/* An operation that failed ends too, without bytes: what began must end in the trace. */
+/* An operation that failed ends too, with 0 bytes: each begin needs its end. */
 static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result)
 {
     const bool done = VT_LIKELY(result == MPI_SUCCESS);
@@ -319,12 +366,13 @@ static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t regi
     else vt_leave(region);
 }
 
+/* Begin and end of a non-blocking operation; a Wait or Test completes it. _persistent: end of an MPI_..._init. */
 void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
 void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI_Request *request, int result);
 void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *request, int result);
 
-/* The neighbours in a topology: how many entries the arguments have for those that this process receives from and sends
-   to, and how many and which of them (a bit each) a non-periodic grid lacks at its border. */
+/* Neighbours in a topology. in, out: number of entries in the arguments. lacks: number of neighbours that a
+   non-periodic grid lacks at its border. missing: which ones, one bit each. */
 struct vt_mpi_neighbours {
     uint32_t in, out, lacks;
     uint64_t missing;
@@ -337,18 +385,18 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
     return i < 64 && neighbours->missing >> i & 1;
 }
 
-/* ---- request.c: requests and matched messages that are under way ---- */
+/* ---- request.c: requests and matched messages ---- */
 
 #include "request.h"
 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));
 
-/* Recording is switched off, by MPI_Pcontrol or the user API. */
+/* Recording is off, by MPI_Pcontrol or the user API. */
 extern _Atomic(bool) vt_mpi_off;
 
-/* A number that no other request of the process has. Threads take them in blocks. 0: the start is not recorded, so that
-   completion must not speak of it. */
+/* Returns a number that is unique in the process; threads take numbers in blocks. Returns 0 while recording is off:
+   then the completion is not recorded either. */
 static inline uint64_t vt_mpi_new_request(void)
 {
     if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return 0;
@@ -361,34 +409,42 @@ static inline uint64_t vt_mpi_new_request(void)
 
 #define VT_FEW 32
 
+/* Memory of this thread for arrays of a call; NULL if there is none. Each take needs a drop. */
 void *vt_mpi_arena_take(size_t bytes);
 void vt_mpi_arena_drop(void);
 
 struct vt_mpi_wait {
     int n;
     bool in_arena, cancels;
-    MPI_Status *statuses; /* what the call is given */
-    const MPI_Status *given, *ignore; /* what the user gave; what that is to ignore them */
-    struct vt_mpi_request **requests; /* NULL where we know of no operation under way */
+    MPI_Status *statuses; /* passed to the next definition */
+    const MPI_Status *given, *ignore; /* passed by the program; the value of MPI_STATUS(ES)_IGNORE */
+    struct vt_mpi_request **requests; /* entry of each request; NULL if vtrace does not follow it */
     struct vt_mpi_request *few[VT_FEW];
     MPI_Status few_statuses[VT_FEW];
 };
 
+/* Takes the entries of n requests before a Wait or Test. Returns the statuses to pass to the next definition. */
 MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, const MPI_Request *requests,
                               MPI_Status *statuses, const MPI_Status *ignore);
+/* After Wait, Waitall, Test, Testall; after Waitany, Testany; after Waitsome, Testsome. flag: NULL for a Wait. */
 void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requests, const int *flag, int result);
 void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *index,
                     const int *flag, int result);
 void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request *requests, const int *done,
                      const int *indices, bool test, int result);
+/* After MPI_Cancel. From now on completions ask MPI whether an operation was cancelled. */
 void vt_mpi_cancel(void);
+/* Before and after MPI_Request_free. vt_mpi_free_request returns the entry, taken, or NULL. */
 struct vt_mpi_request *vt_mpi_free_request(const MPI_Request *request);
 void vt_mpi_freed(struct vt_mpi_request *request, int result);
 
 /* ---- types.c: sizes of datatypes ---- */
 
+/* Size of a datatype in bytes; 0 if it was created before vtrace attached. */
 uint64_t vt_mpi_type_size(MPI_Datatype type);
+/* At MPI_Init: asks MPI for the sizes of the predefined datatypes. */
 void vt_mpi_learn_types(void);
+/* After a call has created or committed a datatype: asks MPI for its size. */
 void vt_mpi_type_made(MPI_Datatype type);
 
 #define VT_TYPES 256u
@@ -407,18 +463,23 @@ static inline uint64_t vt_mpi_bytes(int64_t count, MPI_Datatype type)
 
 /* ---- message.c: point to point ---- */
 
-#define VT_LATE UINT64_MAX /* instead of a request's number: the communicator is not known yet */
+#define VT_LATE UINT64_MAX /* in place of a request's number: the communicator is not known yet */
 
+/* Bytes of the message that a status describes. */
 uint64_t vt_mpi_received(const MPI_Status *status);
+/* The status of a truncated receive (MPI_ERR_TRUNCATE). room: bytes of the receive buffer, 0 if unknown. */
 MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room);
+/* Returns whether a receive with this result has consumed a message. */
 bool vt_mpi_consumed(int result);
 
-/* The bytes of a receive's buffer, where the message was too long for it; else 0. */
+/* Bytes of a receive's buffer if the message was truncated; else 0. */
 static inline uint64_t vt_mpi_room(int result, int64_t count, MPI_Datatype type)
 {
     return VT_LIKELY(result == MPI_SUCCESS) || !vt_mpi_consumed(result) ? 0 : vt_mpi_bytes(count, type);
 }
 
+/* Calls with one message. _begin writes ENTER; _end writes the message, if it is recorded, and LEAVE. _late is called
+   after a call whose _begin reported an unknown communicator (true, VT_LATE). bytes: of the message or the buffer. */
 bool vt_mpi_send_begin(uint32_t region, MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void vt_mpi_send_late(MPI_Comm comm, int dest, int tag, uint64_t bytes, int result);
 void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, int result, uint64_t room);
@@ -433,19 +494,23 @@ void vt_mpi_persistent(enum vt_mpi_request_kind kind, MPI_Comm comm, int peer, i
 struct vt_mpi_start {
     int n;
     bool in_arena;
-    struct vt_mpi_request **requests, *few[VT_FEW]; /* NULL where there is nothing to record */
+    struct vt_mpi_request **requests, *few[VT_FEW]; /* NULL: nothing to record */
 };
+/* Before and after MPI_Start and MPI_Startall. */
 
 void vt_mpi_start_begin(struct vt_mpi_start *start, uint32_t region, int n, const MPI_Request *requests);
 void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Request *requests, int result);
+/* Adds the record of a receive that completed with this status. */
 void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status);
+/* After MPI_Mprobe or MPI_Improbe. The receive of the message begins here. */
 void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found);
+/* Before MPI_Mrecv or MPI_Imrecv: returns the entry of the message, taken, or NULL. */
 struct vt_mpi_request *vt_mpi_take_message(const MPI_Message *message);
 void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Status *status, int result,
                       uint64_t room);
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
 
-/* ---- objects.c: windows and files by their handles ---- */
+/* ---- objects.c: entries of windows and files by their handles ---- */
 
 struct vt_mpi_object {
     _Atomic(uint64_t) handle;
@@ -454,7 +519,7 @@ struct vt_mpi_object {
 
 #define VT_OBJECT_BUCKETS 64u
 
-/* at, left: memory for further ones. All belongs to whoever holds the lock; looking up needs none. */
+/* at, left: memory for further entries. The holder of the lock owns every field; a lookup needs no lock. */
 struct vt_mpi_objects {
     atomic_flag lock;
     char *at;
@@ -466,16 +531,18 @@ static inline unsigned vt_mpi_object_bucket(uint64_t handle) { return (unsigned)
 
 void vt_mpi_objects_lock(struct vt_mpi_objects *objects);
 void vt_mpi_objects_unlock(struct vt_mpi_objects *objects);
+/* Finds the entry of a handle, without the lock; NULL if there is none. The next functions need the lock. */
 struct vt_mpi_object *vt_mpi_object_find(struct vt_mpi_objects *objects, uint64_t handle);
 void vt_mpi_object_link(struct vt_mpi_objects *objects, struct vt_mpi_object *object, uint64_t handle);
 struct vt_mpi_object *vt_mpi_object_unlink(struct vt_mpi_objects *objects, uint64_t handle);
+/* Zeroed memory, never freed; NULL if there is none. */
 void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes);
 
-/* ---- rma.c: one-sided operations ---- */
+/* ---- rma.c: one-sided communication (MPI-4.1, chapter 12) ---- */
 
-#define VT_ALL_TARGETS 0xffffffffll /* no rank: those are int */
+#define VT_ALL_TARGETS 0xffffffffll /* no rank, since ranks are int */
 
-/* OTF2's numbers (OTF2_RmaSyncLevel, OTF2_LockType, OTF2_RmaAtomicType). */
+/* Values of OTF2_RmaSyncLevel, OTF2_LockType and OTF2_RmaAtomicType. */
 enum vt_mpi_sync_level { VT_SYNC_NONE = 0, VT_SYNC_PROCESS = 1, VT_SYNC_MEMORY = 2 };
 enum vt_mpi_lock_type { VT_LOCK_EXCLUSIVE = 0, VT_LOCK_SHARED = 1 };
 /* clang-format off */
@@ -490,8 +557,8 @@ struct vt_mpi_win {
     _Atomic(uint32_t) id; /* 0: freed */
     uint32_t comm, rank, size;
     uint32_t access, exposure; /* groups of the open epochs */
-    _Atomic(bool) made; /* with an RMA_WIN_CREATE record */
-    enum vt_mpi_op end; /* what freeing it is */
+    _Atomic(bool) made; /* has an RMA_WIN_CREATE record */
+    enum vt_mpi_op end; /* operation that frees the window */
     _Atomic(struct vt_rma_thread *) threads;
     struct vt_mpi_win *next_spare;
 };
@@ -511,18 +578,24 @@ struct vt_mpi_rma {
     bool fetches;
 };
 
+/* Begin of an operation. peer: rank of the target; bytes, sent, received: of the data at the origin; request: the call
+   returns a request. */
 void vt_mpi_put_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
 void vt_mpi_get_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
 enum vt_mpi_atomic vt_mpi_atomic_of(MPI_Op op);
 void vt_mpi_atomic_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, enum vt_mpi_atomic type,
                          uint64_t sent, uint64_t received, bool request);
+/* End of the call. _request_end: request completes the operation locally. */
 void vt_mpi_rma_end(const struct vt_mpi_rma *op, uint32_t region);
 void vt_mpi_rma_request_end(const struct vt_mpi_rma *op, uint32_t region, const MPI_Request *request, int result);
+/* Adds records of completion for operations on w. target: a rank or VT_ALL_TARGETS. all_threads: operations of all
+   threads, else those of this thread. remote: the operations are complete at the target, too. */
 void vt_mpi_rma_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w, int64_t target, bool all_threads,
                      bool remote);
+/* Forgets the operations on a freed window. The caller holds the lock of vt_mpi_wins. */
 void vt_mpi_rma_forget(struct vt_mpi_win *w);
 
-/* ---- rma_windows.c: windows ---- */
+/* ---- rma_windows.c: windows and their synchronization ---- */
 
 struct vt_mpi_win_creation {
     struct vt_mpi_comm *comm; /* NULL: not known yet */
@@ -530,25 +603,32 @@ struct vt_mpi_win_creation {
     struct vt_mpi_win *win;
 };
 
+/* Begin and end of a call that creates a window. allocates: MPI allocates its memory. */
 void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm);
 void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made, bool allocates,
                            int result);
+/* When recording resumes: records the creation of windows that were created while it was off. */
 void vt_mpi_announce_windows(void);
 void vt_mpi_win_name(MPI_Win win, const char *name);
+/* Begin of MPI_Win_free: returns the entry, which is no longer found by the handle, or NULL. The end frees or restores
+   it. */
 struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win);
 void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *win, int result);
+/* Synchronization calls. target: a rank or VT_ALL_TARGETS; lock_type: MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE. */
 struct vt_mpi_win *vt_mpi_fence_begin(uint32_t region, MPI_Win win);
 void vt_mpi_fence_end(uint32_t region, const struct vt_mpi_win *w, int result);
 void vt_mpi_flush_end(uint32_t region, MPI_Win win, int64_t target, bool remote, int result);
 void vt_mpi_lock_begin(uint32_t region, MPI_Win win, int64_t target, int lock_type);
 void vt_mpi_unlock_end(uint32_t region, MPI_Win win, int64_t target, int result);
 void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result);
+/* Epochs of groups: MPI_Win_start and MPI_Win_complete (access), MPI_Win_post and MPI_Win_wait or MPI_Win_test (else).
+   flag: output argument of MPI_Win_test, else NULL. */
 void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result);
 void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result);
 
 /* ---- file.c: MPI-IO ---- */
 
-/* OTF2's numbers (OTF2_IoOperationMode, OTF2_IoOperationFlag). */
+/* Values of OTF2_IoOperationMode and OTF2_IoOperationFlag. */
 enum vt_mpi_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 };
 enum vt_mpi_io_flag { VT_IO_ALONE = 0, VT_IO_NON_BLOCKING = 1, VT_IO_COLLECTIVE = 2 };
 
@@ -560,15 +640,22 @@ struct vt_mpi_io {
     uint64_t id;
 };
 
+/* After MPI_File_open. amode: MPI_MODE_x. */
 void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result);
+/* Begin of MPI_File_close: returns the entry, which is no longer found by the handle, or NULL. The end frees or
+   restores it. */
 struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh);
 void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_File *fh, int result);
 void vt_mpi_file_deleted(uint32_t region, const char *name, int result);
+/* After MPI_File_seek, or MPI_File_seek_shared (shared). offset: in elements of the view; whence: MPI_SEEK_x. */
 void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result);
+/* Begin of an operation. flags: enum vt_mpi_io_flag; bytes: those asked for; offset: in elements of the view. */
 void vt_mpi_io_begin(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
                      uint64_t bytes);
 void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
                         uint64_t bytes, MPI_Offset offset);
+/* End of an operation. _flushed: of MPI_File_sync. _request: a request completes the operation. _split: begin of a
+   split collective operation, which _split_end completes. */
 void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status *status, int result);
 void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region);
 void vt_mpi_io_request(const struct vt_mpi_io *io, uint32_t region, const MPI_Request *request, int result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows and files by their handles. Looking one up takes no lock; entries are used again but never given back, so that
-   a reader who is overtaken finds valid memory and, at worst, looks again under the lock. */
+/* Entries of windows and files by their handles. A lookup takes no lock. Entries are reused and never freed. So a
+   lookup that races with a reuse reads valid memory. At worst it misses, and looks again under the lock. */
 #include "mpiwrap.h"
 
 #include <sched.h>
@@ -51,7 +51,6 @@ struct vt_mpi_object *vt_mpi_object_unlink(struct vt_mpi_objects *objects, uint6
     return o;
 }
 
-/* Zeroed memory that is never given back. */
 void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes)
 {
     bytes = (bytes + 63) & ~(size_t)63;

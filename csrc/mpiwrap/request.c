@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations under way, by handle. MPI libraries give a handle out again as soon as they have it back, which is
-   inside the Wait of one thread while another thread may be starting the next operation. So a Wait takes its entries
-   before the call and keeps them by pointer; a taken entry is not found again by its handle.
+/* Table of active operations by handle. An MPI library may reuse a handle as soon as it is free. The Wait of one thread
+   frees a handle while another thread may start the next operation. So a Wait takes its entries before the call and
+   keeps pointers to them. A lookup does not find a taken entry.
 
-   The table needs no lock: a handle lives in one of 8 neighbouring places that its hash tells, and each place is taken
-   and given back by one atomic operation. Where all 8 are in use, a further level of 16 times the size is added. Where
-   the program calls MPI from one thread at a time there are neither atomic operations nor locks (vt_mpi_alone).
+   The table needs no lock. An entry is in one of 8 adjacent places, which the hash of its handle selects. One atomic
+   operation takes or frees a place. If all 8 places are in use, a level with 16 times the size is added. If one thread
+   at a time calls MPI (vt_mpi_alone), the table uses neither atomic operations nor locks.
 
-   Several entries have one handle where a library gives it to all operations that need no waiting. Then each Wait takes
-   one of them: which one makes no difference, not even to the program. Four stand in places, more in lists of their row,
-   each under a lock. A thread puts into the list that is its own and takes from there first, so that threads which wait
-   for what they started do not meet at a lock. Threads may take each other's entries while one of them looks from place to place, so that it
-   finds none though there always is one: it looks again if an entry was published meanwhile. What was published after
-   it began is not needed, for whoever published it has not waited yet. */
+   Several entries have the same handle if a library gives one handle to all operations that are complete at once. Then
+   each Wait takes any one of them, which makes no difference to the program either. Four such entries are in places,
+   further ones in lists of the row, each with a lock. A thread adds to its own list and takes from that list first, so
+   that threads that wait for their own operations do not contend for a lock.
+
+   While one thread searches the places, other threads may take and add entries, so the search may find none though
+   there always was one. Then the search is repeated if an entry was published meanwhile. Entries published after the
+   search began are not needed, since their threads have not called Wait yet. */
 #include "mpiwrap.h"
 
 #include <sched.h>
@@ -29,7 +31,7 @@ _Static_assert(VT_FIRST_PLACES == 1 << VT_FIRST_BITS, "each further level has 16
 
 bool vt_mpi_alone;
 
-/* Stores a word if it still is *found, and else says in *found what it is. */
+/* Stores next if the word is *found. Else stores the word in *found and returns false. */
 static inline bool vt_swap(_Atomic(uint64_t) *word, uint64_t *found, uint64_t next)
 {
     if (!vt_mpi_alone) return atomic_compare_exchange_strong(word, found, next);
@@ -58,13 +60,13 @@ static struct vt_mpi_list *vt_lists(struct vt_mpi_table *table, uint64_t key)
 
 /* ---- Levels ---- */
 
-/* The 8 places of one level where an entry may stand. */
+/* The 8 places of one level where an entry may be. */
 struct vt_level_row {
-    _Atomic(uint64_t) *keys; /* NULL: there is no such level */
+    _Atomic(uint64_t) *keys; /* NULL: the level does not exist */
     struct vt_mpi_request *requests;
 };
 
-/* level: from 0; more: a level that is not there yet is made. */
+/* level: from 0. more: creates the level if it does not exist. */
 static struct vt_level_row vt_level_row(struct vt_mpi_table *table, unsigned level, uint64_t key, bool more)
 {
     const size_t n = (size_t)1 << (VT_FIRST_BITS + VT_LEVEL_BITS * level);
@@ -77,7 +79,7 @@ static struct vt_level_row vt_level_row(struct vt_mpi_table *table, unsigned lev
             vt_pages(n * (sizeof(struct vt_mpi_request) + sizeof(uint64_t)) + sizeof(struct vt_mpi_level));
         struct vt_mpi_level *made = requests ? (struct vt_mpi_level *)((uint64_t *)(requests + n) + n) : NULL;
         if (made) *made = (struct vt_mpi_level){(_Atomic(uint64_t) *)(requests + n), requests};
-        /* two threads may both have made one: the loser's pages stay unused */
+        /* if two threads create the level, the pages of one stay unused */
         if (made && atomic_compare_exchange_strong(&table->more[level - 1], &found, made)) found = made;
     }
     return found ? (struct vt_level_row){&found->keys[at], &found->requests[at]} : (struct vt_level_row){NULL, NULL};
@@ -96,7 +98,8 @@ static void vt_list_unlock(struct vt_mpi_list *list)
     if (!vt_mpi_alone) atomic_flag_clear_explicit(&list->lock, memory_order_release);
 }
 
-/* The number of the calling thread's lists: threads get them in turn. The first is the one of all that are alone. */
+/* Index of the calling thread's lists: threads get them in turn. If one thread at a time calls MPI, all threads use the
+   first one. */
 static unsigned vt_own_list(void)
 {
     if (vt_mpi_alone) return 0;
@@ -118,7 +121,6 @@ static struct vt_mpi_request *vt_take_from(struct vt_mpi_list *list, uint64_t wa
     return r;
 }
 
-/* The newest entry of the calling thread's own list, if it has the key. */
 static struct vt_mpi_request *vt_take_newest(struct vt_mpi_list *lists, uint64_t wanted)
 {
     struct vt_mpi_list *list = &lists[vt_own_list()];
@@ -161,8 +163,8 @@ static struct vt_mpi_request *vt_new_listed(struct vt_mpi_table *table, uint64_t
 
 /* ---- Looking up ---- */
 
-/* An entry in the table's places that is not taken, and in *key its key; with only_unshared none that may have one
-   handle with others. */
+/* Finds an entry that is not taken, in the table's places. *key is replaced by the entry's key. only_unshared: skips
+   entries that may share their handle. */
 static struct vt_mpi_request *vt_look(struct vt_mpi_table *table, uint64_t *key, bool only_unshared)
 {
     const uint64_t wanted = *key, ignored = only_unshared ? VT_DISPLACED : VT_DISPLACED | VT_SHARED;
@@ -202,16 +204,16 @@ __attribute__((noinline)) struct vt_mpi_request *vt_mpi_take_any(struct vt_mpi_t
     }
 }
 
-/* Where a new entry can go. */
+/* A place for a new entry. */
 struct vt_room {
-    _Atomic(uint64_t) *word; /* NULL: nowhere */
+    _Atomic(uint64_t) *word; /* NULL: no place is free */
     struct vt_mpi_request *request;
     uint64_t found; /* 0, or the key of the entry that it replaces */
-    unsigned same; /* entries that share the handle */
+    unsigned same; /* number of entries that share the handle */
 };
 
-/* The first free place, or that of an entry which is found by the handle already: of a request that ended out of our
-   sight, unless operations may share the handle. */
+/* The first free place, or the place of an entry with the same handle. Such an entry belongs to a request whose end
+   vtrace did not see, unless operations may share the handle. */
 static struct vt_room vt_find_room(struct vt_mpi_table *table, uint64_t key, bool shared)
 {
     const uint64_t ignored = shared ? VT_DISPLACED : VT_DISPLACED | VT_SHARED;
@@ -231,8 +233,8 @@ static struct vt_room vt_find_room(struct vt_mpi_table *table, uint64_t key, boo
     return room;
 }
 
-/* Takes the place for a new entry; false where another thread was faster. What is replaced stays as far from its first
-   place as it is. */
+/* Takes the place for a new entry. Returns false if another thread took it first. A replaced entry keeps its distance
+   to its first place. */
 static bool vt_take_room(struct vt_mpi_table *table, struct vt_room *room, uint64_t key, bool shared)
 {
     struct vt_mpi_row *row = vt_row(table, key);
@@ -253,7 +255,7 @@ __attribute__((noinline)) struct vt_mpi_request *vt_mpi_put_any(struct vt_mpi_ta
     struct vt_mpi_row *row = vt_row(table, key);
     if (atomic_load_explicit(&row->published, memory_order_acquire)) {
         if (shared && atomic_load_explicit(&vt_lists(table, key)[vt_own_list()].listed, memory_order_relaxed))
-            return vt_new_listed(table, key); /* beside others that share the handle */
+            return vt_new_listed(table, key); /* together with others that share the handle */
         struct vt_mpi_request *stale = shared ? NULL : vt_take_listed(vt_lists(table, key), key);
         if (stale) vt_mpi_drop(stale);
     }
@@ -268,7 +270,8 @@ __attribute__((noinline)) struct vt_mpi_request *vt_mpi_put_any(struct vt_mpi_ta
     return room.request;
 }
 
-/* The taken entry of an operation that the library has given another handle meanwhile, still taken; NULL without memory. */
+/* Moves a taken entry to the new handle that MPI gave to its operation. Returns the entry, still taken; NULL if there
+   is no memory. */
 struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle)
 {
     const uint64_t flags = VT_TAKEN | VT_SHARED | VT_DISPLACED;
@@ -285,10 +288,10 @@ struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t ha
     return r;
 }
 
-/* One whose handle is shared. */
+/* For an entry with a shared handle. */
 __attribute__((noinline)) void vt_mpi_put_back_any(struct vt_mpi_request *request)
 {
-    struct vt_mpi_row *row = request->row; /* after the store the entry may be another thread's */
+    struct vt_mpi_row *row = request->row; /* another thread may own the entry after the store */
     if (request->key) {
         const uint64_t key = atomic_load_explicit(request->key, memory_order_relaxed);
         atomic_store_explicit(request->key, key & ~VT_TAKEN, memory_order_release);
@@ -302,11 +305,11 @@ __attribute__((noinline)) void vt_mpi_put_back_any(struct vt_mpi_request *reques
     vt_add(&row->published, 1);
 }
 
-/* One in a list, or not in its first place. */
+/* For an entry in a list, or not in its first place. */
 __attribute__((noinline)) void vt_mpi_drop_any(struct vt_mpi_request *request)
 {
     if (request->key) {
-        struct vt_mpi_row *row = request->row; /* after the store the entry may be another thread's */
+        struct vt_mpi_row *row = request->row; /* another thread may own the entry after the store */
         atomic_store_explicit(request->key, 0, memory_order_release);
         vt_add(&row->displaced, (uint64_t)-1);
         return;
@@ -320,9 +323,9 @@ __attribute__((noinline)) void vt_mpi_drop_any(struct vt_mpi_request *request)
 
 /* ---- Operations ---- */
 
-/* Follows an operation that has begun and is not persistent until a Wait or Test, on any thread, tells that it is
-   complete and writes words[0..n), n <= 5: whole records, made by VT_HEAD and without times. An unsuccessful test and
-   a cancellation are recorded with object and id. Of VT_REQUEST_IO words[1] is filled in: the bytes of the status. */
+/* Follows an operation that is not persistent until a Wait or Test of any thread completes it and writes words[0..n), n
+   <= 5. The words are whole records, made by VT_HEAD, without times. An unsuccessful test and a cancellation are
+   recorded with object and id. For VT_REQUEST_IO words[1] becomes the number of bytes in the status. */
 void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
                    const MPI_Request *request)
 {

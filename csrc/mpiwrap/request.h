@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests and matched messages that are under way: see request.c. A part of mpiwrap.h. */
+/* The table of requests and matched messages; request.c describes the table. Part of mpiwrap.h. */
 #ifndef VT_MPI_REQUEST_H
 #define VT_MPI_REQUEST_H
 
 enum vt_mpi_request_kind {
     VT_REQUEST_SEND = 1,
-    VT_REQUEST_RECV, /* completes with the source, tag and bytes of its status */
-    VT_REQUEST_MESSAGE, /* of a matched probe */
-    VT_REQUEST_PSEND, /* partitioned ones, until they are persistent requests: of MPI_Psend_init ... */
-    VT_REQUEST_PRECV, /* ... and a receive */
-    VT_REQUEST_PAIR, /* a receive, begun together with a send; words[2..3] are the source, tag and bytes asked for */
+    VT_REQUEST_RECV, /* its completion writes source, tag and bytes of the status */
+    VT_REQUEST_MESSAGE, /* of MPI_Mprobe and MPI_Improbe */
+    VT_REQUEST_PSEND, /* MPI_Psend_init, until the request is stored as persistent */
+    VT_REQUEST_PRECV, /* MPI_Precv_init, the same */
+    VT_REQUEST_PAIR, /* receive of MPI_Isendrecv; words[2..3] hold the source, tag and bytes of its arguments */
     VT_REQUEST_COLL,
     VT_REQUEST_RMA,
     VT_REQUEST_IO, /* words[1] becomes the bytes of its status */
@@ -18,15 +18,16 @@ enum vt_mpi_request_kind {
 struct vt_mpi_request {
     _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
     struct vt_mpi_row *row;
-    uint64_t id; /* of the operation under way: the request's number, or the matching id in window or I/O handle */
-    uint32_t object; /* id of the communicator, the window or the I/O handle */
+    uint64_t id; /* of the operation: number of the request, or matching id in the window or I/O handle */
+    uint32_t object; /* id of the communicator, window or I/O handle */
     uint8_t kind, n;
     bool persistent, active;
-    void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch); /* at completion, before words; or NULL */
-    struct vt_mpi_list *list; /* NULL: it has a place in the table */
+    /* called at completion, before words are written; or NULL */
+    void (*end)(struct vt_mpi_request *request, struct vt_mpi_batch *batch);
+    struct vt_mpi_list *list; /* NULL: the entry has a place in the table */
     struct vt_mpi_request *next; /* in that list */
     uint64_t own_key;
-    uint64_t words[5]; /* n words of whole records that completion writes; of a persistent send those that begin it */
+    uint64_t words[5]; /* n words of records, written at completion; for a persistent send those that begin it */
 };
 
 #define VT_TABLE_ROWS 128u
@@ -34,7 +35,7 @@ struct vt_mpi_request {
 #define VT_FIRST_PLACES (VT_TABLE_ROWS * VT_ROW_PLACES)
 #define VT_MORE_LEVELS 4u
 
-/* Entries beyond those in the table's places, and spare ones. Each thread has one of a row's lists as its own. */
+/* Entries beyond the table's places, and unused entries. Each thread owns one list of each row. */
 #define VT_TABLE_LISTS 8
 struct vt_mpi_list {
     _Alignas(64) atomic_flag lock;
@@ -42,10 +43,10 @@ struct vt_mpi_list {
     struct vt_mpi_request *spare;
 };
 
-/* What is common to the handles of one row of places; small, since each request reads it. */
+/* State common to the handles of one row of places. Each request reads this state, so it is small. */
 struct vt_mpi_row {
-    _Atomic(uint64_t) published; /* so many times an entry with a shared handle could be found anew */
-    _Atomic(uint64_t) displaced; /* entries that are not in the place where their handles are looked for first */
+    _Atomic(uint64_t) published; /* counts how often an entry with a shared handle was put into the row */
+    _Atomic(uint64_t) displaced; /* number of entries outside the place where a lookup begins */
 };
 
 struct vt_mpi_level {
@@ -63,32 +64,32 @@ struct vt_mpi_table {
 
 extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 
-/* MPI is called by one thread at a time, as the level says that the program has got from MPI_Init_thread: then the tables
-   need no atomic operations, of which one costs as much as a clock read. Set when MPI has begun; taken back where a
-   session or threads as ranks (MPIX_Threadcomm) begin, whose level is another one. */
+/* One thread at a time calls MPI, by the level of thread support that MPI_Init_thread provided. Then the tables need no
+   atomic operations, each of which costs as much as reading the clock. Set when MPI is initialized. Cleared when a
+   session or MPIX_Threadcomm begins, since these have thread levels of their own. */
 extern bool vt_mpi_alone;
 
-/* A key is a handle and these; no key is 0. */
+/* A key is a handle with the following bits. No key is 0. */
 #define VT_DISPLACED                                                                                                   \
-    0x1000000000000000u /* not in the first place for its handle, but beside it or in a further level */
+    0x1000000000000000u /* not in the first place for its handle: beside that place or in a further level */
 #define VT_SHARED 0x2000000000000000u
 #define VT_KEY 0x4000000000000000u
 #define VT_TAKEN 0x8000000000000000u
 
 static inline uint64_t vt_mpi_key(uint64_t handle) { return (handle & (VT_DISPLACED - 1)) | VT_KEY; }
 
-/* Handles are numbers that count up, or addresses at equal distances: neighbours in time are neighbours here, so that few
-   lines of memory hold them. */
+/* Handles are consecutive numbers or addresses at equal distances. Handles that are close in time get close places, so
+   few cache lines hold them. */
 static inline uint64_t vt_mpi_fold(uint64_t key)
 {
     const uint64_t handle = key & (VT_DISPLACED - 1);
     return handle ^ handle >> 6 ^ handle >> 12 ^ handle >> 24;
 }
 
-/* The place where an entry is looked for first; the others of its row are its neighbours. */
+/* The place where a lookup begins. The other places of the row are next to this one. */
 static inline size_t vt_mpi_place(uint64_t key) { return vt_mpi_fold(key) % VT_FIRST_PLACES; }
 
-/* All but the words, which lie in a cache line that most operations do not touch. */
+/* Clears all fields except words, which lie in a cache line that most operations do not touch. */
 static inline void vt_mpi_clear(struct vt_mpi_request *r, _Atomic(uint64_t) *key, struct vt_mpi_row *row,
                                 uint64_t own_key)
 {
@@ -104,10 +105,10 @@ void vt_mpi_put_back_any(struct vt_mpi_request *request);
 void vt_mpi_drop_any(struct vt_mpi_request *request);
 struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle);
 
-/* What is the rule, inline: one thread at a time, then the first list of a row is everybody's own, and entries in their
-   first places, or several of one handle. All else is left to request.c. */
+/* The common case is inline: one thread at a time, the first list of each row, entries in their first places, and
+   several entries of one handle. request.c handles all other cases. */
 
-/* The newest entry of a list if it has the key. */
+/* Returns the newest entry of a list if it has the key, else NULL. */
 static inline struct vt_mpi_request *vt_mpi_pop(struct vt_mpi_list *list, uint64_t key)
 {
     struct vt_mpi_request *r = atomic_load_explicit(&list->listed, memory_order_relaxed);
@@ -116,7 +117,7 @@ static inline struct vt_mpi_request *vt_mpi_pop(struct vt_mpi_list *list, uint64
     return r;
 }
 
-/* The entry, no longer found by its handle until it is put back; NULL when there is none. */
+/* Takes the entry of a handle: no lookup finds the entry until it is put back. NULL if there is none. */
 static inline struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uint64_t handle)
 {
     const uint64_t key = vt_mpi_key(handle);
@@ -132,13 +133,13 @@ static inline struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uin
     return vt_mpi_take_any(table, handle, false);
 }
 
-/* The same of an entry whose handle no other one has. */
+/* As vt_mpi_take, for an entry that shares its handle with no other entry. */
 static inline struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *table, uint64_t handle)
 {
     return vt_mpi_take_any(table, handle, true);
 }
 
-/* A new entry beside others in a list; NULL where none is listed or none is spare. */
+/* Adds a new entry to a list that holds entries; NULL if the list is empty or has no unused entry. */
 static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list, struct vt_mpi_row *row, uint64_t key)
 {
     struct vt_mpi_request *r = list->spare;
@@ -149,8 +150,8 @@ static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list,
     return r;
 }
 
-/* A new entry, taken, with everything else zero but words; NULL when there is no memory. Inlined with a constant, so that
-   an entry in its place does not read the line of memory that holds the list. */
+/* Adds a new entry, taken. All fields but words are zero. NULL if there is no memory. shared is a constant after
+   inlining: an entry with a place in the table then does not read the cache line of the list. */
 __attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(struct vt_mpi_table *table,
                                                                                uint64_t handle, bool shared)
 {
@@ -171,6 +172,7 @@ __attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(s
     return vt_mpi_put_any(table, handle, shared);
 }
 
+/* Makes a taken entry visible to lookups again. */
 static inline void vt_mpi_put_back(struct vt_mpi_request *request)
 {
     const uint64_t key = request->key ? atomic_load_explicit(request->key, memory_order_relaxed) : VT_SHARED;
@@ -181,6 +183,7 @@ static inline void vt_mpi_put_back(struct vt_mpi_request *request)
     } else vt_mpi_put_back_any(request);
 }
 
+/* Frees a taken entry. */
 static inline void vt_mpi_drop(struct vt_mpi_request *request)
 {
     const uint64_t key = request->key ? atomic_load_explicit(request->key, memory_order_relaxed) : VT_DISPLACED;
@@ -191,9 +194,9 @@ static inline void vt_mpi_drop(struct vt_mpi_request *request)
     } else vt_mpi_drop_any(request);
 }
 
-/* The entry of an operation that has begun, taken: the caller fills it and puts it back. NULL when there is no memory;
-   then its end is not seen. shared: the library may give the handle to several such operations; the others' entry
-   found by it is of a request that ended out of our sight. */
+/* Adds the entry of an operation that has begun, taken: the caller fills the entry and puts it back. NULL if there is
+   no memory; then the completion is not recorded. shared: MPI may give one handle to several such operations. If it
+   does not, an entry with the same handle belongs to a request whose end vtrace did not see, and is replaced. */
 __attribute__((always_inline)) static inline struct vt_mpi_request *
 vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object, const MPI_Request *request)
 {
@@ -207,6 +210,7 @@ vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object, const M
     return r;
 }
 
+/* Adds an entry that writes words[0..n) at completion; see request.c. */
 void vt_mpi_follow(enum vt_mpi_request_kind kind, uint32_t object, uint64_t id, const uint64_t *words, unsigned n,
                    const MPI_Request *request);
 

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided communication: windows, and which operations are under way.
+/* One-sided communication: windows and active operations.
 
-   A program may put any number of times before it synchronizes, so no list of operations is kept: they are numbered per
-   window, thread, target and class, and what is remembered of them is how many were issued and up to where they have
-   completed. A thread counts for itself, without an atomic read-modify-write; whoever synchronizes claims a range. */
+   A program may issue any number of operations before it synchronizes, so there is no list of operations. They are
+   numbered by window, thread, target and class. vtrace keeps only the number of issued operations and the number of
+   completed ones. Each thread counts its own operations, without an atomic read-modify-write. A thread that
+   synchronizes claims a range of numbers. */
 #include "mpiwrap.h"
 
 /* Operations of one class complete at the same moments. */
 enum vt_rma_class {
-    VT_RMA_SENDS,         /* locally and remotely apart: MPI_Put, MPI_Accumulate */
-    VT_RMA_FETCHES,       /* data that arrived here have left there: MPI_Get, MPI_Fetch_and_op */
-    VT_RMA_REQUEST_SENDS, /* the same with a request, which tells the local completion */
+    VT_RMA_SENDS,         /* local and remote completion differ: MPI_Put, MPI_Accumulate */
+    VT_RMA_FETCHES,       /* the data are complete at the target when they have arrived: MPI_Get, MPI_Fetch_and_op */
+    VT_RMA_REQUEST_SENDS, /* as VT_RMA_SENDS; the request completes locally */
     VT_RMA_REQUEST_FETCHES,
     VT_RMA_CLASSES,
 };
 
-/* Completed so far: VT_RMA_SENDS locally and remotely, VT_RMA_FETCHES, VT_RMA_REQUEST_SENDS remotely. */
+/* Numbers of completed operations: VT_RMA_SENDS locally and remotely, VT_RMA_FETCHES, VT_RMA_REQUEST_SENDS remotely. */
 enum vt_rma_done { VT_DONE_LOCAL, VT_DONE_REMOTE, VT_DONE_FETCHES, VT_DONE_REQUEST_SENDS, VT_DONES };
 
 struct vt_rma_target {
     _Atomic(uint64_t) issued[VT_RMA_CLASSES], done[VT_DONES];
 };
 
-/* A thread's operations on a window. The owner is told by an address that only it has; once the thread has ended, the
-   next one that is given the same memory goes on where it stopped. */
+/* Operations of one thread on a window. An address that only this thread has identifies the owner. After the thread has
+   ended, the next thread that gets the same memory continues its numbers. */
 struct vt_rma_thread {
     struct vt_rma_thread *next;
     const void *owner;
-    uint64_t slot; /* among the window's threads: what makes their matching ids different */
+    uint64_t slot; /* index of the thread on the window; it makes the matching ids of threads differ */
     uint32_t size, capacity;
     struct vt_rma_target *targets;
-    _Atomic(uint64_t) touched[]; /* bits: targets that have operations */
+    _Atomic(uint64_t) touched[]; /* one bit for each target with operations */
 };
 
 static struct vt_rma_thread *vt_rma_spare;
@@ -82,7 +83,7 @@ static struct vt_rma_thread *vt_rma_thread_add(struct vt_mpi_win *w)
     return t;
 }
 
-/* What the calling thread has on a window; NULL for a window that is not known. */
+/* State of the calling thread on a window; NULL for an unknown window. */
 static struct vt_rma_known *vt_rma_know(MPI_Win win)
 {
     const uint64_t handle = VT_HANDLE(win);
@@ -103,7 +104,7 @@ static struct vt_rma_known *vt_rma_know(MPI_Win win)
     return known;
 }
 
-/* Empties the counts of all threads and keeps their memory for other windows. Under the lock. */
+/* Clears the counts of all threads and keeps their memory for other windows. The caller holds the lock. */
 void vt_mpi_rma_forget(struct vt_mpi_win *w)
 {
     struct vt_rma_thread *t = atomic_load(&w->threads);
@@ -121,7 +122,7 @@ void vt_mpi_rma_forget(struct vt_mpi_win *w)
 
 /* ---- Operations ---- */
 
-/* The matching id of operation i of a class: no other one on the window has it. */
+/* The matching id of operation i of a class, unique on the window. */
 static uint64_t vt_rma_id(const struct vt_rma_thread *t, uint32_t target, enum vt_rma_class class, uint64_t i)
 {
     return t->slot << VT_SLOT_SHIFT | ((i * t->size + target) * VT_RMA_CLASSES + class);
@@ -130,8 +131,9 @@ static uint64_t vt_rma_id(const struct vt_rma_thread *t, uint32_t target, enum v
 static void vt_rma_start(struct vt_mpi_rma *op, MPI_Win win, int peer, enum vt_rma_class class)
 {
     op->issued = NULL;
-    if (peer < 0) return; /* MPI_PROC_NULL, or a mistake that MPI shall report */
-    if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return; /* completion must not speak of it */
+    if (peer < 0) return; /* MPI_PROC_NULL, or an error that MPI reports */
+    /* then the completion is not recorded either */
+    if (atomic_load_explicit(&vt_mpi_off, memory_order_relaxed)) return;
     const struct vt_rma_known *known = vt_rma_know(win);
     if (!known || (uint32_t)peer >= known->thread->size) return;
     struct vt_rma_thread *t = known->thread;
@@ -194,7 +196,7 @@ void vt_mpi_atomic_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, in
     vt_write(words, 6);
 }
 
-/* An operation that failed completes like the others: what began must end in the trace. */
+/* An operation that failed completes as well: each begin needs its end. */
 void vt_mpi_rma_end(const struct vt_mpi_rma *op, uint32_t region)
 {
     if (op->issued) atomic_store_explicit(op->issued, op->count + 1, memory_order_release);
@@ -208,7 +210,7 @@ static void vt_rma_add(struct vt_mpi_batch *batch, enum vt_kind kind, uint32_t w
     w[1] = id;
 }
 
-/* The local completion, which of data that came here is the remote one too, is seen by the Wait for the request. */
+/* The Wait for the request records the local completion. For fetched data this is the remote completion, too. */
 void vt_mpi_rma_request_end(const struct vt_mpi_rma *op, uint32_t region, const MPI_Request *request, int result)
 {
     VT_MPI_BATCH(batch);
@@ -226,12 +228,12 @@ void vt_mpi_rma_request_end(const struct vt_mpi_rma *op, uint32_t region, const 
 
 /* ---- Synchronization ---- */
 
-/* The operations with numbers from first to end. */
+/* Operations with numbers first <= i < end. */
 struct vt_rma_range {
     uint64_t first, end;
 };
 
-/* Whoever gets a range writes its completion; nobody else does. */
+/* The caller that gets a range is the only one that writes its completion. */
 static struct vt_rma_range vt_rma_claim(struct vt_rma_target *target, enum vt_rma_class class, enum vt_rma_done done)
 {
     struct vt_rma_range range;
@@ -262,9 +264,8 @@ static void vt_rma_complete(struct vt_mpi_batch *batch, const struct vt_mpi_win 
         vt_rma_add(batch, VT_K_RMA_COMPLETE_REMOTE, w->id, vt_rma_id(t, target, VT_RMA_REQUEST_SENDS, i));
 }
 
-/* All operations to one target, or to all for VT_ALL_TARGETS. A flush completes what its own thread issued: records of
-   completion belong to the location of the operation, and each thread flushes for itself. Whoever ends an epoch ends it
-   for all threads. */
+/* A flush completes operations of its own thread only, since a record of completion belongs to the location of the
+   operation and each thread flushes its own. The end of an epoch completes the operations of all threads. */
 void vt_mpi_rma_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w, int64_t target, bool all_threads,
                      bool remote)
 {

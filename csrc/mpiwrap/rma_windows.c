@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows: making and freeing them, and the calls that synchronize. */
+/* Windows: creating and freeing them, and synchronization calls. */
 #include "mpiwrap.h"
 
 struct vt_mpi_objects vt_mpi_wins;
@@ -27,7 +27,7 @@ static void vt_win_keep(struct vt_mpi_win *w)
     vt_win_spare = w;
 }
 
-/* Under the lock. NULL when no window can be defined any more. */
+/* The caller holds the lock. NULL if no more windows can be defined. */
 static struct vt_mpi_win *vt_win_new(const struct vt_mpi_comm *c, uint32_t count)
 {
     struct vt_mpi_win *w = vt_win_spare;
@@ -60,7 +60,8 @@ static void vt_rma_coll_begin(uint32_t region)
     vt_write(words, 2);
 }
 
-/* The window is counted before the call, for all members of the communicator take part, whoever of them succeeds. */
+/* The window is counted before the call, since all members of the communicator count it, whether their call succeeds or
+   not. */
 static void vt_win_count(struct vt_mpi_win_creation *creation)
 {
     vt_mpi_objects_lock(&vt_mpi_wins);
@@ -90,7 +91,8 @@ void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region
         vt_mpi_objects_lock(&vt_mpi_wins);
         if (result == MPI_SUCCESS) {
             struct vt_mpi_object *stale = vt_mpi_object_unlink(&vt_mpi_wins, VT_HANDLE(*made));
-            if (stale) vt_win_keep((struct vt_mpi_win *)stale); /* freed behind our back */
+            /* the program freed it by a function that vtrace does not wrap */
+            if (stale) vt_win_keep((struct vt_mpi_win *)stale);
             w->end = allocates ? VT_OP_DESTROY_HANDLE_AND_DEALLOCATE : VT_OP_DESTROY_HANDLE;
             vt_mpi_object_link(&vt_mpi_wins, &w->object, VT_HANDLE(*made));
             atomic_store(&w->made, !atomic_load(&vt_mpi_off));
@@ -103,7 +105,7 @@ void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region
     vt_mpi_leave(&batch, region);
 }
 
-/* The entry goes before the call: another thread may be given the same handle as soon as MPI has it back. */
+/* The entry is removed before the call: MPI may give the same handle to another thread as soon as the call frees it. */
 struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win)
 {
     struct vt_mpi_win *w = NULL;
@@ -135,7 +137,7 @@ void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *w
     vt_mpi_leave(&batch, region);
 }
 
-/* Recording goes on: windows that were made meanwhile begin to be. */
+/* Recording resumes: windows that were created meanwhile are recorded from now on. */
 void vt_mpi_announce_windows(void)
 {
     VT_MPI_BATCH(batch);
@@ -190,7 +192,7 @@ void vt_mpi_fence_end(uint32_t region, const struct vt_mpi_win *w, int result)
 
 /* ---- Locks ---- */
 
-/* Neither MPI_PROC_NULL nor a mistake that MPI shall report. */
+/* False for MPI_PROC_NULL and for an error that MPI reports. */
 static bool vt_is_target(const struct vt_mpi_win *w, int64_t target)
 {
     return target == VT_ALL_TARGETS || (target >= 0 && target < w->size);
@@ -230,14 +232,14 @@ void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result)
     if (w) {
         uint64_t *words = vt_mpi_add(&batch, 2);
         words[0] = VT_HEAD(VT_K_RMA_SYNC, 1, w->id);
-        words[1] = w->rank; /* the private and the public copy of the own memory */
+        words[1] = w->rank; /* the private and the public copy of this rank's memory */
     }
     vt_mpi_leave(&batch, region);
 }
 
 /* ---- Epochs of groups ---- */
 
-/* Groups that are defined, by their content: a program that makes the same one again and again gets one definition. */
+/* Defined groups by their content. A program that creates the same group repeatedly gets one definition. */
 struct vt_rma_group {
     struct vt_rma_group *next;
     uint64_t content;
@@ -286,7 +288,8 @@ static uint32_t vt_group_of_ranks(uint32_t comm, const int *ranks, uint32_t n)
     return id;
 }
 
-/* The definition of a group of which MPI has just taken note, in the ranks of the window; 0 when there is none. */
+/* The definition of a group, by ranks in the window; 0 if it cannot be defined. MPI has accepted the group just
+   before. */
 static uint32_t vt_group(const struct vt_mpi_win *w, MPI_Win win, MPI_Group group)
 {
     int n = 0;
@@ -319,7 +322,6 @@ static void vt_group_sync(struct vt_mpi_batch *batch, const struct vt_mpi_win *w
     words[2] = group;
 }
 
-/* MPI_Win_start and MPI_Win_post. */
 void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result)
 {
     VT_MPI_BATCH(batch);
@@ -333,7 +335,6 @@ void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool acc
     vt_mpi_leave(&batch, region);
 }
 
-/* MPI_Win_complete, MPI_Win_wait and, with a flag, MPI_Win_test. */
 void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result)
 {
     VT_MPI_BATCH(batch);

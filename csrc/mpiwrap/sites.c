@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_MPI_CALLSITES: from where calls are made. A stack is defined once, as a text, and each call names it by an attribute. */
+/* The setting VT_MPI_CALLSITES: records from where MPI functions are called. A stack is defined once, as a text; each
+   call refers to it by an attribute. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
-#define VT_SITES 16384u /* a power of 2; at most three quarters of the places are taken */
+#define VT_SITES 16384u /* a power of 2; at most three quarters are used */
 
 static struct vt_mpi_place {
     _Atomic(uint64_t) key; /* hash of the stack */
-    _Atomic(uint32_t) id; /* 0: being defined, or there are no more ids */
+    _Atomic(uint32_t) id; /* 0: another thread is defining it, or there are no more ids */
 } vt_places[VT_SITES];
 static _Atomic(uint32_t) vt_nplaces;
 static uint32_t vt_site_attribute;
 
 _Atomic(uint32_t) vt_mpi_site_depth;
 
-/* ---- The stack. Frame pointers are seldom there: libgcc_s knows how to go without. ---- */
+/* ---- The stack, unwound by libgcc_s, since most code has no frame pointers ---- */
 
 #define VT_END_OF_STACK 5 /* _URC_END_OF_STACK */
 
 struct vt_mpi_stack {
     uint32_t n, depth;
     uintptr_t caller;
-    uintptr_t at[VT_SITE_DEPTH]; /* return addresses less 1, which lie in the calls; innermost first */
+    uintptr_t at[VT_SITE_DEPTH]; /* return addresses less 1, which are inside the call instructions; innermost first */
 };
 
 static int (*vt_backtrace)(int (*frame)(void *context, void *stack), void *stack);
 static uintptr_t (*vt_instruction)(void *context);
 
-/* The frames of the shim come first, and are left out. */
+/* Skips the shim's own frames, which are the innermost ones. */
 static int vt_frame(void *context, void *into)
 {
     struct vt_mpi_stack *stack = into;
@@ -38,7 +39,7 @@ static int vt_frame(void *context, void *into)
     return stack->n < stack->depth ? 0 : VT_END_OF_STACK;
 }
 
-/* Where there is no libgcc_s, or it does not know the caller, that one is all. */
+/* Without libgcc_s, or if it does not know the caller, the stack is the caller alone. */
 static void vt_walk(struct vt_mpi_stack *stack)
 {
     if (stack->depth > 1) vt_backtrace(vt_frame, stack);
@@ -74,8 +75,8 @@ static uint32_t vt_define_site(const struct vt_mpi_stack *stack)
     return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
 }
 
-/* The place of a stack in the table; NULL when that is full. Two threads that come at once with a new stack define it twice:
-   vtunify takes equal texts for one. */
+/* The entry of a stack in the table; NULL if the table is full. Two threads that define the same new stack at the same
+   time define it twice; vtunify merges equal texts. */
 static struct vt_mpi_place *vt_find(uint64_t key)
 {
     for (uint64_t at = key * 0x9e3779b97f4a7c15u >> 40;; at++) {
@@ -90,7 +91,7 @@ static struct vt_mpi_place *vt_find(uint64_t key)
     }
 }
 
-/* Writes the attribute of the enter that follows. */
+/* Writes the attribute of the next ENTER. */
 void vt_mpi_site(uintptr_t caller)
 {
     struct vt_mpi_stack stack;
@@ -110,7 +111,7 @@ void vt_mpi_site(uintptr_t caller)
     if (id) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_site_attribute), id);
 }
 
-/* ---- Beginning, with the first call of an MPI function: there libgcc_s may be loaded, and allocate ---- */
+/* ---- Start, at the first call of an MPI function: there loading libgcc_s and allocating memory are safe ---- */
 
 static bool vt_can_walk(void)
 {
@@ -120,7 +121,7 @@ static bool vt_can_walk(void)
     *(void **)&vt_backtrace = dlsym(library, "_Unwind_Backtrace");
     *(void **)&vt_instruction = dlsym(library, "_Unwind_GetIP");
     if (!vt_backtrace || !vt_instruction) return false;
-    vt_backtrace(vt_frame, &stack); /* its first walk prepares what later ones use */
+    vt_backtrace(vt_frame, &stack); /* the first unwinding prepares data for later ones */
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that MPI starts later, and other worlds that it connects with. Children learn their run and what names the
-   call from their environment: no message of ours, for they may be programs that are not traced. env(1) sets it, because
-   not all MPIs take an environment by MPI_Info, and those that do have room for 256 characters. */
+/* Processes that MPI starts later, and connections to other worlds. A spawned process reads its run and the id of the
+   call from its environment. It gets no message from vtrace, since the child may be a program that is not traced.
+   env(1) sets the environment: not all MPI libraries take environment variables by MPI_Info, and those that do limit
+   them to 256 characters. */
 #include "mpiwrap.h"
 
 #include <stdio.h>
@@ -22,8 +23,9 @@ static bool vt_is_inherited(const char *variable)
            (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
 }
 
-/* ---- What info objects say of where programs are. Their keys are noted when they are set: a handle that MPI_Comm_spawn
-   is given may be none, and asking MPI about that would call an error handler of the program's.                        ---- */
+/* ---- Keys of info objects that say where programs are. They are noted when they are set: the handle that
+   MPI_Comm_spawn gets may be invalid, and asking MPI about an invalid handle would call an error handler of the
+   program. ---- */
 
 enum { VT_INFO_PATH = 1, VT_INFO_DIRECTORY = 2 };
 
@@ -54,7 +56,6 @@ static void vt_info_note(MPI_Info info, unsigned keys)
     vt_mpi_objects_unlock(&vt_infos);
 }
 
-/* from: the one that it is a copy of, or NULL; anything: it may have any keys. */
 void vt_mpi_info_made(MPI_Info info, const MPI_Info *from, bool anything)
 {
     vt_info_note(info, anything ? VT_INFO_PATH : from ? vt_info_keys(*from) : 0);
@@ -66,8 +67,8 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
     if (bit) vt_info_note(info, there ? vt_info_keys(info) | bit : vt_info_keys(info) & ~bit);
 }
 
-/* Why env cannot be told to start the program that MPI would: then MPI starts it without env, or says itself what is
-   wrong. NULL: env can. */
+/* Returns why env cannot start the program that MPI would start, or NULL if env can. In such a case MPI starts the
+   program itself, or reports the error. */
 static const char *vt_why_not(const char *command, MPI_Info info)
 {
     char text[4096];
@@ -95,7 +96,7 @@ static size_t vt_count(char *const *words)
     return n;
 }
 
-/* The arguments of env for a command with its own ones; returns what comes behind them. */
+/* Stores the arguments of env for a command with its own arguments. Returns the address after them. */
 static char **vt_put_arguments(char **at, char *spawn, const char *command, char *const *arguments)
 {
     for (char **e = environ; e && *e; e++)
@@ -136,14 +137,14 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     }
 }
 
-/* What MPI shall start instead of the commands, at the root. Where the children cannot be told, spawn->commands stays NULL
-   and the commands are started as they are. */
+/* Prepares the commands that MPI starts in place of the program's, at the root. If the children cannot be told their
+   run, spawn->commands stays NULL and the program's commands are started. */
 void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
                         char *const *const *argvs, const MPI_Info *infos)
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);
     *spawn = (struct vt_mpi_spawn){.id = 0};
-    /* an error that MPI shall report, or one that other members may not know: they would not take part */
+    /* an error that MPI reports, or a communicator that other members may not know: they would not take part */
     if (!c || c->unseen || c->remote || root < 0 || (uint32_t)root >= c->size) return;
     if (c->rank == (uint32_t)root && commands && n > 0) {
         spawn->id = (int64_t)(vt_random() >> 1);
@@ -158,7 +159,7 @@ void vt_mpi_spawn_done(struct vt_mpi_spawn *spawn)
     spawn->commands = NULL;
 }
 
-/* In a child: what connects it with its parents is there from the beginning. */
+/* In a spawned process the communicator with its parents exists from the start. */
 void vt_mpi_spawned(void)
 {
     MPI_Comm parent = MPI_COMM_NULL;
@@ -172,8 +173,8 @@ void vt_mpi_spawned(void)
     vt_mpi_comm_unlock();
 }
 
-/* Of MPI_Comm_accept, connect and join, after the call: both sides know the port, and when they met: an even time on
-   the side that accepts, an odd one on the other. */
+/* Called after MPI_Comm_accept, MPI_Comm_connect or MPI_Comm_join. Both sides know the port and the time at which they
+   connected. The accepting side uses an even time, the other side an odd one. */
 struct vt_mpi_origin vt_mpi_connection(MPI_Comm comm, int root, const char *port, bool accepts)
 {
     struct {

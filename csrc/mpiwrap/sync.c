@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ranks do together around a blocking collective. A rank that stayed out would block the others: so all take part or
-   none, whatever each of them records of the collective itself.
+/* Actions of all ranks around a blocking collective. A rank that does not take part would block the others. So either
+   all ranks take part or none does, whatever each rank records of the collective.
 
-   VT_SYNC_FLUSH: inside one on MPI_COMM_WORLD all write their buffers, when one of them has filled VT_SYNC_FLUSH_LEVEL
-   percent. VT_MPI_BARRIER: a barrier before or after, so that the time of the collective is its own, or that of what follows. */
+   VT_SYNC_FLUSH: in a collective on MPI_COMM_WORLD all ranks write their buffers if one of them has filled
+   VT_SYNC_FLUSH_LEVEL percent. VT_MPI_BARRIER: a barrier before or after the collective separates its time from the
+   time that ranks wait for late ones. */
 #include "mpiwrap.h"
 
 _Atomic(unsigned) vt_mpi_around;
 
-/* At MPI_Init, by all ranks. */
+/* All ranks call this at MPI_Init. */
 void vt_mpi_sync_begin(bool records)
 {
     unsigned mine = 0, all = 0;
@@ -42,7 +43,7 @@ static uint32_t vt_barrier_region(bool after)
     if (counted && *counted) return *counted;
     region = on ? vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0) : VT_MPI_QUIET;
     if (!region) return VT_MPI_QUIET;
-    if (counted) return *counted = region; /* the next call asks again */
+    if (counted) return *counted = region; /* the filter counts the calls, so the next call asks again */
     uint32_t none = 0;
     return atomic_compare_exchange_strong(&vt_barrier_regions[after], &none, region) ? region : none;
 }
@@ -61,9 +62,9 @@ static void vt_barrier(MPI_Comm comm, bool after, uintptr_t caller)
     vt_mpi_coll_end(&coll, region, PMPI_Barrier(comm));
 }
 
-/* Returns the communicator if there is to be one after the call, too. Of a communicator with members in other worlds, or
-   made out of sight, nobody knows whether all members have barriers; a handle that is none is left to the call to
-   complain about. */
+/* Returns comm if a barrier follows after the call. There is no barrier on a communicator with members in other worlds,
+   or whose creation vtrace did not see, since its other members may call none. An invalid handle is left to the call,
+   which reports it. */
 MPI_Comm vt_mpi_barrier_before(MPI_Comm comm, unsigned around, uintptr_t caller)
 {
     const struct vt_mpi_comm *c = vt_mpi_comm(comm);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Other tools that wrap MPI functions: one in front of us has our calls, one behind us gets its own as without us. */
+/* Other tools that wrap MPI functions. A tool that precedes the shim in the search order calls the shim's functions;
+   the shim calls those of a tool that follows it. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,8 @@ void *const *vt_mpi_nexts;
 
 static int vt_own_init(int *argc, char ***argv);
 
-/* Another tool's MPI_Init before ours would leave us without Init and with half of the calls. */
+/* Returns false if another tool's MPI_Init precedes the shim's: then the shim would not see MPI_Init, and see only some
+   of the calls. */
 static bool vt_mpi_in_front(void)
 {
     void *front = dlsym(RTLD_DEFAULT, "MPI_Init");
@@ -38,7 +40,7 @@ static int vt_code_at(struct dl_phdr_info *info, size_t size, void *wanted)
     return 0;
 }
 
-/* The same shim as a library, preloaded before a program that is linked with it. */
+/* True for the same shim as a library, preloaded for a program that is linked with the shim. */
 static bool vt_is_our_library(void *code)
 {
     Dl_info found = {0};
@@ -46,7 +48,8 @@ static bool vt_is_our_library(void *code)
     return name && !strcmp(name, "/libvtrace-mpi.so");
 }
 
-/* Fills vt_mpi_nexts where a function's next definition is not MPI's own, whose names are two for one piece of code. */
+/* Fills vt_mpi_nexts with the next definitions that are not MPI's own. MPI's MPI_x and PMPI_x are two names of the same
+   code. */
 static void vt_mpi_find_tools(void)
 {
     struct vt_code library = {.address = (uintptr_t)PMPI_Init};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sizes of datatypes. MPI is asked when a datatype is made or committed, and no more when it is used: a handle that a call
-   is given may be none, and asking about that would call an error handler of the program's. */
+/* Sizes of datatypes. MPI is asked when a datatype is created or committed, not when it is used: the handle in a call
+   may be invalid, and asking MPI about an invalid handle would call an error handler of the program. */
 #include "mpiwrap.h"
 
-struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* those whose handles always mean the same; filled once, at MPI_Init */
+struct vt_mpi_type vt_mpi_types[VT_TYPES]; /* predefined ones, whose handles never change; filled once, at MPI_Init */
 
 static uint64_t vt_ask_size(MPI_Datatype type)
 {
@@ -43,7 +43,7 @@ void vt_mpi_learn_types(void)
     }
 }
 
-/* ---- Those of the program. One that is freed stays known until its handle is that of another one. ---- */
+/* ---- Datatypes of the program. The size of a freed one is kept until its handle is reused. ---- */
 
 struct vt_mpi_made_type {
     struct vt_mpi_object object;
@@ -52,7 +52,7 @@ struct vt_mpi_made_type {
 
 static struct vt_mpi_objects vt_made_types;
 
-/* After the call that made or committed it: that succeeded, so the handle is one. */
+/* The call has succeeded, so the handle is valid. */
 void vt_mpi_type_made(MPI_Datatype type)
 {
     const uint64_t size = vt_ask_size(type);

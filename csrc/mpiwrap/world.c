@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which processes belong together: MPI_COMM_WORLD, or mpi://WORLD in a program that has only sessions. */
+/* The processes of a run: those of MPI_COMM_WORLD, or of mpi://WORLD in a program with sessions only. */
 #include "mpiwrap.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How this process got its run and its world. */
+/* How this process got its run id and its rank. */
 static enum { VT_NO_WORLD, VT_OF_SESSION, VT_OF_WORLD } vt_named;
 static bool vt_had_session;
 
@@ -21,9 +21,9 @@ static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const
     vt_mpi_world_id = id;
 }
 
-/* All ranks take the run id of one. Also when MPI calls are not recorded: functions are, and want their rank; and a rank
-   that stays out would block the others. A rank that a session has named already keeps its name, and the others take it. Once, though a Fortran binding may call
-   the C function, too. */
+/* All ranks take the run id of one rank. This happens also if MPI calls are not recorded: functions need their rank,
+   and a rank that does not take part would block the others. A rank that got its name from a session keeps that name,
+   and the others take it. The function runs once, though a Fortran binding may call the C function, too. */
 void vt_mpi_begun(void)
 {
     static atomic_flag begun = ATOMIC_FLAG_INIT;
@@ -57,10 +57,11 @@ void vt_mpi_begun(void)
 
 #ifdef VT_HAVE_MPI_Session_init
 #define VT_SESSIONS 64
-static MPI_Session vt_sessions[VT_SESSIONS]; /* those that are open, under the lock of communicators */
+static MPI_Session vt_sessions[VT_SESSIONS]; /* open sessions, protected by the lock of communicators */
 static int vt_open_sessions;
 
-/* The word behind an option in a command's file in /proc. Without the C library's calls, which may be recorded. */
+/* Reads the word after an option from the command line in a /proc file. It makes system calls directly, since functions
+   of the C library may be recorded. */
 static bool vt_option_in(const char *path, const char *option, char *text, size_t size)
 {
     char command[4096];
@@ -77,8 +78,9 @@ static bool vt_option_in(const char *path, const char *option, char *text, size_
     return false;
 }
 
-/* Starting a session is no call in which ranks can talk: what the launcher tells all of them, or at least those of one
-   host, says which job they are. size bytes of text; false where nothing is told. */
+/* Stores a text that is the same for all ranks of a job, or at least of a host. MPI_Session_init is not collective, so
+   ranks cannot communicate in it and the text comes from the launcher. size: bytes of text. Returns false if the
+   launcher provides nothing. */
 static bool vt_job_name(char *text, size_t size)
 {
     static const char *const told[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};
@@ -89,7 +91,7 @@ static bool vt_job_name(char *text, size_t size)
             return true;
         }
     if (!getenv("PMI_RANK")) return false;
-    /* Hydra starts all ranks of a host by one proxy, and all proxies with the address of the one mpiexec. */
+    /* Hydra starts all ranks of a host from one proxy, and passes the address of mpiexec to each proxy. */
     snprintf(text, size, "/proc/%d/cmdline", (int)getppid());
     return vt_option_in(text, "--control-port", text, size) || snprintf(text, size, "parent %d", (int)getppid()) > 0;
 }
@@ -127,7 +129,7 @@ void vt_mpi_session_begun(const MPI_Session *session, int result)
     if (!vt_named) vt_name_by_session(*session);
 }
 
-/* When the last one of a program without MPI_Init ends, its files are completed. */
+/* The last session of a program without MPI_Init completes its files. */
 void vt_mpi_session_ends(const MPI_Session *session)
 {
     int begun = 0, left = 0;
@@ -142,7 +144,7 @@ void vt_mpi_session_ends(const MPI_Session *session)
 }
 #endif
 
-/* All processes of this world, for their ranks in it; the caller frees the group. Under the lock of communicators. */
+/* The caller frees the group and holds the lock of communicators. */
 bool vt_mpi_world_group(MPI_Group *world)
 {
     int up = 0, down = 0;

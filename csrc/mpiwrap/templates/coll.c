@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective operations. Bytes are those of this rank, what it sends to and receives from itself included, as
-   Score-P counts them. n is the number of ranks (of the other group in an inter-communicator), r the own rank,
-   s and t the bytes of one send and one receive count, S and T their sums over all ranks, s[r] the own part.
+/* Collective operations. Bytes are those of this rank. They include the data that the rank sends to and receives from
+   itself, as in Score-P. n: number of ranks (of the remote group in an inter-communicator); r: own rank; s, t: bytes of
+   one send count and one receive count; S, T: their sums over all ranks; s[r]: own part.
 
        operation               sent                        received                in place (sent, received)
        Barrier                 0                           0
@@ -19,12 +19,12 @@
        Scan                    (n-r) s                     (r+1) s                 (n-r-1) s, r s
        Exscan                  (n-r-1) s                   r s                     the same
 
-   In an inter-communicator only the root counts the root's part and only the other group the others'. Neighbourhood
-   operations count what goes to and comes from neighbours that exist: a non-periodic grid has none beyond its border.
-   Non-blocking and persistent operations have the bytes of their arguments when they are begun, not when they end.
+   In an inter-communicator only the root counts the root's part, and only the other group counts the part of the
+   others. A neighbourhood operation counts only neighbours that exist: a non-periodic grid has none beyond its border.
+   Non-blocking and persistent operations count the bytes of their arguments when they start, not when they end.
 
-   from_all is told where who waits for whom does not follow from the operation and the bytes: of Alltoallv and Alltoallw,
-   and of what is called like an operation among neighbours in the records. */
+   from_all is set if every rank waits for every other one and the operation and its bytes do not imply that: for
+   Alltoallv and Alltoallw, and for operations that share their name in the records with a neighbourhood operation. */
 
 //// frame collective
 $FUNCTION
@@ -36,7 +36,7 @@ $FUNCTION
     vt_mpi_coll_begin(&vt, vt_region, $IN_COMM);
     $RESULT vt_result = MPI_SUCCESS;
     int vt_turn = 0;
-    do { /* a second time for a communicator that becomes known by the call */
+    do { /* a second pass for a communicator that becomes known by the call */
         if (vt.comm) {
 $BODY
         }
@@ -54,7 +54,7 @@ $FUNCTION
     vt_mpi_icoll_begin(&vt, vt_region, $IN_COMM);
     $RESULT vt_result = MPI_SUCCESS;
     int vt_turn = 0;
-    do { /* a second time for a communicator that becomes known by the call */
+    do { /* a second pass for a communicator that becomes known by the call */
         if (vt.comm) {
 $BODY
         }

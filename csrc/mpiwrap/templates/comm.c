@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that make, name and free communicators. */
+/* Calls that create, name and free communicators. */
 
 //// frame create
 $FUNCTION

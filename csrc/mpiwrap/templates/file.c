@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI-IO. A status that the user ignores is replaced by our own: the record needs it. Whatever only asks for or changes
-   what a file is has no template, and so enter and leave only. */
+/* MPI-IO. If the program ignores the status, vtrace passes a status of its own, which the record needs. Functions that
+   only query or change attributes of a file have no template: they record enter and leave only. */
 
 //// MPI_File_open
 $FUNCTION

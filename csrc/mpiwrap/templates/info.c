@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which info objects tell MPI_Comm_spawn where to look for a program. */
+/* Info objects that tell MPI_Comm_spawn where to find a program. */
 
 //// frame info
 $FUNCTION

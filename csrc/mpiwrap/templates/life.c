@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What mpiwrap/init_finalize.c does not define by hand. */
+/* Functions beside those that init_finalize.c defines by hand. */
 
 //// MPI_Abort
 $FUNCTION

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Point-to-point calls. A status that the user ignores is replaced by our own: the record needs it. */
+/* Point-to-point calls. If the program ignores the status, vtrace passes a status of its own, which the record
+   needs. */
 
 //// MPI_Send MPI_Bsend MPI_Ssend MPI_Rsend
 $FUNCTION

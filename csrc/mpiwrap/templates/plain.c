@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Enter and leave only: every function that no other template names. See wrappers/mpi_shim/generate.py for the notation. */
+/* Enter and leave only, for each function without another template. See wrappers/mpi_shim/generate.py for the
+   notation. */
 
 //// plain
 $FUNCTION

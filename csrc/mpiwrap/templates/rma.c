@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided communication. Bytes are those at the origin. A peer of MPI_PROC_NULL has no record. */
+/* One-sided communication. Bytes are those at the origin. An operation on MPI_PROC_NULL has no record. */
 
 //// frame window
 $FUNCTION

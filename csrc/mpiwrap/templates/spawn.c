@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that MPI starts later, and other worlds that it connects with. */
+/* Processes that MPI starts later, and connections to other worlds. */
 
 //// MPI_Comm_spawn
 $FUNCTION

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datatypes whose sizes are needed later: those that can be used in communication. */
+/* Datatypes that communication can use: their sizes are needed later. */
 
 //// frame made_type
 $FUNCTION

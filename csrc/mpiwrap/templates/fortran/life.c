@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In Fortran what mpiwrap/init_finalize.c is in C. The binding may call the C function, which then does the rest. */
+/* The Fortran part of init_finalize.c. The binding may call the C function, which then does the rest. */
 
 //// MPI_Init MPI_Init_thread
 $FUNCTION

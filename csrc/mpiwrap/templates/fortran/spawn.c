@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In Fortran what templates/spawn.c is in C: another command and other arguments are passed on in Fortran, too. */
+/* The Fortran part of templates/spawn.c. The replaced commands and arguments are passed on in Fortran, too. */
 
 //// MPI_Comm_spawn
 $FUNCTION
