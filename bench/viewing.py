@@ -37,7 +37,7 @@ def _report(work: Path) -> float:
 def _view(work: Path) -> float:
     """Until the tracks are there; without the start of the browser."""
     sys.path.insert(0, str(HERE.parent / "tests"))
-    from support.browser import browser
+    from support.users.browser import browser
 
     with browser(work / f"browser{time.monotonic_ns()}") as page:
         begin = time.perf_counter()

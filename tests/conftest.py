@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import mpis
-from support.build import Builder
+from support.build import mpis
+from support.build.builder import Builder
 
 FIRST = ("test_mpi_mpi4py.py", "test_conformance.py")
 """Files with few tests that take minutes. They start first, so that no worker is left with one of them at the end."""

@@ -74,7 +74,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def pytest_configure() -> None:
     """Puts a copy of the local files aside whenever a test calls vtunify."""
-    from support import run, tools
+    from support import tools
+    from support.build import run
 
     corpus = Path(os.environ["CORPUS"]).resolve()
     real = tools.call

@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.browser import Browser, browser  # noqa: E402
 from support.tools import command, environment  # noqa: E402
+from support.users.browser import Browser, browser  # noqa: E402
 
 HERE = Path(__file__).parent
 

@@ -20,8 +20,8 @@ from conformance import suite, table
 from conformance.job import become_worker
 from conformance.suite import Compilers, Line
 from conformance.ways import PLAIN, PRELOADED, TRACED, Result, Setup, run_program
-from support import mpis
-from support.build import Builder
+from support.build import mpis
+from support.build.builder import Builder
 from support.tools import environment
 
 

@@ -15,7 +15,7 @@ import otf2
 
 from conformance.job import TIMEOUT, Ended, run
 from conformance.suite import Line
-from support.check import check
+from support.oracles.check import check
 from support.tools import BIN, need
 
 LARGE = 6_000_000

@@ -16,14 +16,14 @@ from time import monotonic
 import pytest
 
 import vtrace
-from support.build import Builder
-from support.damage import damage
-from support.hostile import limited
-from support.isolate import isolated
-from support.mutants import TOLD, Mutant, copy, mutant, rich, spoil_table, told
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.damage.archives import TOLD, Mutant, copy, mutant, rich, spoil_table, told
+from support.damage.isolate import isolated
+from support.damage.limited import limited
+from support.damage.local_files import damage
+from support.synthetic_runs.whole_run import make_run
 from support.tools import ROOT, call, command
-from support.whole_run import make_run
 from vtrace.analysis.time_range import TimeRange
 from vtrace.analysis.timeline_data import gather
 from vtrace.io.archive.reader import LATEST

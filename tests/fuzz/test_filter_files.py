@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.isolate import isolated
+from support.damage.isolate import isolated
 from vtrace.paths import LIB
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))

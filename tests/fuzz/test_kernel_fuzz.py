@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support.localfiles import Chunk, varint
-from support.operations import IO, ONE_SIDED, THREADS
+from support.synthetic_runs.local_files import Chunk, varint
+from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS
+from support.synthetic_runs.transcoding import MPI
 from support.tools import ROOT, call, need_sanitizer
-from support.transcoding import MPI
 from vtrace.io.local import records as r
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vtrace
-from support.foreign import Foreign
-from support.isolate import isolated
-from support.mutants import rich
+from support.damage.archives import rich
+from support.damage.isolate import isolated
+from support.synthetic_runs.archives import Foreign
 from vtrace.errors import VtraceError
 from vtrace.io.archive import reader
 

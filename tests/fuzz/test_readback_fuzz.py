@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from support.headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
+from support.readers.otf2_headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
 from support.tools import ROOT, call, need_sanitizer
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 4 or 10

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 import vtrace.commands.dump
 import vtrace.commands.info
 import vtrace.unify.run
-from support.damage import DAMAGE, damage
-from support.isolate import isolated
+from support.damage.isolate import isolated
+from support.damage.local_files import DAMAGE, damage
+from support.synthetic_runs.whole_run import make_run
 from support.tools import call, need
-from support.whole_run import make_run
 from vtrace.cli import main as vtrace
 from vtrace.commands.vtunify import main as vtunify
 from vtrace.errors import FormatError

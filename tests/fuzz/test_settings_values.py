@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.isolate import isolated
+from support.damage.isolate import isolated
 from vtrace.settings import MEANINGS, in_force
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))

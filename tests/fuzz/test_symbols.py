@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.isolate import isolated
+from support.damage.isolate import isolated
 from support.tools import PROGRAMS, call, need
 from vtrace.symbols.modules import Place
 from vtrace.symbols.symbols import Symbols

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.run import record, run
+from support.build.run import record, run
+from support.build.wrap import has_shim, is_linked
 from support.tools import PROGRAMS, call, command, environment, need
-from support.wrap import has_shim, is_linked
 
 SOURCES = ("two_a.c", "two_b.c", "two_lib.c", "shapes.cc", "solver.f90", "keep.h")
 TWO = {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}

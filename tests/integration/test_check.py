@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.check import check
+from support.oracles.check import check
 
 otf2 = pytest.importorskip("otf2")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.localfiles import write_buffer, write_defs
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
+from support.synthetic_runs.local_files import write_buffer, write_defs
 from support.tools import environment
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import NAMES, Mpi, find
-from support.readback import Trace, read
-from support.run import run, unify, vtrace
+from support.build.builder import Builder
+from support.build.mpis import NAMES, Mpi, find
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace, read
 
 SUM = sum(4 * i + 6 for i in range(20))
 

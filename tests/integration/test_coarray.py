@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.run import run, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import run, unify
+from support.build.wrap import wrap
+from support.oracles.check import check
 from support.tools import PROGRAMS, call, need
-from support.wrap import wrap
 
 IMAGES = 3
 

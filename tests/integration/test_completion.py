@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.localfiles import Chunk, write_events
+from support.synthetic_runs.local_files import Chunk, write_events
 from support.tools import call, command, need
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
+from support.build import mpis
+from support.build.builder import Builder
 from support.tools import ROOT, call, environment, unavailable
 
 SAMPLE = 100

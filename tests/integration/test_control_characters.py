@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.kinds import background
-from support.oddnames import ODD, TERMINAL, odd_archive
-from support.run import run, unify, vtrace
-from support.terminal import on_terminal
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.kinds import background
+from support.build.run import run, unify, vtrace
+from support.synthetic_runs.odd_names import ODD, TERMINAL, odd_archive
 from support.tools import PROGRAMS, Done, call, command, need
+from support.users.terminal import on_terminal
 
 READ = (
     "info", "info --all", "info --json", "summary", "summary --csv", "summary --json", "summary --top 1", "score",

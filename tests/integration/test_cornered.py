@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles.check import check
 
 BEFORE = 100000
 MORE = 1_500_000

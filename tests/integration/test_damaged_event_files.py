@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import vtrace as api
-from support import mpis
-from support.build import Builder
-from support.run import unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
 from support.tools import Done
 
 MISSING = "1 file of events missing in the archive (0.evt)"

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from conformance.judge import judge_large
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.debianprograms import ARGON_GRO, ARGON_TOP, H5, HPCC, LJ, MDP, NW, PETSC
-from support.mpis import Mpi
-from support.readback import inside
-from support.run import unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.debian_inputs import ARGON_GRO, ARGON_TOP, H5, HPCC, LJ, MDP, NW, PETSC
+from support.build.mpis import Mpi
+from support.build.run import unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import inside
 from support.tools import Done, call, command, need
 
 pytestmark = pytest.mark.full

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check, rank_in
-from support.readback import Trace
-from support.run import names, run, unify, vtrace
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check, rank_in
+from support.readers.archive import Trace
 from support.tools import ROOT, call, command, need
 
 CELLS, STEPS, REPORTS = 26, 50, 2

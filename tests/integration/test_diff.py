@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from support import slow, viewed
-from support.build import Builder
-from support.foreign import UNDEFINED, Foreign
-from support.readback import Trace
-from support.run import record, vtrace
+from support.build.builder import Builder
+from support.build.run import record, vtrace
+from support.oracles import slow
+from support.readers.archive import Trace
+from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 READ = 0
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support import docs
-from support.docs import Block
+from support.readers import docs
+from support.readers.docs import Block
 from support.tools import BIN, PROGRAMS, call, need, unavailable
 
 BLOCKS = {block.key: block for block in docs.blocks()}

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from support.build import Builder
-from support.mpis import Mpi, find
-from support.run import vtrace
+from support.build.builder import Builder
+from support.build.mpis import Mpi, find
+from support.build.run import vtrace
 from support.tools import need
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, exported_symbols, prototypes

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from support import words
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check
+from support.readers import words
 
 COMPRESSION = pytest.mark.parametrize("compression", ["yes", "no"])
 EVENTS = {
@@ -55,7 +55,7 @@ def test_functions_of_threads(build: Builder, tmp_path: Path, compression: str) 
 
 
 def test_agrees_with_the_other_reader(build: Builder, tmp_path: Path) -> None:
-    """tests/support/words.py reads uncompressed files in a way of its own."""
+    """tests/support/readers/words.py reads uncompressed files in a way of its own."""
     run(
         build("many.c"),
         tmp_path,

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.kinds import KINDS, Kind, background
-from support.run import vtrace
-from support.terminal import on_terminal
+from support.build.builder import Builder
+from support.build.kinds import KINDS, Kind, background
+from support.build.run import vtrace
 from support.tools import Done, call, command
+from support.users.terminal import on_terminal
 
 FEW = ("killed", "markers", "messages", "one-event", "scorep-sampling")
 """On which a terminal and the Python API are tried."""

@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 import pytest
 
-from support.build import Builder
-from support.kinds import KINDS, Kind
-from support.run import vtrace
+from support.build.builder import Builder
+from support.build.kinds import KINDS, Kind
+from support.build.run import vtrace
 from support.tools import Done
 from vtrace import cli
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support import viewed
-from support.run import vtrace
+from support.build.run import vtrace
+from support.synthetic_runs import viewed
 
 KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
 

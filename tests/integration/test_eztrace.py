@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import vtrace
-from support import mpis
-from support.build import Builder
-from support.run import vtrace as vtrace_command
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import vtrace as vtrace_command
 from support.tools import call, need
 from vtrace.analysis.activity import CLASSES
 from vtrace.analysis.collectives import op_name

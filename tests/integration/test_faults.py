@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import names
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import names
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import environment
 from vtrace.console import QUIET, Console
 from vtrace.unify.model.alive import is_process

@@ -8,10 +8,10 @@ from pathlib import Path
 import otf2
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import record, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import record, run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace
 
 
 def filtered(program: Path, where: Path, rules: str, *args: str, ranks: int | None = None, **env: str) -> Trace:

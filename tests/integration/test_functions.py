@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import record, run, unify
+from support.build.builder import Builder
+from support.build.run import record, run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import PROGRAMS
 
 NESTED = {"main": 1, "step": 10, "leaf": 20, "fib": 177}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.readback import Trace
-from support.run import record, run
+from support.build.builder import Builder
+from support.build.run import record, run
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, need
 from vtrace import paths
 

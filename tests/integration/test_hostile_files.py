@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.damage import damage
-from support.hostile import limited
-from support.whole_run import File, Files, make_run
+from support.damage.limited import limited
+from support.damage.local_files import damage
+from support.synthetic_runs.whole_run import File, Files, make_run
 from vtrace.io.local import records as r
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check
 from support.tools import call
 
 EVENTS = {

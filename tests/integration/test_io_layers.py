@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import vtrace
-from support.mpis import Mpi
-from support.run import vtrace as command
+from support.build.mpis import Mpi
+from support.build.run import vtrace as command
 from vtrace.analysis.io_files import by_layer, reduce_io
 
 RANKS, ROUNDS = 2, 5

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.iocalls import io_calls
-from support.readback import Trace
-from support.run import run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
+from support.oracles.io_calls import io_calls
+from support.readers.archive import Trace
 from support.tools import call, need, unavailable
 from vtrace import paths
 

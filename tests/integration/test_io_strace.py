@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import need
 from vtrace import paths
 

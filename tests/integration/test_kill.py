@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, unify
+from support.build.builder import Builder
+from support.build.run import names, unify
+from support.oracles.check import check
 from support.tools import environment
 
 THREADS = 2

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.run import prefix_of, record, run
+from support.build.builder import Builder
+from support.build.run import prefix_of, record, run
 
 SHAPES = {
     "main": 1,

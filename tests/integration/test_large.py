@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.run import run
+from support.build.builder import Builder
+from support.build.run import run
 from support.tools import call, command
 
 LIMIT = 200 * 1024

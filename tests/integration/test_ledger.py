@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import vtrace
-from support import words
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import run, unify
-from support.run import vtrace as command
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.build.run import vtrace as command
+from support.oracles.check import check
+from support.readers import words
+from support.readers.archive import Trace
 from vtrace.io.local import records
 
 RAW = {"VT_COMPRESSION": "no"}

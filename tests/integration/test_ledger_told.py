@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import vtrace
-from support.build import Builder
-from support.check import check
-from support.mpipfile import parse
-from support.readback import Trace as Readback
-from support.run import run, unify
-from support.run import vtrace as command
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.build.run import vtrace as command
+from support.oracles.check import check
+from support.readers.archive import Trace as Readback
+from support.readers.mpip_report import parse
+from support.synthetic_runs.viewed import served
 from support.tools import unavailable
-from support.viewed import served
 
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent

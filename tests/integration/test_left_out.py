@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.run import run, unify
-from support.run import vtrace as command
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import run, unify
+from support.build.run import vtrace as command
+from support.oracles.check import check
 
 Rows = list[dict[str, Any]]
 

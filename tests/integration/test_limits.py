@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.ledger import Ledger, ledger
-from support.run import names, unify
+from support.build.builder import Builder
+from support.build.run import names, unify
+from support.oracles.check import check
+from support.oracles.ledger import Ledger, ledger
 from support.tools import Done, call
 
 CALLS = 300000

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
 
 CALLS = 300_000
 MADE = 2 * (CALLS + 1)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import record, run, unify
+from support.build.builder import Builder
+from support.build.run import record, run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, need
 
 PIE = (("-fPIE", "-pie"), ("-fno-pie", "-no-pie"))
@@ -138,7 +138,7 @@ def test_every_program_is_in_the_matrix() -> None:
     there = {path.name for path in PROGRAMS.iterdir() if path.suffix != ".h"}
     here = {case.source for case in (*C, *CXX, *FORTRAN, *MPI, *RANKS)}
     assert here <= there
-    tests = "".join(path.read_text() for path in PROGRAMS.parent.glob("*/*.py"))
+    tests = "".join(path.read_text() for path in PROGRAMS.parent.rglob("*.py"))
     assert [name for name in sorted(there - here) if not re.search(rf"\b{Path(name).stem}\b", tests)] == []
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from support import words
-from support.build import Builder
-from support.check import check
-from support.ledger import ledger
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.oracles.ledger import ledger
+from support.readers import words
 from support.tools import call, command, environment, need
 from vtrace.io.local import records as r
 

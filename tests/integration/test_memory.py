@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.heap import check_heap, growth, heap_of
-from support.readback import Event, Trace
-from support.run import record, run, unify
+from support.build.builder import Builder
+from support.build.run import record, run, unify
+from support.oracles.check import check
+from support.oracles.heap import check_heap, growth, heap_of
+from support.readers.archive import Event, Trace
 from vtrace.paths import LIB
 
 ON = {"VT_MEMTRACE": "yes"}

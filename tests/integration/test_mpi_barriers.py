@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import run, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import need
 
 BEFORE, AFTER = "BarrierBeforeColl", "BarrierAfterColl"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.mpis import Mpi
-from support.run import unify, vtrace
+from support.build.mpis import Mpi
+from support.build.run import unify, vtrace
 
 
 def test_flags(mpi: Mpi, tmp_path: Path) -> None:

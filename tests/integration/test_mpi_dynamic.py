@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import names, run, unify
+from support.build.mpis import Mpi
+from support.build.run import names, run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 
 EVERYONE = (0, 1, 2, 3)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.run import names, run, unify
+from support.build.mpis import Mpi
+from support.build.run import names, run, unify
+from support.oracles.check import check
 
 
 def told(said: str, mpi: Mpi) -> list[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from support import everycall
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import unify
+from support.build import every_mpi_call as everycall
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from vtrace.wrappers.mpi_shim import mpi_header
 from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
 from vtrace.wrappers.mpi_shim.installation import find_mpi

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.fortrancalls import program
-from support.run import run, unify
-from support.wrap import wrap
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.every_fortran_call import program
+from support.build.run import run, unify
+from support.build.wrap import wrap
+from support.oracles.check import check
 from vtrace import paths
 from vtrace.wrappers.mpi_shim import fortran, generate, mpi_header, shim
 from vtrace.wrappers.mpi_shim.fortran import Binding

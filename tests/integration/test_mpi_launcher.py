@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import names, run, unify
+from support.oracles.check import check
 from support.tools import Done, call, command
 
 SOURCE = "mpi_starts.c"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import vtrace
+from support.build.mpis import Mpi
+from support.build.run import vtrace
+from support.readers.archive import Trace
 
 MANY = 40
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace, inside
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Trace, inside
 
 Record = tuple[str, int, int, int]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.mpis import Mpi
-from support.run import unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import unify, vtrace
 from support.tools import call, need, unavailable
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.shim import shim_library

@@ -7,10 +7,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import vtrace
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 
 TRUNCATED = (*range(1, 7), *range(9, 16))
 """Tags of messages of which the second one is too long for its receive."""

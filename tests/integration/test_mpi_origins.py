@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.mpis import Mpi
-from support.readback import Event, inside
+from support.build.mpis import Mpi
+from support.readers.archive import Event, inside
 
 COLL_END = "NonBlockingCollectiveComplete"
 ENDS = Counter(["MpiIrecv", "MpiIsendComplete", COLL_END, "RmaOpCompleteNonBlocking", "IoOperationComplete"])

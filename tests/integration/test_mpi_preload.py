@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import names, unify
+from support.build.mpis import Mpi
+from support.build.run import names, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import call, command, need
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.shim import shim_library

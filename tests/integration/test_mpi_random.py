@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Event, Trace
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Event, Trace
 
 FLAGS = ("-O1", "-pthread", "-vt:inst", "manual")
 STEPS = 40

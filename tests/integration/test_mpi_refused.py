@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from support.check import check
-from support.mpis import Mpi
-from support.onesided import one_sided, transfers, with_calls
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.oracles.check import check
+from support.oracles.one_sided import one_sided, transfers, with_calls
 
 COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
 """Open MPI's ucx component talks."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from support.mpis import Mpi
-from support.onesided import Operation, one_sided, with_calls
-from support.readback import Event, Trace
-from support.run import vtrace
+from support.build.mpis import Mpi
+from support.build.run import vtrace
+from support.oracles.one_sided import Operation, one_sided, with_calls
+from support.readers.archive import Event, Trace
 
 RANKS, MANY, MADE = 3, 100, 4
 """MADE: windows that the program makes in a loop, every other one on a second communicator."""

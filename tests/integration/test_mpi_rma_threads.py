@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from support.mpis import Mpi
-from support.onesided import Operation, one_sided, transfers
-from support.readback import Trace
+from support.build.mpis import Mpi
+from support.oracles.one_sided import Operation, one_sided, transfers
+from support.readers.archive import Trace
 
 THREADS, ROUNDS, LAST = 3, 50, 5
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.wrap import MPI_C, has_shim, wrap
 from support.tools import command, environment, need
-from support.wrap import MPI_C, has_shim, wrap
 
 
 @pytest.fixture(params=[mpis.NAMES[0], *(pytest.param(name, marks=pytest.mark.full) for name in mpis.NAMES[1:])])

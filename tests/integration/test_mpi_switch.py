@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import NAMES, Mpi, find
-from support.readback import Event, Trace, short
-from support.run import unify
+from support.build.builder import Builder
+from support.build.mpis import NAMES, Mpi, find
+from support.build.run import unify
+from support.oracles.check import check
+from support.readers.archive import Event, Trace, short
 
 
 def told(trace: Trace, event: Event) -> str:

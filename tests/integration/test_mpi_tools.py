@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import unify
+from support.build.mpis import Mpi
+from support.build.run import unify
+from support.build.wrap import wrap
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, need
-from support.wrap import wrap
 
 COUNTED = "tool: 1 inits, 1 sends, 2 bcasts\n"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.mpipfile import AT, NAMES, RANKS, SENT, numbers, parse, recorded, report
-from support.readback import Trace, read
-from support.run import vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import vtrace
+from support.readers.archive import Trace, read
+from support.readers.mpip_report import AT, NAMES, RANKS, SENT, numbers, parse, recorded, report
 from support.tools import PROGRAMS
 
 

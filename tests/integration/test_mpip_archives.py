@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import mpis
-from support.build import Builder
-from support.mpipfile import AT, NAMES, RANKS, SENT, parse, recorded, report
-from support.mpis import Mpi
-from support.readback import read
-from support.run import record, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import record, unify, vtrace
+from support.readers.archive import read
+from support.readers.mpip_report import AT, NAMES, RANKS, SENT, parse, recorded, report
 from support.tools import call, command, need
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi, find
-from support.parallel import assert_same, unify_mpi
-from support.run import unify, vtrace
+from support.build.builder import Builder
+from support.build.mpis import Mpi, find
+from support.build.parallel import assert_same, unify_mpi
+from support.build.run import unify, vtrace
+from support.oracles.check import check
 from support.tools import call
 
 PROCESSES = ["MPI Rank 0 (first)", "MPI Rank 1 (second)", "MPI Rank 2 (second)"]

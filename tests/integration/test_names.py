@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify
+from support.build.builder import Builder
+from support.build.run import names, run, unify
+from support.oracles.check import check
 from support.tools import call, command
 
 CALLS = {"main": 1, "work": 10}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support import readme
-from support.run import names, vtrace
+from support.build.run import names, vtrace
+from support.build.wrap import MPI_C, write_sources
+from support.readers import readme
 from support.tools import BIN, ROOT, call, command, need, unavailable
-from support.wrap import MPI_C, write_sources
 
 BLOCKS = readme.blocks()
 CMAKE = "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_executable(prog main.c twice.c)\n"

@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from support.build import Builder
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
 from support.tools import command, environment
 
 

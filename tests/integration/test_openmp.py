@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Event, Trace
-from support.run import record, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import record, run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Event, Trace
 from support.tools import PROGRAMS, call, need
 
 SOURCE = PROGRAMS / "omp.c"

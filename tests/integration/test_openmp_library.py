@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import unify, vtrace
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
+from support.oracles.check import check
 from support.tools import call, need
 
 LOADER = """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.run import run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
 from support.tools import call
 
 PARALLEL = "!$omp parallel @"

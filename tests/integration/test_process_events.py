@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import names, run, unify
+from support.build.builder import Builder
+from support.build.run import names, run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import BIN, Done, call, environment, need
 
 LIBRARIES = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib"))

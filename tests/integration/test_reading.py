@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import vtrace
-from support import mpis, slow
-from support.build import Builder
-from support.readback import Trace as Slow
-from support.readback import read
-from support.run import run, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles import slow
+from support.readers.archive import Trace as Slow
+from support.readers.archive import read
 from support.tools import PROGRAMS
 from vtrace.analysis import profile as p
 from vtrace.analysis.collectives import op_name

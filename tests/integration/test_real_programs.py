@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.heap import check_heap
-from support.iocalls import io_calls
-from support.readback import Trace
-from support.realprograms import PYTHON, SCRIPTS
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.program_inputs import PYTHON, SCRIPTS
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.oracles.heap import check_heap
+from support.oracles.io_calls import io_calls
+from support.readers.archive import Trace
 from support.tools import Done, call, need, unavailable
 from vtrace import paths
 

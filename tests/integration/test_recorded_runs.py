@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.run import names, unify
+from support.build.run import names, unify
+from support.oracles.check import check
+from support.oracles.user_api import ALL, MARKERS, story
 from support.tools import ROOT
-from support.userapi import ALL, MARKERS, story
 from vtrace.io.local import records
 
 RECORDED = sorted((ROOT / "tests" / "archives").glob("local-*.tar.xz"))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from support import viewed
-from support.browser import browser
-from support.foreign import Foreign
-from support.run import vtrace
+from support.build.run import vtrace
+from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import Foreign
 from support.tools import call, need
+from support.users.browser import browser
 
 
 def test_on_paper(tmp_path: Path) -> None:

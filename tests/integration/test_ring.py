@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace
 
 RING = {"VT_MODE": "RING", "VT_BUFFER_SIZE": "128K", "VT_THREAD_BUFFER_SIZE": "128K"}
 CALLS = 30_000

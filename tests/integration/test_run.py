@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import names, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import names, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import Done, call, command, need
 
 SOURCE = "mpi_messages.c"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.run import names, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import names, unify, vtrace
+from support.oracles.check import check
 from support.tools import Done, call, command, need, need_sanitizer
 from vtrace.io.local.local_files import read_head
 from vtrace.wrappers.launch.program import find, libraries, read_elf

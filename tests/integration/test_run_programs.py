@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.realprograms import PYTHON, SCRIPTS
-from support.run import names, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.program_inputs import PYTHON, SCRIPTS
+from support.build.run import names, unify, vtrace
+from support.oracles.check import check
 from support.tools import Done, call, command, environment, need
 
 ALL = ("--io", "--memory", "--openmp")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import find
-from support.run import vtrace
+from support.build.builder import Builder
+from support.build.mpis import find
+from support.build.run import vtrace
+from support.oracles.check import check
 
 RANKS = 2
 OWN = {f"own.{rank}.{number}" for rank in range(RANKS) for number in (1, 2)}

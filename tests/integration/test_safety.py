@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.ledger import ledger
-from support.readback import Trace
-from support.run import names, run, unify
+from support.build.builder import Builder
+from support.build.run import names, run, unify
+from support.oracles.check import check
+from support.oracles.ledger import ledger
+from support.readers.archive import Trace
 from support.tools import call
 
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}

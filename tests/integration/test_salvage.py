@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check
 
 HEAD_OF_BLOCK = 368  # bytes of struct vt_block
 SEQUENCE = 28  # where its sequence number stands

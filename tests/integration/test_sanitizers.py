@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.heap import growth
-from support.ledger import ledger
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.oracles.heap import growth
+from support.oracles.ledger import ledger
 from support.tools import ROOT, call, environment, need, need_sanitizer
 
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
 VALGRIND = [
     "-q", "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--error-exitcode=99",
-    f"--suppressions={ROOT / 'tests/support/valgrind.supp'}",
+    f"--suppressions={ROOT / 'tests/support/build/valgrind.supp'}",
 ]  # fmt: skip
 # Arguments, and work's calls in the trace (None: not the same each time).
 PROGRAMS = [

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, record, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, record, run, unify, vtrace
+from support.oracles.check import check
 from vtrace.reports.score import Score, filter_text, kind_of, to_leave_out
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.run import vtrace
-from support.seconduser import OTHER, shared_directory
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import vtrace
 from support.tools import PROGRAMS, call, command
+from support.users.second_user import OTHER, shared_directory
 from vtrace.wrappers.mpi_shim.shim import ARCHIVE, LIBRARY
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import run, unify, vtrace
-from support.seconduser import KINDS, VICTIM, as_other, plant, shared_directory, state, unharmed, victim
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
 from support.tools import command, environment
+from support.users.second_user import KINDS, VICTIM, as_other, plant, shared_directory, state, unharmed, victim
 
 WRITERS = {
     "chrome": ["export", "many", "--to", "chrome", "-o", "out"],

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify
-from support.seconduser import KINDS, OTHER, as_other, plant, shared_directory, state, unharmed, victim
+from support.build.builder import Builder
+from support.build.run import names, run, unify
+from support.oracles.check import check
 from support.tools import call, environment
+from support.users.second_user import KINDS, OTHER, as_other, plant, shared_directory, state, unharmed, victim
 
 CALLS = {"main": 1, "work": 10}
 NAMES = ("many.1.def.z", "many.1.events.z", "many.uctl", "many.1.events.z.tmp")

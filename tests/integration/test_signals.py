@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.ledger import ledger
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.oracles.ledger import ledger
 from support.tools import ROOT, call, need
 from vtrace.paths import LIB
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import names, record, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, record, run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import ROOT, call, need
 from vtrace.paths import LIB
 

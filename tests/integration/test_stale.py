@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.parallel import unify_mpi
-from support.run import run, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.parallel import unify_mpi
+from support.build.run import run, unify, vtrace
 from support.tools import call, command, need
 
 COMMANDS = (

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from support import mpis, slow
-from support.build import Builder
-from support.readback import Trace, read
-from support.run import run, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.oracles import slow
+from support.readers.archive import Trace, read
 
 PROGRAMS = ("mpi_messages", "ranks_threads", "heap", "io_descriptors")
 

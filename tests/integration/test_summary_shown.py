@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from support import viewed
-from support.foreign import Foreign
-from support.localfiles import Chunk, write_events
-from support.run import vtrace
-from support.terminal import on_terminal
+from support.build.run import vtrace
+from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.local_files import Chunk, write_events
 from support.tools import command
+from support.users.terminal import on_terminal
 from vtrace.text import plain
 
 TABLES = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, record, run, unify
+from support.build.builder import Builder
+from support.build.run import names, record, run, unify
+from support.oracles.check import check
 
 
 @pytest.fixture(scope="module")

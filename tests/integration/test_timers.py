@@ -12,12 +12,13 @@ from typing import Any
 import _otf2
 import pytest
 
-from support import slow, viewed
-from support.build import Builder
-from support.foreign import Foreign
-from support.readback import read
-from support.run import record, vtrace
-from support.userapi import MANUAL
+from support.build.builder import Builder
+from support.build.run import record, vtrace
+from support.oracles import slow
+from support.oracles.user_api import MANUAL
+from support.readers.archive import read
+from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import Foreign
 
 COUNTS = {
     "step": (10, sum(range(100, 110)) + 20, 50.0), "inner": (20, 20, 50.0), "idle": (1, None, None),

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from support.build import Builder
+from support.build.builder import Builder
+from support.damage.kills import become_reaper, kill_once, life
 from support.tools import environment
-from support.torture import become_reaper, kill_once, life
 
 KILLS = int(os.environ.get("VT_TORTURE_KILLS", "100"))
 SEED = int(os.environ.get("VT_TORTURE_SEED", "1"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.run import names, run
+from support.build.builder import Builder
+from support.build.run import names, run
 from support.tools import call, environment
 
 ENDINGS = [

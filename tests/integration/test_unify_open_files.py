@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.mpis import find
-from support.parallel import assert_same
-from support.readback import read
+from support.build.builder import Builder
+from support.build.mpis import find
+from support.build.parallel import assert_same
+from support.readers.archive import read
+from support.synthetic_runs.wrong_clocks import Ranks, Record, told
 from support.tools import call, command
-from support.wrongclocks import Ranks, Record, told
 
 THREADS = 250
 FEW = 'ulimit -n 64; exec "$@"'

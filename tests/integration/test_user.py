@@ -8,12 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import names, record, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, record, run, unify, vtrace
+from support.oracles.check import check
+from support.oracles.user_api import (
+    ALL,
+    COUNTS,
+    END,
+    INCLUDE,
+    LOOP,
+    MANUAL,
+    MARKERS,
+    MESSAGES,
+    defined,
+    pair,
+    story,
+    words,
+)
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, command, need
-from support.userapi import ALL, COUNTS, END, INCLUDE, LOOP, MANUAL, MARKERS, MESSAGES, defined, pair, story, words
 
 COMPILERS = [
     ("user.c", "gcc", "-O0"), ("user.c", "clang", "-O2"), ("user.cc", "g++", "-O2"), ("user.cc", "clang++", "-O0"),

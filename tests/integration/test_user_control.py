@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.readback import short
-from support.run import run, unify
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import run, unify
+from support.oracles.check import check
+from support.oracles.user_api import INCLUDE, MANUAL, pair, story
+from support.readers.archive import short
 from support.tools import PROGRAMS
-from support.userapi import INCLUDE, MANUAL, pair, story
 
 LEVEL = "VT_REWIND lies at another level of the call stack"
 N = 9000

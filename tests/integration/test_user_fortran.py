@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.readback import Trace
-from support.run import names, record, run
+from support.build.builder import Builder
+from support.build.run import names, record, run
+from support.oracles.user_api import INCLUDE, MANUAL, defined, pair, story, words
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, command, need
-from support.userapi import INCLUDE, MANUAL, defined, pair, story, words
 from vtrace.paths import LIB
 
 LOOP = ["+loop", "+given", "+plain", "-plain", "-given", "-loop"] * 2

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from support.check import check
-from support.readback import Trace
-from support.run import names, run, unify
+from support.build.run import names, run, unify
+from support.oracles.check import check
+from support.oracles.user_api import defined, pair, story
+from support.readers.archive import Trace
 from support.tools import PROGRAMS, call, command, need
-from support.userapi import defined, pair, story
 from vtrace.paths import LIB, PYTHON_HOOK
 
 PRELOAD = {"LD_PRELOAD": str(LIB / "libvtrace.so.1"), "VT_FILE_PREFIX": "py"}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support import viewed
-from support.browser import Browser, browser
-from support.run import vtrace
-from support.viewed import served
+from support.build.run import vtrace
+from support.synthetic_runs import viewed
+from support.synthetic_runs.viewed import served
+from support.users.browser import Browser, browser
 
 SCRIPT = viewed.NAMES[viewed.SCRIPT]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.readback import Trace
-from support.run import record
+from support.build.builder import Builder
+from support.build.run import record
+from support.readers.archive import Trace
 from support.tools import ROOT, call, need
 
 PROGRAMS = {

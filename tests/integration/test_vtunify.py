@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check
 
 LOCAL = {"many.1.def.z", "many.1.events.z", "many.uctl"}
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.mpis import NAMES, Mpi, find
-from support.parallel import assert_same, unify_mpi
-from support.run import names, run, unify, vtrace
+from support.build.builder import Builder
+from support.build.mpis import NAMES, Mpi, find
+from support.build.parallel import assert_same, unify_mpi
+from support.build.run import names, run, unify, vtrace
+from support.oracles.check import check
 from support.tools import ROOT, call, command, environment
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.mpis import Mpi, find
-from support.parallel import assert_same, unify_mpi
-from support.run import prefix_of, run, unify
+from support.build.builder import Builder
+from support.build.mpis import Mpi, find
+from support.build.parallel import assert_same, unify_mpi
+from support.build.run import prefix_of, run, unify
 
 RANKS, JOBS = (1, 2, 3, 5, 8), (1, 2)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.run import names, run
+from support.build.run import names, run
+from support.build.wrap import fake_compiler, is_instrumented, is_linked, seq, wrap, write_sources
 from support.tools import call, command, need
-from support.wrap import fake_compiler, is_instrumented, is_linked, seq, wrap, write_sources
 
 
 @pytest.fixture

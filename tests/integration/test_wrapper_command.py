@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.run import names, run
+from support.build.run import names, run
+from support.build.wrap import MPI_C, fake_compiler, has_shim, is_instrumented, is_linked, seq, wrap, write_sources
 from support.tools import call, command, need, unavailable
-from support.wrap import MPI_C, fake_compiler, has_shim, is_instrumented, is_linked, seq, wrap, write_sources
 from vtrace.paths import LIB
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
-from support.build import Builder
-from support.check import check
-from support.mpis import Mpi
-from support.readback import Trace
-from support.run import run, unify, vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import run, unify, vtrace
+from support.build.wrap import wrap
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import BIN, call, need
-from support.wrap import wrap
 
 FIXED = """\
       program hello

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs that do I/O and say themselves what the trace must hold of it: one line for each call, in the words of
-   tests/support/iocalls.py. The lines are collected in memory and written at the end, past all that is recorded. */
+   tests/support/oracles/io_calls.py. Memory keeps the lines until the end, past all that is recorded. */
 #ifndef IO_H
 #define IO_H
 

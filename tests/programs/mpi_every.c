@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls every function of an MPI on 2 ranks. Each rank writes into a file calls.RANK how often it called each function
-   and how many of these calls returned an error. every.h is made by tests/support/everycall.py; there each function of
+   and how many of these calls returned an error. tests/support/build/every_mpi_call.py writes every.h; each function of
    MPI is a macro that counts. "thread": only MPI_Init_thread; "abort": ends by MPI_Abort; "child": is spawned. */
 #include <arpa/inet.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How mpi_every.c calls the functions that want more than the arguments which tests/support/everycall.py knows.
+/* How mpi_every.c calls the functions whose arguments tests/support/build/every_mpi_call.py does not know by itself.
    A section: names (* and ? are wildcards; the first that fits counts, for MPI_Send_c too) | parameter=value | ...
    and what stands around the call. $CALL is the call, $name the pointer that is given for the parameter name. */
 

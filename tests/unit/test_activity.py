@@ -9,7 +9,7 @@ import _otf2
 import numpy as np
 import pytest
 
-from support.foreign import UNDEFINED, Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, activities_of, activity, layer
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import Batch

@@ -13,10 +13,10 @@ import numpy as np
 import otf2
 import pytest
 
-from support import localfiles as lf
-from support.readback import read
+from support.readers.archive import read
+from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.transcoding import definitions, maps, stream_of
 from support.tools import call, need
-from support.transcoding import definitions, maps, stream_of
 from vtrace.errors import VtraceError
 from vtrace.io.archive import writer as archive_module
 from vtrace.io.archive.definitions import DEFINITION_CHUNK, chunk_bytes, plain_text

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.check_operations import check_io, check_windows
-from support.localfiles import Chunk
-from support.readback import Trace
-from support.runs import unified, world, write_rank
+from support.oracles.check_operations import check_io, check_windows
+from support.readers.archive import Trace
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import unified, world, write_rank
 
 Records = list[tuple[Any, ...]]
 MADE = ("RMA_WIN_CREATE", 1)

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from support.localfiles import Chunk, write_defs, write_events
+from support.synthetic_runs.local_files import Chunk, write_defs, write_events
 from support.tools import Done, call, command
 from vtrace import __version__, cli
 from vtrace.commands import info, vtunify

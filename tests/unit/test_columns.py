@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import zstandard
 
-from support import localfiles as lf
-from support.layout import layout
-from support.operations import IO, ONE_SIDED, THREADS
+from support.build.c_layout import layout
+from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS
+from support.synthetic_runs.transcoding import MPI, chunk, stream_of
 from support.tools import ROOT, call, need
-from support.transcoding import MPI, chunk, stream_of
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel

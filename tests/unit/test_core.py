@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support import tools, words
+from support import tools
+from support.readers import words
 from vtrace.io.local import records
 from vtrace.io.local.local_files import open_local, read_head
 

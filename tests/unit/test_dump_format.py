@@ -8,8 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from support.dumping import DEFINITIONS, RECORDS, D, dumped, errors, every_kind, items, of_type, write_run
-from support.localfiles import Chunk, write_buffer, write_events
+from support.synthetic_runs.dumping import (
+    DEFINITIONS,
+    RECORDS,
+    D,
+    dumped,
+    errors,
+    every_kind,
+    items,
+    of_type,
+    write_run,
+)
+from support.synthetic_runs.local_files import Chunk, write_buffer, write_events
 from support.tools import command
 from vtrace.commands import dump
 from vtrace.io.local import listing

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support import localfiles as lf
-from support import readback
+from support.readers import archive as readback
+from support.synthetic_runs import local_files as lf
 from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.local import records as r

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import mpis
+from support.build import mpis
 from vtrace import paths
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import generate, mpi_header, shim

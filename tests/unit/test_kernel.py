@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.transcoding import MPI, brief, chunk, transcode
+from support.synthetic_runs.transcoding import MPI, brief, chunk, transcode
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import _otf2
 import pytest
 
-from support.layout import layout
+from support.build.c_layout import layout
 from support.tools import ROOT
 from vtrace.io.local import kernel_abi as abi
 from vtrace.io.local.local_files import INDEX

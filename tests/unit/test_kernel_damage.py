@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support import localfiles as lf
-from support.transcoding import MPI, chunk, maps, stream_of
+from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.transcoding import MPI, chunk, maps, stream_of
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local import records as r

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support import localfiles as lf
-from support.transcoding import chunk, stream_of
+from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.transcoding import chunk, stream_of
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel, _library, _zstandard

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.localfiles import write_events
-from support.operations import IO, ONE_SIDED, THREADS, WRONG, Operation
-from support.readback import read
-from support.transcoding import ATTRIBUTES, brief, chunk, maps, stream_of, transcode
+from support.readers.archive import read
+from support.synthetic_runs.local_files import write_events
+from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS, WRONG, Operation
+from support.synthetic_runs.transcoding import ATTRIBUTES, brief, chunk, maps, stream_of, transcode
 from vtrace.errors import FormatError
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local import records as r

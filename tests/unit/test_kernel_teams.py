@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from support.localfiles import Chunk
-from support.transcoding import chunk, transcode
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.transcoding import chunk, transcode
 from vtrace.io.local.kernel import Kernel
 
 NESTING = 1 << 32

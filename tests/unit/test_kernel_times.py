@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support import localfiles as lf
-from support.readback import read
-from support.transcoding import chunk, definitions, maps, stream_of
+from support.readers.archive import read
+from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.transcoding import chunk, definitions, maps, stream_of
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import Kernel
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import localfiles as lf
+from support.synthetic_runs import local_files as lf
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import records as r
 from vtrace.io.local.local_files import INDEX, LocalFile, Stream, open_local, read_head, read_uctl, streams

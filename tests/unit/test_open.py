@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import vtrace
-from support.foreign import UNDEFINED, Foreign, calls, simple
+from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from vtrace.analysis.profile import Profile, reduce
 from vtrace.analysis.scan import Part, Question, scan
 from vtrace.analysis.table import Table

@@ -10,7 +10,7 @@ from pathlib import Path
 import _otf2
 import pytest
 
-from support.layout import values
+from support.build.c_layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
 from vtrace.unify.merge import io_handles, merge, threads

@@ -9,8 +9,8 @@ from pathlib import Path
 import otf2
 import pytest
 
-from support.foreign import UNDEFINED, Foreign
-from support.run import vtrace
+from support.build.run import vtrace
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.io.archive.overview import LocationLine, read_overview
 from vtrace.reports import location_lines as shown
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import vtrace
-from support import viewed
-from support.foreign import Foreign
+from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import Foreign
 from support.tools import unavailable
 from vtrace.analysis import timeline_data
 from vtrace.analysis.time_range import TimeRange, window

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.foreign import UNDEFINED, Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import Batch
 

@@ -10,8 +10,8 @@ import _otf2
 import numpy as np
 import pytest
 
-from support.foreign import UNDEFINED, Foreign, calls, simple
-from support.headers import DEFINITIONS, EVENTS
+from support.readers.otf2_headers import DEFINITIONS, EVENTS
+from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader import Reader

@@ -13,8 +13,8 @@ import _otf2
 import numpy as np
 import pytest
 
-from support.headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
-from support.layout import layout
+from support.build.c_layout import layout
+from support.readers.otf2_headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
 from support.tools import ROOT, call, need, unavailable
 from vtrace.io.archive import reader_abi as abi
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.layout import layout, run_c, values
+from support.build.c_layout import layout, run_c, values
 from support.tools import ROOT
 from vtrace.io.local import records as r
 

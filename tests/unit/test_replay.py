@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from support.replaying import (
+from support.synthetic_runs.replaying import (
     ASIDE,
     BEGIN,
     CLOCKS,

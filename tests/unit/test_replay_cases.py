@@ -3,7 +3,20 @@
 
 from __future__ import annotations
 
-from support.replaying import ALL, BEGIN, COMMS, END, FROM_ROOT, GIVES, PREFIX, RECEIVE, SEND, TAKES, Ends, replayed
+from support.synthetic_runs.replaying import (
+    ALL,
+    BEGIN,
+    COMMS,
+    END,
+    FROM_ROOT,
+    GIVES,
+    PREFIX,
+    RECEIVE,
+    SEND,
+    TAKES,
+    Ends,
+    replayed,
+)
 from vtrace.io.local.kernel import UNMAPPED
 from vtrace.io.local.repair_kernel import Repaired
 

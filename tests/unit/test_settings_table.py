@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.run import vtrace
+from support.build.run import vtrace
 from support.tools import ROOT
 from vtrace.settings import MEANINGS
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from support import mpis
-from support.build import Builder
+from support.build import mpis
+from support.build.builder import Builder
 from vtrace.commands.shim import shim as command
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import installation as finder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.localfiles import write_defs, write_events
-from support.tworanks import define, head, message, names, read_back, run, two_ranks
+from support.synthetic_runs.local_files import write_defs, write_events
+from support.synthetic_runs.two_ranks import define, head, message, names, read_back, run, two_ranks
 from vtrace.errors import VtraceError
 from vtrace.io.local.local_files import open_local
 from vtrace.io.local.records import DEFINITIONS

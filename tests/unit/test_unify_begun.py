@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.tworanks import names, run, two_ranks
+from support.synthetic_runs.two_ranks import names, run, two_ranks
 from vtrace.console import Console
 from vtrace.unify.discover import staging
 from vtrace.unify.run import Request, unify

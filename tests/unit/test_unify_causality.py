@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.wrongclocks import Ranks, Record, times, told
+from support.synthetic_runs.wrong_clocks import Ranks, Record, times, told
 from vtrace.io.local.records import COMM_KINDS, FROM_ALL
 
 LATE = 1000

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support.archived import Handle
-from support.localfiles import Chunk
-from support.runs import unified, world, write_child, write_rank
+from support.readers.contents import Handle
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import unified, world, write_child, write_rank
 from vtrace.io.local.records import IO_PARADIGMS
 
 POSIX, ISOC, MPI = IO_PARADIGMS.values()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.localfiles import write_buffer, write_defs, write_events
+from support.synthetic_runs.local_files import write_buffer, write_defs, write_events
 from vtrace.console import ranges
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.local_files import read_head

@@ -11,9 +11,9 @@ from typing import Any
 import otf2
 import pytest
 
-from support.localfiles import Chunk
-from support.readback import Trace
-from support.runs import unified, write_child, write_rank
+from support.readers.archive import Trace
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import unified, write_child, write_rank
 from support.tools import call, command, need
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.parallel import in_threads
+from support.build.parallel import in_threads
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.lending import WriteTask, lend
 from vtrace.unify.model.process import Process

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support.localfiles import Chunk, write_buffer, write_defs, write_events
-from support.tworanks import (
+from support.synthetic_runs.local_files import Chunk, write_buffer, write_defs, write_events
+from support.synthetic_runs.two_ranks import (
     RECV,
     WORK,
     clock,

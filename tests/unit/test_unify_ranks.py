@@ -11,7 +11,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from support.parallel import in_threads
+from support.build.parallel import in_threads
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
 from vtrace.io.archive.writer import Definitions

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.readback import Trace, read
+from support.readers.archive import Trace, read
 from support.tools import BIN
 from vtrace.console import VERBOSE, Console
 from vtrace.errors import VtraceError

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.check import check
-from support.localfiles import Chunk
-from support.runs import unified, world, write_child, write_rank
-from support.userapi import defined, story
+from support.oracles.check import check
+from support.oracles.user_api import defined, story
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import unified, world, write_child, write_rank
 from vtrace.io.local import records as r
 
 SEND, RECV = "USER_SEND", "USER_RECV"

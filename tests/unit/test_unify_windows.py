@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from support.archived import Window
-from support.localfiles import Chunk
-from support.runs import unified, world, write_rank
+from support.readers.contents import Window
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import unified, world, write_rank
 from vtrace.io.local import records as r
 
 PROCESS_AND_MEMORY = 3

@@ -13,8 +13,8 @@ from typing import Any
 import _otf2
 import numpy as np
 
-from support.foreign import UNDEFINED, Foreign
-from support.headers import EVENTS
+from support.readers.otf2_headers import EVENTS
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.io import sidecar
 from vtrace.io.local.kernel_abi import checksum
 

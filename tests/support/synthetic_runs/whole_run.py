@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from support import localfiles as lf
+from support.synthetic_runs import local_files as lf
 from vtrace.io.local import records as r
 
 NS = 1_700_000_000_000_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from support import localfiles as lf
-from support.readback import Event, read
+from support.readers.archive import Event, read
+from support.synthetic_runs import local_files as lf
 from vtrace.io.archive.writer import (
     Archive,
     Attribute,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import _otf2
 
-from support.foreign import UNDEFINED, Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.tools import command, environment
 
 MAIN, SEND, RECV, SCRIPT, ALL, CLOSE = range(6)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.readback import Event, Trace
+from support.readers.archive import Event, Trace
 from vtrace.paths import LIB
 
 INCLUDE = f"-I{LIB / 'user'}"

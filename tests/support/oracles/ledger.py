@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from support import words
+from support.readers import words
 from vtrace.io.local import records
 from vtrace.io.local.local_files import open_local
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from support.readback import Event, Trace
+from support.readers.archive import Event, Trace
 
 _UNKNOWN = 2**64 - 1
 _LOCKS = {"IoAcquireLock": "L", "IoReleaseLock": "U", "IoTryLock": "T"}

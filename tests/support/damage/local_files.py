@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from support.whole_run import File, Files
+from support.synthetic_runs.whole_run import File, Files
 from vtrace.io.local import records as r
 
 Op = tuple[Any, ...]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from support.check import check
-from support.readback import Trace
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import Done, call, command, need
 
 

@@ -11,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from support.mpis import Mpi
+from support.build.mpis import Mpi
 from support.tools import Done, call, command
 from vtrace.parallel.ranks import Ranks, Value
 

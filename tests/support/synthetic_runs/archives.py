@@ -10,7 +10,7 @@ from typing import Any
 
 import _otf2
 
-from support.headers import DEFINITIONS, EVENTS
+from support.readers.otf2_headers import DEFINITIONS, EVENTS
 from vtrace.io.local.kernel import Kernel, prepare_archive
 
 UNDEFINED = 0xFFFFFFFF

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import _otf2
 
-from support.foreign import UNDEFINED, Foreign
-from support.mutants import TOLD
+from support.damage.archives import TOLD
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 TERMINAL = "\x1b[31m\x1b]0;owned\x07\b\r\n\t\v\x7f\x85\x9b31m\u202e\u2066\u2028"
 """ESC, OSC with BEL, backspace, line ends, tabs, DEL, NEL, C1's CSI, two that turn the direction of text, a line end of

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build import Builder
-from support.check import check
-from support.readback import Trace
-from support.run import prefix_of, run, unify
+from support.build.builder import Builder
+from support.build.run import prefix_of, run, unify
+from support.oracles.check import check
+from support.readers.archive import Trace
 from support.tools import BIN, Done, need
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from support.localfiles import Chunk, write_defs, write_events
+from support.synthetic_runs.local_files import Chunk, write_defs, write_events
 from support.tools import Done, call, command
 from vtrace.io.local import records as r
 

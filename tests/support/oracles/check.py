@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from support.check_operations import check_io, check_windows
-from support.readback import Event, Trace, read
+from support.oracles.check_operations import check_io, check_windows
+from support.readers.archive import Event, Trace, read
 
 
 def check(archive: Path, complete: bool = True) -> Trace:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from support.readback import Trace
+from support.readers.archive import Trace
 
 
 @dataclass

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.mpis import Mpi
-from support.run import unify, vtrace
+from support.build.mpis import Mpi
+from support.build.run import unify, vtrace
 from support.tools import PROGRAMS
 
 

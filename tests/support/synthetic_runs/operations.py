@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of one-sided communication and of I/O, and the events that support.transcoding's maps make of them."""
+"""Records of one-sided communication and of I/O, and the events that the maps of transcoding.py make of them."""
 
 from __future__ import annotations
 

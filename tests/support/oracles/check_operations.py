@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from support.readback import Event, Trace
+from support.readers.archive import Event, Trace
 
 _WIN_ENDS = {"RmaOpCompleteBlocking", "RmaOpCompleteNonBlocking", "RmaOpCompleteRemote", "RmaOpTest"}
 _WIN_STARTS = {"RmaPut", "RmaGet", "RmaAtomic"}

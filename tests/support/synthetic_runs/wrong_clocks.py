@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.localfiles import Chunk
-from support.readback import Trace, read
-from support.runs import START, world, write_rank
+from support.readers.archive import Trace, read
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.small_runs import START, world, write_rank
 from vtrace.console import QUIET, Console
 from vtrace.unify.run import Request, unify
 

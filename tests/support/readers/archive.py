@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.archived import LIVES, Comm, Event, Handle, Location, Marker, Printed, Region, Window
+from support.readers.contents import LIVES, Comm, Event, Handle, Location, Marker, Printed, Region, Window
 from support.tools import call, need
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from support.readback import Event, Trace
+from support.readers.archive import Event, Trace
 
 
 def _of_process(trace: Trace, process: int) -> list[int]:

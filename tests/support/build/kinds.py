@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from support import mpis
-from support.build import Builder
-from support.foreign import Foreign
-from support.run import prefix_of, run, unify
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import prefix_of, run, unify
+from support.synthetic_runs.archives import Foreign
 from support.tools import PROGRAMS, ROOT, call, command, environment, need
 
 SCOREP = ("heat2d", "omp", "io", "sampling")

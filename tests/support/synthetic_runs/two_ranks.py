@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support.localfiles import Chunk, write_defs, write_events
-from support.readback import Trace, read
+from support.readers.archive import Trace, read
+from support.synthetic_runs.local_files import Chunk, write_defs, write_events
 from vtrace.console import QUIET, Console
 from vtrace.io.local.records import COMM_KINDS, DEFINITIONS
 from vtrace.unify.run import Request, WrittenArchive, unify

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.readback import Event, Trace
+from support.readers.archive import Event, Trace
 
 OPERATIONS = ("RmaPut", "RmaGet", "RmaAtomic")
 ENDS = ("RmaOpCompleteBlocking", "RmaOpCompleteNonBlocking", "RmaOpCompleteRemote")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Slow and obvious checkers: the same answers as those of vtrace, found another way."""
