@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asynchronous I/O of POSIX. An operation begins in the call that issues it and is complete in the aio_return that tells
-   its result; between them it is known by the address of its control block. */
+/* Asynchronous I/O of POSIX. An operation begins in the call that issues it. It completes in the aio_return that
+   returns its result. In between, the address of its control block identifies it. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include "iowrap.h"
 
-/* ---- Operations under way. One that finds no place is recorded without its operation. ---- */
+/* ---- Active operations. If the table is full, the call is recorded without its operation. ---- */
 
 #define PLACES 4096u
 #define TRIES 64u
 
 static struct operation {
-    _Atomic(uintptr_t) block; /* address of the control block, 0 free, BUSY being filled in */
+    _Atomic(uintptr_t) block; /* address of the control block; 0: free; BUSY: being filled in */
     uint32_t handle;
     uint64_t match;
 } under_way[PLACES];
@@ -54,7 +54,7 @@ static struct operation *find(const void *block)
     return NULL;
 }
 
-/* A record of the operation's kind of progress; kind: IO_ISSUED, IO_TEST, IO_CANCELLED. */
+/* Adds a record about an operation. kind: IO_ISSUED, IO_TEST or IO_CANCELLED. */
 static void progress(struct vt_io_batch *batch, const void *block, enum vt_kind kind)
 {
     const struct operation *o = find(block);
@@ -64,7 +64,7 @@ static void progress(struct vt_io_batch *batch, const void *block, enum vt_kind 
     words[1] = o->match;
 }
 
-/* It is over: complete with so many bytes, or cancelled. */
+/* Completes an operation with a number of bytes, or as cancelled. */
 static void end(struct vt_io_batch *batch, const void *block, uint64_t bytes, bool cancelled)
 {
     struct operation *o = find(block);
@@ -124,7 +124,7 @@ VT_IO_AIO(aio_write64, aiocb64, WRITE)
 VT_IO_AIO_SYNC(aio_fsync, aiocb)
 VT_IO_AIO_SYNC(aio_fsync64, aiocb64)
 
-/* A list. Where the call fails, some of it may be under way nevertheless: aio_return tells. */
+/* A list of operations. If the call fails, some of them may be active nevertheless; aio_return shows which. */
 #define VT_IO_LISTIO(symbol, type)                                                                                     \
     VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (int wait, struct type *const *list, int n, struct sigevent *then),     \
                  (wait, list, n, then))                                                                                \
@@ -151,9 +151,9 @@ VT_IO_AIO_SYNC(aio_fsync64, aiocb64)
 VT_IO_LISTIO(lio_listio, aiocb)
 VT_IO_LISTIO(lio_listio64, aiocb64)
 
-/* ---- Asking, waiting, ending ---- */
+/* ---- Testing, waiting, completing ---- */
 
-/* Returns what became of the operation, EINPROGRESS while it is under way. */
+/* Returns the state of the operation; EINPROGRESS while it is active. */
 #define VT_IO_AIO_ERROR(symbol, type)                                                                                  \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block), (block))                           \
     {                                                                                                                  \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Once per process: what lies behind the shim, whether it records. Once per function: its region. */
+/* Once per process: finds the next definitions and decides whether calls are recorded. Once per function: defines its
+   region. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -11,18 +12,18 @@ extern struct vt_io_function __start_vt_io_functions[], __stop_vt_io_functions[]
 
 enum state { NEW, RECORD, OFF };
 static _Atomic(int) state;
-static _Atomic(bool) found; /* what lies behind all functions */
+static _Atomic(bool) found; /* the next definitions of all functions are known */
 _Atomic(int) vt_io_off;
 uint32_t vt_io_errno, vt_io_offset;
 
-/* For a function that this libc lacks though the one that vtrace was built with has it. */
+/* Stands for a function that this libc lacks, though the libc at build time has it. */
 static long missing(void)
 {
     errno = ENOSYS;
     return -1;
 }
 
-/* dlsym keeps neither errno nor, where the name is unknown, malloc out. */
+/* dlsym changes errno, and calls malloc if it does not find the name. */
 __attribute__((noinline, cold)) void *vt_io_find(struct vt_io_function *f)
 {
     const int saved = errno;
@@ -39,9 +40,9 @@ static void stay_off(void)
     if (atomic_load(&found)) atomic_store(&vt_io_off, 1);
 }
 
-/* Early, so that a first call may come from a signal handler. Constructors of libraries may come still earlier: then each
-   function is looked for by itself, since a call may come from inside of an allocator, and dlsym allocates when it does
-   not find a name. */
+/* This runs early, so that a first call may come from a signal handler. Constructors of libraries may run earlier
+   still. Their functions are looked up one by one: such a call may come from inside an allocator, and dlsym allocates
+   memory if it does not find a name. */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_behind(f);
@@ -66,7 +67,7 @@ static uint32_t define_attribute(const char *name, const char *description, unsi
 #define INT32 7 /* OTF2_Type */
 #define INT64 8
 
-/* False: not now, this thread is starting the runtime. */
+/* Returns false while this thread is starting the runtime. */
 static bool attach(void)
 {
     static const struct vt_shim shim = {
@@ -84,13 +85,14 @@ static bool attach(void)
     return true;
 }
 
-#define WAIT 50000 /* tenths of a millisecond that a second thread waits for the first */
+#define WAIT 50000 /* in tenths of a millisecond: limit for which a second thread waits for the first */
 
-/* At the first call, so that a program without I/O gets no files. Other threads wait, but no signal handler of the thread
-   that attaches, whose call is handed on. In a child that was forked meanwhile that thread does not exist. */
+/* Attaches at the first call, so that a program without I/O has no files. Other threads wait. A signal handler of the
+   attaching thread does not wait; its call is not recorded. In a forked child the attaching thread of the parent does
+   not exist. */
 static void attach_once(void)
 {
-    static _Atomic(uint32_t) attacher; /* kernel's id of the thread that attaches */
+    static _Atomic(uint32_t) attacher; /* thread id (gettid) of the attaching thread */
     static VT_TLS int inside;
     const uint32_t me = (uint32_t)VT_SYS0(gettid);
     if (inside || vt_shares_memory()) return;
@@ -107,7 +109,7 @@ static void attach_once(void)
     inside = 0;
 }
 
-/* Not of those that end descriptors or make them others' copies: what is known of these must stay true. */
+/* False for functions that close or duplicate descriptors: the table of descriptors needs their calls. */
 static bool is_hidden(const struct vt_io_function *f, uint32_t **counted)
 {
     static const char *const needed[] = {"close", "fclose", "dup", "freopen", "pclose", "fcntl"};
@@ -116,7 +118,7 @@ static bool is_hidden(const struct vt_io_function *f, uint32_t **counted)
     return vt_take_call(f->name, "LIBC-I/O", counted) == VT_CALL_HIDDEN;
 }
 
-/* Of two threads that come at once both define the region; vtunify joins equal ones. */
+/* Two threads may define the region at the same time; vtunify merges equal regions. */
 __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function *f)
 {
     if (__atomic_load_n(&f->hidden, __ATOMIC_RELAXED)) return 0;
@@ -131,11 +133,11 @@ __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function 
     if (counted && *counted) return *counted;
     const uint32_t region = vt_define_region(f->name, VT_PARADIGM_NONE, f->role, NULL, 0);
     uint32_t expected = 0;
-    if (counted) return *counted = region; /* the next call asks again */
+    if (counted) return *counted = region; /* the filter counts the calls, so the next call asks again */
     return atomic_compare_exchange_strong(&f->region, &expected, region) ? region : expected;
 }
 
-/* vfork must leave the stack as it found it, since the child returns through it first: a jump, no call. */
+/* A jump, not a call: vfork must leave the stack unchanged, since the child returns through it first. */
 #if defined(__x86_64__)
 __asm__(".text\n.globl vfork, vt_shim_vfork\n.type vfork, @function\nvt_shim_vfork:\nvfork:\n"
         "    jmp *vt_vfork@GOTPCREL(%rip)\n"
@@ -148,7 +150,7 @@ __asm__(".text\n.globl vfork, vt_shim_vfork\n.type vfork, %function\nvt_shim_vfo
         ".size vfork, .-vfork\n");
 #endif
 
-/* ---- Records that are not in every call ---- */
+/* ---- Records of few calls ---- */
 
 uint64_t *vt_io_add(struct vt_io_batch *batch, unsigned words)
 {
@@ -192,7 +194,7 @@ __attribute__((noinline, cold)) void vt_io_transfer_failed(struct vt_io_transfer
     vt_io_finish(&batch, t.region, error);
 }
 
-/* OTF2_IoSeekOption has the numbers of SEEK_SET to SEEK_HOLE. */
+/* OTF2_IoSeekOption has the values of SEEK_SET to SEEK_HOLE. */
 void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int whence, uint64_t result, int error)
 {
     struct vt_io_batch batch = {0};
@@ -206,8 +208,8 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
     vt_io_finish(&batch, region, error);
 }
 
-/* The kernel reads the 8 bytes, a signal set, before it refuses what to do with them. Pages of this thread's own stack, above
-   the frame that asks, are asked about once: they do not go away below its callers. */
+/* Asks the kernel: it reads 8 bytes as a signal set before it refuses the operation. The answer for pages of this
+   thread's own stack, above this frame, is kept: these pages stay mapped while the callers run. */
 static VT_TLS uintptr_t stack_pages[2];
 
 static inline bool is_known_stack(uintptr_t word)

@@ -13,13 +13,13 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 {
     struct vt_io_batch batch = {0};
     const int error = fd < 0 ? errno : 0;
-    const bool nameless = (flags & O_TMPFILE) == O_TMPFILE; /* path is its directory */
+    const bool nameless = (flags & O_TMPFILE) == O_TMPFILE; /* path is the directory */
     if (fd >= 0) vt_io_opened(&batch, fd, directory, nameless ? NULL : path, flags);
     vt_io_finish(&batch, region, error);
 }
 
-/* A call that returns a descriptor. path: NULL where /proc knows better. The mode of open and openat is an argument like
-   any other in the ABIs of 64-bit Linux, there or not. */
+/* A call that returns a descriptor. path: NULL if it is read from /proc. The mode of open and openat is passed on
+   always: in the ABIs of 64-bit Linux it is an argument like any other. */
 #define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                                \
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \
@@ -94,7 +94,7 @@ VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd), (fd))
     const int r = VT_IO_NEXT(close, int, (int))(fd);
     struct vt_io_batch batch = {0};
     const int error = r < 0 ? errno : 0;
-    if (error == EBADF) vt_io_give_back(fd, known); /* after any other error it is closed (close(2)) */
+    if (error == EBADF) vt_io_give_back(fd, known); /* after any other error the descriptor is closed (close(2)) */
     else vt_io_closed(&batch, known);
     vt_io_finish(&batch, region, error);
     return r;
@@ -139,7 +139,7 @@ VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
     return r;
 }
 
-/* The descriptor to is closed on the way, unless it is the same. */
+/* The descriptor `to` is closed by the call, unless it equals `from`. */
 #define VT_IO_DUP(symbol, shown, params, args, flags)                                                                  \
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \
@@ -161,7 +161,7 @@ VT_IO_ALIAS(__dup2, dup2)
 
 enum { EXCLUSIVE, SHARED }; /* OTF2_LockType */
 
-/* A call that took a lock, gave it back, or tried in vain. kind 0: none of these. */
+/* After a call that acquired or released a lock, or failed to. kind 0: none of these. */
 static void leave_lock(uint32_t region, int fd, uint32_t kind, uint32_t type, int r)
 {
     struct vt_io_batch batch = {0};
@@ -220,8 +220,7 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     }
     if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW) {
         const bool tries = command == F_SETLK || command == F_OFD_SETLK;
-        const bool refused =
-            r < 0 && errno != EAGAIN && errno != EACCES; /* its lock may be no memory that can be read */
+        const bool refused = r < 0 && errno != EAGAIN && errno != EACCES; /* the address of its lock may be invalid */
         const short type = refused ? F_UNLCK : ((const struct flock *)argument)->l_type;
         /* clang-format off */
         leave_lock(region, fd, type == F_UNLCK ? VT_K_IO_RELEASE_LOCK : tries ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK,
@@ -238,7 +237,7 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     vt_io_finish(&batch, region, error);
 }
 
-/* The third argument is a number or a pointer, or not there: passed on as it came. */
+/* The third argument is a number, a pointer, or absent. It is passed on unchanged. */
 #define VT_IO_FCNTL(symbol)                                                                                            \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
     {                                                                                                                  \

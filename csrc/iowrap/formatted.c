@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* printf and scanf. Arguments that may be of any kind go on as a va_list, to the function that takes one. */
+/* printf and scanf. Variable arguments are passed on as a va_list, to the function that takes one. */
 #include <stdarg.h>
 #include <wchar.h>
 #include "iowrap.h"
 
-/* printf returns the bytes that it writes, wprintf wide characters, and how many bytes these are is not known. Nor is how
-   many scanf reads; it ends with EOF at the end of the file too. */
+/* printf returns the number of bytes. wprintf returns wide characters, so the number of bytes is unknown, as for scanf.
+   scanf returns EOF also at the end of the file. */
 enum formatted { PRINTF, WPRINTF, SCANF };
 
 static VT_INLINE void formatted(const struct vt_io_transfer *t, enum formatted kind, int r)
@@ -46,7 +46,7 @@ VT_IO_LIST(__isoc23_vfscanf, vfscanf, SCANF, (FILE * f, const char *format, va_l
            vt_io_stream(f))
 VT_IO_ALIAS(__vfscanf, vfscanf)
 
-/* The same calls with the arguments themselves: a region of their own, and the function above does the work. */
+/* The variadic functions: each has a region of its own and calls the function above. */
 #define VT_IO_VARIADIC(symbol, shown, by, params, named, args, list_params, kind, handle)                              \
     VT_IO_EXPORT(symbol, shown, FILE_IO, int, params)                                                                  \
     {                                                                                                                  \

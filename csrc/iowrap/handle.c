@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors and streams of the process, and the definitions of their files. No locks: what is known of a descriptor is one
-   word. A forked child goes on with its parent's ids; the child of a vfork shares the table, but not the descriptors, and
-   leaves it alone. */
+/* Descriptors and streams of the process, and the definitions of their files. There are no locks: the state of a
+   descriptor is one word. A forked child continues with the ids of its parent. The child of a vfork shares the table
+   but not the descriptors, so it does not change the table. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 static struct vt_io_page first_page;
 struct vt_io_page *_Atomic vt_io_pages[VT_IO_PAGES] = {&first_page};
 
-/* ---- Numbers of OTF2 ---- */
+/* ---- Values of OTF2 ---- */
 
 /* clang-format off */
 enum { PRE_CREATED = 1 };                                          /* OTF2_IoHandleFlag */
@@ -42,7 +42,7 @@ uint32_t vt_io_status(int flags)
            (flags & O_DIRECT ? AVOID_CACHING : 0) | (flags & O_NOATIME ? NO_ACCESS_TIME : 0);
 }
 
-/* OTF2_IoAccessMode has the numbers of O_RDONLY, O_WRONLY and O_RDWR. */
+/* OTF2_IoAccessMode has the values of O_RDONLY, O_WRONLY and O_RDWR. */
 static uint32_t access_of(int flags) { return (flags & O_ACCMODE) == 3 ? 2 : (uint32_t)(flags & O_ACCMODE); }
 
 int vt_io_mode_flags(const char *mode)
@@ -56,15 +56,15 @@ int vt_io_mode_flags(const char *mode)
     return flags;
 }
 
-/* ---- Memory for paths: neither the stack, which may be a signal handler's small one, nor malloc ---- */
+/* ---- Memory for paths. The stack may be the small one of a signal handler, and malloc is not allowed. ---- */
 
 struct scratch {
-    _Atomic(uint32_t) owner; /* process; another one's is a copy that a fork made */
-    char path[2 * PATH_MAX + 2]; /* a directory and what lies in it */
+    _Atomic(uint32_t) owner; /* process id; another id means a copy made by fork */
+    char path[2 * PATH_MAX + 2]; /* a directory and a name in it */
     uint8_t definition[2 * PATH_MAX + 128];
 };
 
-/* A signal handler or another thread takes another one. NULL: too many at once. */
+/* A signal handler or another thread gets another buffer. NULL: all are in use. */
 static struct scratch *take_scratch(void)
 {
     static struct scratch all[8];
@@ -87,8 +87,8 @@ static void give_scratch(struct scratch *s)
 
 /* ---- Files ---- */
 
-/* Which path has which id: 43 bits of its hash and the id, so that most files are defined once however often opened.
-   vtunify joins those that are defined twice. */
+/* Ids of paths: 43 bits of the hash of the path, and the id. So most files are defined once, however often they are
+   opened. vtunify merges files that are defined twice. */
 static _Atomic(uint64_t) files[4096];
 
 static uint32_t file_of(struct scratch *s, const char *path)
@@ -110,7 +110,7 @@ static uint32_t file_of(struct scratch *s, const char *path)
     return (uint32_t)id;
 }
 
-/* Bytes of the name that /proc has for a descriptor: a path, "pipe:[1]", "socket:[2]"; 0: none. */
+/* Stores the name that /proc has for a descriptor: a path, "pipe:[1]" or "socket:[2]". Returns its length; 0: none. */
 static long name_of_fd(int fd, char *into, size_t bytes)
 {
     char link[32] = "/proc/self/fd/", digits[12], *d = digits + sizeof digits - 1;
@@ -124,7 +124,8 @@ static long name_of_fd(int fd, char *into, size_t bytes)
     return n > 0 ? n : 0;
 }
 
-/* The absolute path, in s->path. Without "./" before it, so that what was opened and what is removed are called alike. */
+/* Stores the absolute path in s->path. A leading "./" is dropped, so that the same file has the same name when it is
+   opened and when it is removed. */
 static const char *absolute(struct scratch *s, int directory, const char *path)
 {
     while (path[0] == '.' && path[1] == '/') {
@@ -134,7 +135,7 @@ static const char *absolute(struct scratch *s, int directory, const char *path)
     long n = 0;
     if (*path != '/') {
         if (directory != AT_FDCWD) n = name_of_fd(directory, s->path, PATH_MAX);
-        else if ((n = VT_SYS2(getcwd, s->path, PATH_MAX)) > 0) n--; /* it counts the zero */
+        else if ((n = VT_SYS2(getcwd, s->path, PATH_MAX)) > 0) n--; /* the result includes the final zero */
         if (n < 0) n = 0;
         if (n && s->path[n - 1] != '/') s->path[n++] = '/';
     }
@@ -155,10 +156,10 @@ uint32_t vt_io_file(int directory, const char *path)
 /* ---- Handles ---- */
 
 struct handle {
-    const char *name; /* NULL: that of the file */
+    const char *name; /* NULL: the name of the file */
     enum vt_io_paradigm paradigm;
     uint32_t file, parent;
-    bool before; /* it was open before it was seen, with these flags of open(2) */
+    bool before; /* open before vtrace knew it; flags are those of open(2) */
     int flags;
 };
 
@@ -186,7 +187,7 @@ static uint32_t define_handle(struct scratch *s, const char *path, const struct 
     return vt_define(s->definition, (size_t)(m.at - s->definition)) ? (uint32_t)id : 0;
 }
 
-/* The place of a descriptor, made if need be; NULL beyond the table. */
+/* The entry of a descriptor, created if necessary; NULL beyond the table. */
 static _Atomic(uint64_t) *place_of(int fd)
 {
     const unsigned page = (unsigned)fd / VT_IO_PAGE;
@@ -200,7 +201,7 @@ static _Atomic(uint64_t) *place_of(int fd)
     return vt_io_place(fd);
 }
 
-/* A descriptor that was opened before recording, or in a way that no function of ours does. */
+/* Defines a descriptor that was opened before recording began, or by a function that is not wrapped. */
 static uint32_t meet_fd(int fd, const char *name)
 {
     const long flags = fd < 0 ? -1 : VT_SYS2(fcntl, fd, F_GETFL);
@@ -258,7 +259,8 @@ static void created(struct vt_io_batch *batch, uint32_t id, int flags)
     words[2] = vt_io_status(flags);
 }
 
-/* Defines and enters what was opened. path NULL: /proc knows. What stood there before was closed unseen. */
+/* Defines what a call opened, and adds its record. path NULL: /proc has it. An old handle of the same descriptor was
+   closed by a function that is not wrapped. */
 static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory, const char *path, int flags)
 {
     _Atomic(uint64_t) *place = vt_shares_memory() || fd < 0 ? NULL : place_of(fd);
@@ -290,7 +292,7 @@ void vt_io_opened_stream(struct vt_io_batch *batch, FILE *stream, const char *pa
     opened(batch, vt_io_fileno(stream), true, AT_FDCWD, path, flags);
 }
 
-/* A stream is put on an open descriptor (fdopen). */
+/* A stream on an open descriptor (fdopen). */
 void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
 {
     const int fd = vt_io_fileno(stream);
@@ -307,7 +309,7 @@ void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
     created(batch, id, flags);
 }
 
-/* replaced: what vt_io_take returned for the new descriptor. */
+/* replaced: result of vt_io_take for the new descriptor. */
 void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t replaced, int flags)
 {
     vt_io_closed(batch, replaced);
@@ -345,7 +347,7 @@ void vt_io_closed(struct vt_io_batch *batch, uint64_t known)
     if (VT_IO_OF_FD(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_FD(known));
 }
 
-/* Ends all handles of descriptors from first to last, and enters the region. */
+/* Ends the handles of all descriptors from first to last. Writes ENTER, too. */
 void vt_io_close_range(uint32_t region, unsigned first, unsigned last)
 {
     struct vt_io_batch batch = {1, {VT_HEAD(VT_K_ENTER, 0, region)}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are mapped into memory. What is read and written there cannot be seen, only the mapping, and msync. */
+/* Memory-mapped files. Accesses to mapped memory cannot be recorded, only mmap, munmap and msync. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include "iowrap.h"
 
-/* Where files are mapped, so that munmap of other memory, which malloc's may be, is no I/O. One that finds no place is
-   forgotten: its munmap is not recorded. */
+/* Addresses of mapped files, so that munmap of other memory, such as malloc's, is not recorded as I/O. If the table is
+   full, the munmap of further files is not recorded. */
 #define PLACES 1024u
 static _Atomic(uintptr_t) mapped[PLACES];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What concerns files as such: sizes, names, directories. Of most calls only enter and leave, with errno if they fail. */
+/* Metadata: sizes, names, directories. Most calls record only enter and leave, with errno if they fail. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ VT_IO_META(truncate64, (const char *path, off64_t n), (path, n))
 VT_IO_META(fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
 VT_IO_META(fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
 
-/* These return the error, and leave errno alone. */
+/* These functions return the error number and do not set errno. */
 #define VT_IO_ADVICE(symbol, params, args)                                                                             \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
     {                                                                                                                  \
@@ -38,7 +38,7 @@ VT_IO_ADVICE(posix_fadvise, (int fd, off_t at, off_t n, int advice), (fd, at, n,
 VT_IO_ADVICE(posix_fadvise64, (int fd, off64_t at, off64_t n, int advice), (fd, at, n, advice))
 VT_IO_CALL(readahead, readahead, FILE_IO_METADATA, ssize_t, (int fd, off64_t at, size_t n), (fd, at, n), r < 0)
 
-/* ---- What is known of a file ---- */
+/* ---- Attributes of a file ---- */
 
 VT_IO_META(stat, (const char *path, void *to), (path, to))
 VT_IO_META(stat64, (const char *path, void *to), (path, to))
@@ -60,7 +60,7 @@ VT_IO_META(statvfs64, (const char *path, void *to), (path, to))
 VT_IO_META(fstatvfs, (int fd, void *to), (fd, to))
 VT_IO_META(fstatvfs64, (int fd, void *to), (fd, to))
 
-/* What stat was in programs built with glibc before 2.33. */
+/* stat in programs built with glibc before 2.33. */
 #define VT_IO_XSTAT(symbol, shown, params, args) VT_IO_CALL(symbol, shown, FILE_IO_METADATA, int, params, args, r < 0)
 
 VT_IO_XSTAT(__xstat, stat, (int version, const char *path, void *to), (version, path, to))
@@ -105,7 +105,7 @@ VT_IO_CALL(__readlink_chk, readlink, FILE_IO_METADATA, ssize_t, (const char *pat
 VT_IO_CALL(__readlinkat_chk, readlinkat, FILE_IO_METADATA, ssize_t,
            (int at, const char *path, char *to, size_t n, size_t room), (at, path, to, n, room), r < 0)
 
-/* ---- Removing. By remove, which is C's, or else by POSIX's functions; a directory is no file. ---- */
+/* ---- Removing files. The paradigm of remove is ISO C, that of the others POSIX. Directories are no files. ---- */
 
 static void leave_removed(uint32_t region, int directory, const char *path, enum vt_io_paradigm paradigm, int r)
 {
@@ -169,7 +169,7 @@ VT_IO_DEFINE(closedir, closedir, FILE_IO_METADATA, int, (DIR * d), (d))
     return r;
 }
 
-/* NULL is the end of the directory too. */
+/* NULL at the end of the directory, too. */
 VT_IO_CALL(readdir, readdir, FILE_IO_METADATA, void *, (DIR * d), (d), false)
 VT_IO_CALL(readdir64, readdir64, FILE_IO_METADATA, void *, (DIR * d), (d), false)
 VT_IO_ADVICE(readdir_r, (DIR * d, void *to, void **result), (d, to, result))

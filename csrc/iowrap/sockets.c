@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets: handles as of files, called as /proc calls them; what is sent and received. */
+/* Sockets: their handles have the names of /proc; sending and receiving. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 /* ---- Opening ---- */
 
-/* SOCK_CLOEXEC and SOCK_NONBLOCK are O_CLOEXEC and O_NONBLOCK. */
+/* SOCK_CLOEXEC and SOCK_NONBLOCK equal O_CLOEXEC and O_NONBLOCK. */
 static void leave_sockets(uint32_t region, const int *made, int n, int flags, bool failed)
 {
     struct vt_io_batch batch = {0};
@@ -73,7 +73,7 @@ VT_IO_TRANSFER(recvmsg, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, 
 VT_IO_ALIAS(__send, send)
 VT_IO_ALIAS(__recv, recv)
 
-/* Several messages at once: bytes as libc enters them into the messages that were sent or received. */
+/* Several messages in one call. libc stores the number of bytes in each message. */
 static uint64_t bytes_done(const struct mmsghdr *m, int n)
 {
     uint64_t bytes = 0;

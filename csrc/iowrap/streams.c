@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams of stdio. What a program asks for and gets is recorded; when libc fills and writes out its buffers cannot be
-   seen from outside. */
+/* Streams of stdio. The records show the program's requests. The moments at which libc fills and writes its buffers are
+   not visible. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char
     vt_io_finish(&batch, region, error);
 }
 
-/* path: NULL where /proc knows it. flags: of open(2), read from mode only where the call succeeded. */
+/* path: NULL if it is read from /proc. flags: those of open(2), computed from mode only if the call succeeded. */
 #define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                          \
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                                \
     {                                                                                                                  \
@@ -51,7 +51,7 @@ VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode
 }
 VT_IO_ALIAS(_IO_fdopen, fdopen)
 
-/* The stream's old descriptor is closed in any case. Without a path only the mode changes. */
+/* The old descriptor of the stream is closed in any case. Without a path only the mode changes. */
 #define VT_IO_FREOPEN(symbol)                                                                                          \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, FILE *, (const char *path, const char *mode, FILE *f),              \
                  (path, mode, f))                                                                                      \
@@ -87,7 +87,7 @@ VT_IO_ALIAS(_IO_fclose, fclose)
 
 /* ---- Characters ---- */
 
-/* Reads one; the end of the file is no failure. */
+/* Reads one character; the end of the file is no failure. */
 #define VT_IO_GETC(symbol, shown, params, args, f)                                                                     \
     VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
     {                                                                                                                  \
@@ -127,7 +127,7 @@ VT_IO_ALIAS(_IO_putc, putc)
 VT_IO_CALL(ungetc, ungetc, FILE_IO_METADATA, int, (int c, FILE *f), (c, f), r == EOF)
 VT_IO_ALIAS(_IO_ungetc, ungetc)
 
-/* What getc_unlocked and putc_unlocked leave to libc when compiled into the program: a buffer is read, or written out. */
+/* getc_unlocked and putc_unlocked are inline; they call these functions to read or write a buffer. */
 VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f), (f))
 {
     VT_IO_BEGIN(__uflow, int, (FILE *), (f))
@@ -151,7 +151,7 @@ VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
 
 /* ---- Lines ---- */
 
-/* Bytes behind a zero byte in the line are not counted: libc does not tell how many it read. */
+/* The line is counted up to its first zero byte, since libc does not return the number of bytes read. */
 #define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                              \
     VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params, args)                                                         \
     {                                                                                                                  \
@@ -169,7 +169,7 @@ VT_IO_FGETS(fgets_unlocked, fgets_unlocked, (char *to, int n, FILE *f), (to, n, 
 VT_IO_FGETS(__fgets_unlocked_chk, fgets_unlocked, (char *to, size_t size, int n, FILE *f), (to, size, n, f), f, ROOM(n))
 VT_IO_ALIAS(_IO_fgets, fgets)
 
-/* The newline that gets drops was read. */
+/* The newline, which gets drops, is counted. */
 #define VT_IO_GETS(symbol, params, args)                                                                               \
     VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params, args)                                                          \
     {                                                                                                                  \
@@ -217,7 +217,7 @@ VT_IO_ALIAS(_IO_puts, puts)
 
 /* ---- Blocks ---- */
 
-/* Whole items count, as in what the call returns. */
+/* Whole items are counted, as the call returns them. */
 #define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                         \
     VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params, args)                                                         \
     {                                                                                                                  \
@@ -241,7 +241,7 @@ VT_IO_FREAD(fwrite_unlocked, fwrite_unlocked, WRITE, (const void *from, size_t s
 VT_IO_ALIAS(_IO_fread, fread)
 VT_IO_ALIAS(_IO_fwrite, fwrite)
 
-/* ---- Flushing: all streams where there is none ---- */
+/* ---- Flushing; NULL flushes all streams ---- */
 
 #define VT_IO_FFLUSH(symbol)                                                                                           \
     VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f), (f))                                                        \
@@ -257,7 +257,7 @@ VT_IO_FFLUSH(fflush)
 VT_IO_FFLUSH(fflush_unlocked)
 VT_IO_ALIAS(_IO_fflush, fflush)
 
-/* ---- Positions: libc tells the one reached only where it is the one asked for ---- */
+/* ---- Positions: the new position is known only for SEEK_SET ---- */
 
 static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool failed)
 {
@@ -307,7 +307,7 @@ static void leave_flockfile(uint32_t region, uint32_t handle, uint32_t kind)
     else vt_leave(region);
 }
 
-/* The handle is looked up before: another thread may close what funlockfile gives back. */
+/* The handle is looked up before the call: after funlockfile another thread may close the stream. */
 #define VT_IO_FLOCKFILE(symbol, kind)                                                                                  \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f), (f))                                              \
     {                                                                                                                  \

@@ -40,7 +40,7 @@ VT_IO_TRANSFER_AT(pwritev2, pwritev2, (int fd, IOV, off_t at, int flags), (fd, i
 VT_IO_TRANSFER_AT(pwritev64v2, pwritev64v2, (int fd, IOV, off64_t at, int flags), (fd, iov, n, at, flags), fd, WRITE,
                   vt_io_bytes_of(iov, n), at)
 
-/* ---- From one descriptor to another: a read and a write at once ---- */
+/* ---- From one descriptor to another: a read and a write in one call ---- */
 
 struct copy {
     uint32_t handle;
@@ -84,9 +84,9 @@ VT_IO_COPY(tee, (int from, int to, size_t n, unsigned flags), (from, to, n, flag
 VT_IO_TRANSFER(vmsplice, vmsplice, (int fd, const struct iovec *iov, size_t n, unsigned flags), (fd, iov, n, flags), fd,
                WRITE, vt_io_bytes_of(iov, (int)n))
 
-/* ---- To the disk ---- */
+/* ---- Synchronization with the disk ---- */
 
-/* A call that writes out what was written; bytes are not known. */
+/* A call that writes cached data; the number of bytes is unknown. */
 #define VT_IO_SYNC(symbol, params, args)                                                                               \
     VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                           \
     {                                                                                                                  \

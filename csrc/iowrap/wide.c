@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wide characters of streams. How many bytes they are in the file's encoding libc does not tell: none where a call fails or
-   meets the end of the file, else unknown. */
+/* Wide characters of streams. libc does not return their number of bytes in the encoding of the file. The records show
+   0 bytes if a call fails or meets the end of the file, else an unknown number. */
 #define _GNU_SOURCE
 #include <wchar.h>
 #include "iowrap.h"
@@ -10,7 +10,7 @@ static void transferred(const struct vt_io_transfer *t, bool some, bool failed)
     vt_io_transferred(t, some ? VT_IO_UNKNOWN : 0, failed);
 }
 
-/* none: of its result r; one that reads has failed only where its stream has. */
+/* none: true if a result r means 0 bytes. A read has failed only if its stream has an error. */
 #define VT_IO_WIDE(symbol, shown, mode, type, params, args, f, none)                                                   \
     VT_IO_DEFINE(symbol, shown, FILE_IO, type, params, args)                                                           \
     {                                                                                                                  \
