@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shim of the heap (libvtrace-mem.so): malloc and its family, as glibc exports it. C++'s new and delete come here
-   too, and so do the allocations that libc makes for strdup, fopen or getline. */
+/* The memory shim (libvtrace-mem.so): wraps malloc and the related functions that glibc exports. Allocations by new and
+   delete of C++, and by strdup, fopen or getline of libc, reach these functions, too.
+
+   This file owns the table of functions and the records, sums.c the sums of the threads. In this folder these rules
+   always hold:
+   - A wrapper calls the next definition exactly once and keeps its result and errno.
+   - A wrapper allocates no memory by malloc and takes no lock.
+   - A block is subtracted from the sums before it is freed, and added after it was allocated. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +22,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* X(function, its result, parameters with types, their names): what lies behind this shim. */
+/* X(function, result type, parameters with types, their names): the next definitions. */
 #define FUNCTIONS(X)                                                                                                   \
     X(malloc, void *, (size_t n), (n))                                                                                 \
     X(calloc, void *, (size_t n, size_t size), (n, size))                                                              \
@@ -45,15 +51,15 @@ static struct behind {
 
 static struct {
     uint32_t region, always; /* always: each call is recorded */
-    _Atomic int64_t left;    /* else: so many */
+    _Atomic int64_t left; /* else: number of calls that are still recorded */
 } functions[FUNCTION_COUNT];
-static uint64_t threshold; /* smaller blocks are in the sums only */
+static uint64_t threshold; /* smaller blocks appear in the sums only */
 
-/* OFF comes first, tested in one branch: what a program without VT_MEMTRACE pays. */
+/* Without VT_MEMTRACE the state is OFF, which a wrapper tests first. */
 enum state { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
 static _Atomic(int) state = NEW;
 
-/* ---- Before the functions behind are known: dlsym may allocate ---- */
+/* ---- Before the next definitions are known: dlsym may allocate memory ---- */
 
 static char arena[65536] __attribute__((aligned(16)));
 static _Atomic(size_t) arena_used;
@@ -76,12 +82,13 @@ static void *early_malloc(size_t n)
         return NULL;
     }
     ((struct early *)(arena + at))->bytes = n;
-    return arena + at + sizeof(struct early); /* zero: the arena is never given out twice */
+    return arena + at + sizeof(struct early); /* zero, since no part of the arena is given out twice */
 }
 
 static size_t early_size(const void *block) { return ((const struct early *)block)[-1].bytes; }
 
-/* The allocator of a sanitizer ends the program when it is asked for the size of what it gave out before it was ready. */
+/* The allocator of a sanitizer ends the program if it is asked for the size of a block that it gave out before its
+   start. */
 extern int __sanitizer_get_ownership(const volatile void *block) __attribute__((weak));
 static size_t (*size_of)(void *);
 
@@ -94,14 +101,14 @@ static void find(void)
 {
     static VT_TLS int finding;
     int expected = NEW, saved = errno;
-    if (finding) return; /* dlsym allocates */
+    if (finding) return; /* dlsym allocates memory */
     finding = 1;
     struct behind found;
 #define FIND(name, result, parameters, names) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
     FUNCTIONS(FIND)
 #undef FIND
     size_of = __sanitizer_get_ownership ? size_if_owned : found.malloc_usable_size;
-    next = found; /* two threads that come at once write the same */
+    next = found; /* two threads may do this at the same time; they store the same values */
     finding = 0;
     errno = saved;
     atomic_compare_exchange_strong(&state, &expected, FOUND);
@@ -157,7 +164,7 @@ static __attribute__((noinline)) bool begin_slowly(void)
     return atomic_load(&state) == RECORD;
 }
 
-/* Acquired, since what is known by then was written before: free of cost on x86. */
+/* Acquire: the stores before the change of state must be visible. No cost on x86. */
 static inline bool is_off(void) { return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == OFF); }
 
 static inline bool records(void)
@@ -165,12 +172,12 @@ static inline bool records(void)
     return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == RECORD) || begin_slowly();
 }
 
-/* Whether a filter lets one more call of a function into the trace. */
+/* Returns whether a filter lets one more call of a function be recorded. */
 static inline bool takes(enum function f) { return VT_LIKELY(functions[f].always) || vt_take_one(&functions[f].left); }
 
 /* ---- Sums and records ---- */
 
-/* Bytes that blocks below the threshold may add up to before a record of its own tells them. */
+/* Largest sum of bytes below the threshold that is not recorded yet. */
 #define UNTOLD_MOST 65536
 
 static inline int64_t usable(void *block) { return (int64_t)size_of(block); }
@@ -193,7 +200,8 @@ static void write_sums(struct vt_sums *s)
     vt_write_3(VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks);
 }
 
-/* After a call that no record tells of. A thread's first one is told, so that the runtime knows when the thread ends. */
+/* After a call that writes no record of its own. The first call of a thread writes one, so that the runtime knows when
+   the thread ends. */
 static void tell_sums(struct vt_sums *s)
 {
     const int64_t untold = s->bytes - s->told_bytes;
@@ -203,8 +211,8 @@ static void tell_sums(struct vt_sums *s)
     if (atomic_load_explicit(&state, memory_order_relaxed) == RECORD) write_sums(s);
 }
 
-/* Told in any case: of what was told while recording is switched off nothing is left. From here on each change is told at
-   once: other destructors of the thread may follow, of whatever allocates. */
+/* Writes a record in any case, since records written while recording is off are lost. After this point each change is
+   recorded at once: other destructors of the thread may still allocate. */
 static void at_thread_end(void)
 {
     struct vt_sums *s = vt_sums_here();
@@ -219,7 +227,7 @@ __attribute__((destructor)) static void at_end(void)
     at_thread_end();
 }
 
-/* Before a call that allocates n bytes. False: it is not recorded. */
+/* Before a call that allocates n bytes. Returns false if the call is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n)
 {
     if (!records() || n < threshold || !takes(function)) return false;
@@ -227,7 +235,7 @@ static inline bool enter_allocate(enum function function, size_t n)
     return true;
 }
 
-/* After it. made: the block, NULL where there is none. Returns made. */
+/* After the call. made: the block, or NULL. Returns made. */
 static inline void *leave_allocate(enum function function, bool recorded, void *made)
 {
     struct vt_sums *s = vt_sums_here();
@@ -240,7 +248,7 @@ static inline void *leave_allocate(enum function function, bool recorded, void *
     return made;
 }
 
-/* Before a call that frees a block; afterwards another thread may have it already. */
+/* Before a call that frees a block, since afterwards another thread may own the block. */
 static inline bool enter_free(void *block)
 {
     struct vt_sums *s = vt_sums_here();
@@ -272,7 +280,7 @@ EXPORT void *calloc(size_t n, size_t size)
                           VT_LIKELY(next.calloc != NULL) ? next.calloc(n, size) : early_malloc(bytes));
 }
 
-/* A block from before the functions behind were known moves to the heap. */
+/* Moves a block of the early arena to the heap. */
 static void *from_early(void *old, size_t n)
 {
     void *made = malloc(n);
@@ -297,7 +305,7 @@ static void *reallocate(enum function function, void *old, size_t n)
     bool recorded = enter_reallocate(function, old, was, n);
     void *made = next.realloc(old, n);
     if (old && (made || !n))
-        add(vt_sums_here(), -was, -1); /* glibc frees the old block for 0 bytes, and keeps it without memory */
+        add(vt_sums_here(), -was, -1); /* for 0 bytes glibc frees the old block; without memory it keeps the block */
     return leave_allocate(function, recorded, made);
 }
 
@@ -332,7 +340,7 @@ static inline void *aligned(enum function function, void *(*call)(size_t, size_t
     return leave_allocate(function, recorded, call(alignment, n));
 }
 
-/* Without the functions behind there is no aligned memory: dlsym asks for none. */
+/* Before the next definitions are known there is no aligned memory; dlsym needs none. */
 static void *no_aligned(size_t alignment, size_t n)
 {
     return alignment <= 16 ? early_malloc(n) : (errno = ENOMEM, NULL);

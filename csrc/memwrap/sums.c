@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads' sums lie in pages of the shim: no lock, and no malloc. */
+/* Sums of the threads are in pages of the shim: they need neither a lock nor malloc. */
 #include "sums.h"
 #include <errno.h>
 #include <stddef.h>
@@ -15,12 +15,12 @@ struct page {
 
 static struct page first;
 static struct page *_Atomic newest = &first;
-static _Atomic(int64_t) gone_bytes, gone_blocks; /* of threads that have ended and whose place another one has */
+static _Atomic(int64_t) gone_bytes, gone_blocks; /* sums of ended threads whose entry another thread has taken */
 
 VT_TLS struct vt_sums *vt_sums_mine;
 
-/* Sums that nobody has, or whose thread is gone: the kernel tells, since after the end of a thread's first half its other
-   destructors may still allocate. */
+/* Takes sums that no thread has, or whose thread does not exist any more. The kernel is asked for that, since
+   destructors of an ending thread may still allocate. */
 static bool claim(struct vt_sums *s, uint32_t me)
 {
     uint32_t was = atomic_load_explicit(&s->thread, memory_order_relaxed);
@@ -41,7 +41,7 @@ static struct vt_sums *find(uint32_t me)
         for (int i = 0; i < PAGE_SUMS; i++)
             if (claim(&p->of[i], me)) return &p->of[i];
     struct page *made = vt_pages(sizeof *made);
-    if (!made) return &first.of[0]; /* shared: better a wrong figure than no memory for the program */
+    if (!made) return &first.of[0]; /* shared by threads: a wrong figure is better than no memory for the program */
     claim(&made->of[0], me);
     made->older = atomic_load(&newest);
     while (!atomic_compare_exchange_weak(&newest, &made->older, made)) {}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program gets in its environment so that it joins the run, also where the one that starts it keeps an environment
-   of its own (shells) or hands on an empty one (env -i): the run in VTRACE_PARENT, and where tracing was preloaded our
-   libraries in LD_PRELOAD and the VT_ variables that were there at the start. Nothing is allocated: this may be the child
-   of a vfork, or a signal handler. */
+/* The environment by which a started program joins the run: the run in VTRACE_PARENT and, if tracing was preloaded,
+   vtrace's libraries in LD_PRELOAD and the VT_ variables of the start. It is needed also where the calling program
+   keeps an environment of its own (shells) or passes an empty one (env -i). Nothing is allocated by malloc: the
+   functions may run in the child of a vfork or in a signal handler. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #define PRELOAD "LD_PRELOAD="
 #define OURS "libvtrace"
 
-static char *preloaded; /* our libraries in LD_PRELOAD, with a colon between them; NULL: none */
-static char **variables; /* the VT_ variables of the start */
+static char *preloaded; /* vtrace's libraries in LD_PRELOAD, separated by colons; NULL: none */
+static char **variables; /* VT_ variables at the start of the program */
 static size_t nvariables;
 
 static int is_ours(const char *entry, size_t n)
@@ -22,7 +22,7 @@ static int is_ours(const char *entry, size_t n)
     return n - begin >= sizeof OURS - 1 && !strncmp(entry + begin, OURS, sizeof OURS - 1);
 }
 
-/* Adds the entries of a list that are ours, or those that are not. */
+/* Adds the entries of a list that are vtrace's (ours), or the other ones. */
 static void add_entries(struct vt_text *t, const char *list, int ours)
 {
     char *begin = t->at;
@@ -43,7 +43,7 @@ static const char *value_of(char *const *environment, const char *name)
     return NULL;
 }
 
-/* Before the program can change its environment. */
+/* Runs before the program can change its environment. */
 __attribute__((constructor)) static void remember(void)
 {
     const char *list = value_of(environ, PRELOAD);
@@ -66,7 +66,7 @@ __attribute__((constructor)) static void remember(void)
     preloaded = at;
 }
 
-/* Memory of a thread, kept for its next call: what a child of vfork maps stays in its parent. */
+/* Memory of a thread, kept for its next call: pages that a child of vfork maps stay in its parent. */
 static char **pages_for(size_t n)
 {
     static _Thread_local char **pages __attribute__((tls_model("initial-exec")));
@@ -78,7 +78,7 @@ static char **pages_for(size_t n)
     return pages;
 }
 
-/* Puts in an entry, in the place of the one of that name if there is one. */
+/* Stores an entry; it replaces an entry with the same name. */
 static size_t put(char **all, size_t n, const char *name, char *entry)
 {
     size_t i = 0;
@@ -96,7 +96,7 @@ static size_t put_preload(char **all, size_t n, char *text, size_t bytes)
     if (trace) vt_text_add(&t, preloaded);
     if (given && trace) vt_text_add(&t, ":");
     if (given) add_entries(&t, given, 0);
-    if (t.at == t.end) return n; /* it is too long: as it was */
+    if (t.at == t.end) return n; /* too long: the entry stays unchanged */
     for (size_t i = 0; trace && !given && i < nvariables; i++) {
         size_t length = strcspn(variables[i], "=") + 1, k = 0;
         while (k < n && strncmp(all[k], variables[i], length) != 0) k++;

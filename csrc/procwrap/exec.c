@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process becomes another program, or ends without its exit handlers: what it has recorded is completed first. */
+/* A process runs another program (exec), or ends without exit handlers (_exit). Its records are completed before. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 typedef char *const *strings;
 
-/* ---- By which function of libc, with the environment that the program is to get ---- */
+/* ---- The functions of libc, called with the environment for the program ---- */
 
 static struct vt_call call_execve = VT_CALL_OF(execve), call_execvpe = VT_CALL_OF(execvpe);
 static struct vt_call call_fexecve = VT_CALL_OF(fexecve), call_execveat = VT_CALL_OF(execveat);
@@ -77,7 +77,7 @@ VT_CALL_EXPORT int execveat(int fd, const char *path, strings arguments, strings
     return become(&call_execveat, (struct target){path, fd, flags, &call_execveat}, arguments, environment);
 }
 
-/* ---- Those that take arguments one by one, and NULL behind the last ---- */
+/* ---- Functions with arguments one by one, ended by NULL ---- */
 
 static size_t count(const char *first, va_list rest)
 {
@@ -93,7 +93,7 @@ static void collect(char **into, size_t n, const char *first, va_list rest)
     for (size_t i = 1; i <= n; i++) into[i] = va_arg(rest, char *);
 }
 
-/* environment: what stands behind the NULL. */
+/* environment: the argument after NULL. */
 #define LISTED(function, target, environment)                                                                          \
     VT_CALL_EXPORT int function(const char *path, const char *first, ...)                                              \
     {                                                                                                                  \
@@ -114,7 +114,7 @@ LISTED(execl, by_path, environ)
 LISTED(execlp, by_name, environ)
 LISTED(execle, by_path, va_arg(rest, strings))
 
-/* ---- Ends that no exit handler sees ---- */
+/* ---- Ends without exit handlers ---- */
 
 __attribute__((noreturn)) static void finish(struct vt_call *call, int code)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of calls that concern processes: a region, and in attributes which program, which process, why it failed. */
+/* Records of calls that concern processes: a region, with the program, the process and the error as attributes. */
 #define _GNU_SOURCE
 #include "procwrap.h"
 

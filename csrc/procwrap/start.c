@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process starts others and waits for them. vfork, which must not be left by a return of ours, is in core/vfork.c. */
+/* Starting processes and waiting for them. core/vfork.c wraps vfork, which must return by a jump. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "procwrap.h"
 
-/* ---- fork: the child is a process of its own from its first event on; its parent's open regions are none of its ---- */
+/* ---- fork: from its first event the child is a process of its own, without the open regions of its parent ---- */
 
 static pid_t made(struct vt_call *call)
 {
@@ -33,13 +33,13 @@ VT_CALL_EXPORT pid_t _Fork(void)
     return made(&call);
 }
 
-/* ---- vfork, called by its wrapper before and, in the parent, after ---- */
+/* ---- vfork: its wrapper calls these functions before and, in the parent, after the system call ---- */
 
 static struct vt_call call_vfork = VT_CALL_OF(vfork);
 
 void vt_vfork_begins(void) { vt_begin_process(&call_vfork, NULL, 1); }
 
-/* result: of the system call. In a child of vfork that calls vfork itself nothing is recorded. */
+/* result: of the system call. A child of vfork that calls vfork itself records nothing. */
 int vt_vfork_ends(long result)
 {
     if (result < 0) errno = (int)-result;
@@ -72,7 +72,7 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
 SPAWNS(posix_spawn)
 SPAWNS(posix_spawnp)
 
-/* ---- Shells, which libc starts by itself and with the environment of the process ---- */
+/* ---- Shells: libc starts them with the environment of the process ---- */
 
 VT_CALL_EXPORT int system(const char *command)
 {
@@ -86,7 +86,7 @@ VT_CALL_EXPORT int system(const char *command)
     return r;
 }
 
-/* The call is a region of the I/O shim's. */
+/* The I/O shim records the region of popen. */
 VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
 {
     static struct vt_call call = VT_CALL_OF(popen);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that a program creates one by one, by POSIX's functions or C11's: who creates whom, who waits for whose end. */
+/* Threads that a program creates by functions of POSIX or C11: records of creation and of waiting for the end.
+
+   This folder is a part of libvtrace.so.1 and records through core/call.h only. create.c owns the table of thread
+   handles, locks.c the table of locks. These rules always hold: a wrapper calls the next definition exactly once and
+   keeps its result and errno; the tables need no lock; a thread is recorded as created before it begins. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -7,13 +11,13 @@
 #include <threads.h>
 #include "../core/call.h"
 
-#define MOST 131072u /* threads that have not begun yet; handles that are known */
+#define MOST 131072u /* limit for threads that have not begun yet, and for known handles */
 
 static struct vt_call create = {"pthread_create", VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_CREATE, 0, NULL};
 static struct vt_call create11 = {"thrd_create", VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_CREATE, 0, NULL};
-static _Atomic uint64_t numbers; /* of threads created */
+static _Atomic uint64_t numbers; /* number of threads created */
 
-/* ---- From the creator to the new thread ---- */
+/* ---- From the creating thread to the new thread ---- */
 
 union function {
     void *(*posix)(void *);
@@ -24,15 +28,15 @@ struct start {
     union function function;
     void *argument;
     uint64_t number;
-    const char *helper; /* the library that makes the thread for itself; NULL: the program does */
-    uint32_t next; /* of the free ones: index + 1 */
+    const char *helper; /* the library that creates the thread for itself; NULL: the program does */
+    uint32_t next; /* next free entry: index + 1 */
 };
 
 static struct start *_Atomic starts;
-static _Atomic uint32_t used; /* as many were in use at once */
-static _Atomic uint64_t free_list; /* index + 1 of the first, and in the upper half a tag */
+static _Atomic uint32_t used; /* largest number of entries in use at once */
+static _Atomic uint64_t free_list; /* index + 1 of the first free entry; a tag in the upper half */
 
-/* Address space only: a page gets memory when it is used. */
+/* Reserves address space; a page gets memory when it is first used. */
 static void *pages_once(void *_Atomic *where, size_t bytes)
 {
     void *known = atomic_load(where), *none = NULL;
@@ -66,10 +70,10 @@ static void give(struct start *s)
     while (!atomic_compare_exchange_weak(&free_list, &head, ((head >> 32) + 1) << 32 | at));
 }
 
-/* ---- Whose handle it is ---- */
+/* ---- Handles of threads ---- */
 
-/* A handle belongs to another thread once its thread is gone: the greatest number is the one that counts. Both sides
-   tell, since who joins may know the handle from either. */
+/* A handle may be reused after its thread has ended, so the entry with the greatest number is valid. The creating and
+   the new thread both store the handle, since a joining thread may get it from either. */
 struct known {
     _Atomic uint64_t handle, number;
 };
@@ -131,8 +135,8 @@ static int begin_c11(void *start)
     return s.function.c11(s.argument);
 }
 
-/* NULL: the thread is none of ours. The record stands before the call, so that no thread begins before it is created.
-   The calls by which a library makes a thread for itself are not recorded, but the thread is told so. */
+/* NULL: the thread is not recorded. The record precedes the call, so that a thread never begins before it is created.
+   Calls by which a library creates threads for itself are not recorded, but the new thread gets the library's name. */
 static struct start *enter(uint32_t region, const char *helper, union function function, void *argument)
 {
     struct start *s = (region || helper) && !vt_shares_memory() ? take() : NULL;
@@ -146,7 +150,8 @@ static struct start *enter(uint32_t region, const char *helper, union function f
     return s;
 }
 
-/* handle: where libc has put it. The new thread may have given that memory back already, so the kernel reads it. */
+/* handle: address where libc has stored the handle. The kernel reads it, since the new thread may have freed the
+   memory. */
 static void leave(uint32_t region, const void *handle, uint64_t number)
 {
     uint64_t value = 0;
@@ -166,9 +171,8 @@ static int is_wanted(void)
     return w;
 }
 
-/* Threads that MPI, what it stands on, and drivers of accelerators make for themselves are no part of the program: the
-   library among these that the caller lies in, else NULL. Called from the same place as before it is no question any
-   more. */
+/* Returns the library that creates a thread for itself, or NULL. Threads that MPI, the libraries below it, and drivers
+   of accelerators create for themselves are not part of the program. The answer for the last caller is kept. */
 static const char *helper_of(void *caller)
 {
     static const char *const libraries[] = {
@@ -230,8 +234,8 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
 
 /* ---- Waiting ---- */
 
-/* A function that waits for a thread's end. The number is looked up before the call: later the handle may be another
-   thread's. */
+/* A function that waits for the end of a thread. The number is looked up before the call: later the handle may belong
+   to another thread. */
 #define WAITS(function, parameters, arguments)                                                                         \
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mutexes, spin locks, conditions, barriers, read-write locks and semaphores, where VT_PTHREAD=locks asks for them; else a
-   call costs a branch that is always the same. glibc calls none of these itself through these names. */
+/* Mutexes, spin locks, condition variables, barriers, read-write locks and semaphores, recorded with VT_PTHREAD=locks.
+   Else a call costs one branch. glibc does not call these functions by these names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,14 +12,14 @@
 
 #define LOCKS (1u << 18)
 
-static int wanted; /* set by the constructor: before it the program's locks pass unseen */
+static int wanted; /* set by the constructor; earlier locks of the program are not recorded */
 
-/* ---- Who holds a lock: its number, and how often it was acquired ---- */
+/* ---- The holder of a lock: its number, and how often the lock was acquired ---- */
 
-/* owner and what follows are written by who holds the lock. A recursive mutex counts as held until it is free. */
+/* The holder of the lock writes owner and the fields after it. A recursive mutex is held until it is free. */
 struct lock {
     _Atomic uint64_t address;
-    uint32_t owner, depth, count; /* owner: its location's number + 1 */
+    uint32_t owner, depth, count; /* owner: location number of the holder + 1 */
 };
 
 static struct lock *_Atomic locks;
@@ -52,7 +52,7 @@ static uint64_t word_of(const struct lock *l)
 
 static uint32_t me(void) { return vt_own_location ? vt_own_location->number + 1 : 0; }
 
-/* With the leave of the call. */
+/* Writes LEAVE, too. */
 static void acquired(const volatile void *address, uint32_t region, uint32_t depth)
 {
     struct lock *l = me() ? lock_of(address) : NULL;
@@ -67,7 +67,8 @@ static void acquired(const volatile void *address, uint32_t region, uint32_t dep
     vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* With the enter of the call that gives it up, all: however often it was acquired. Returns how often that was. */
+/* Writes the ENTER of the call that releases the lock. all: releases it as often as it was acquired. Returns that
+   number. */
 static uint32_t released(const volatile void *address, uint32_t region, int all)
 {
     struct lock *l = me() ? lock_of(address) : NULL;
@@ -88,7 +89,7 @@ static void *find(const char *name)
 {
     static _Thread_local int finding __attribute__((tls_model("initial-exec")));
     int saved = errno;
-    if (finding) return NULL; /* an allocator that dlsym calls locks its own */
+    if (finding) return NULL; /* the allocator that dlsym calls uses locks */
     finding = 1;
     void *next = dlsym(RTLD_NEXT, name);
     finding = 0;
@@ -96,7 +97,7 @@ static void *find(const char *name)
     return next;
 }
 
-/* Begins a wrapper, whose body for what is recorded follows: region is known there, and next is what lies behind. */
+/* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. */
 #define WRAP(function, role, parameters, arguments)                                                                    \
     static struct vt_call call_##function = {#function, VT_PARADIGM_PTHREAD, role, 0, NULL};                           \
     static int first_##function parameters;                                                                            \
@@ -141,7 +142,7 @@ static void *find(const char *name)
         return r;                                                                                                      \
     }
 
-/* The mutex is given up and acquired again. */
+/* The call releases the mutex and acquires it again. */
 #define WAITS(function, parameters, arguments)                                                                         \
     WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
     {                                                                                                                  \
@@ -188,7 +189,7 @@ PLAIN(cnd_broadcast, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
 
 PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
 
-/* Who writes holds the lock. Readers are many, and no lock of theirs is acquired. */
+/* A writer holds the lock. Several readers may have it, so their locks are not recorded as acquired. */
 PLAIN(pthread_rwlock_rdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
 PLAIN(pthread_rwlock_tryrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
 PLAIN(pthread_rwlock_timedrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
@@ -201,7 +202,7 @@ LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex))
 LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex))
 UNLOCKS_IT(pthread_spin_unlock, pthread_spinlock_t)
 
-/* Nobody holds a semaphore: another thread than the one that waited may post it. */
+/* A semaphore has no holder: any thread may post it. */
 PLAIN(sem_wait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
 PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
 PLAIN(sem_timedwait, VT_ROLE_FUNCTION, (sem_t *semaphore, TIME), (semaphore, until))
@@ -217,7 +218,7 @@ PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME)
 #endif
 /* clang-format on */
 
-/* Handlers may post a semaphore: they must not be the first to look for the function behind. */
+/* Signal handlers may post a semaphore, so the next definitions are looked up here and not in the first call. */
 __attribute__((constructor)) static void choose(void)
 {
     int (*post)(sem_t *);
