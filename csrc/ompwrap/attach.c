@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Once per process: whether OpenMP is recorded. Once per thread: its state. At the end: who waited for whom till when. */
+/* Once per process: decides whether OpenMP is recorded. Once per thread: creates its state. At the end: records the
+   waits that have not ended. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static pthread_key_t thread_end;
 enum state { NEW, ATTACHING, RECORD, OFF };
 static _Atomic int state;
 
-/* A worker that ends tells until when it waited for the others of its last team. */
+/* A worker that ends records the end of its wait for the other members of its last team. */
 static void on_thread_end(void *thread)
 {
     struct omp_thread *t = thread;
@@ -27,7 +28,7 @@ static void on_thread_end(void *thread)
     atomic_store(&t->used, 0);
 }
 
-/* A forked child has one thread, and libgomp's pool is not in it. */
+/* A forked child has one thread and none of libgomp's pool. */
 static void in_child(void)
 {
     omp_here = NULL;

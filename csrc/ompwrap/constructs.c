@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions by construct and place in the code, and locks by their variables: two tables. */
+/* Two tables: regions by construct and place in the code, and locks by their variables. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "ompwrap.h"
@@ -17,14 +17,15 @@ struct omp_site omp_sites[OMP_SITES];
 struct omp_lock omp_locks[OMP_LOCKS];
 static _Atomic uint32_t nsites;
 
-/* Of calls that a filter limits: a place of those has no region in omp_sites, so that each call comes to omp_find_region. */
+/* Limits of calls that a filter counts. Such a construct has no region in omp_sites, so that each execution calls
+   omp_find_region. */
 static int64_t limits[OMP_NCONSTRUCTS];
 static struct {
     _Atomic int64_t used;
     _Atomic uint32_t region;
 } counts[OMP_SITES]; /* as omp_sites */
 
-/* Rules name constructs as the archive does, but for the line, which is not known yet. */
+/* A rule of a filter names a construct as the archive does, without the line, which is not known yet. */
 static int64_t limit_of(const char *text, int is_function)
 {
     char name[64] = "!$omp ";
@@ -37,14 +38,14 @@ int omp_ask_filter(void)
     int any = 0;
     for (int i = 0; i < OMP_WAIT; i++) {
         limits[i] = limit_of(constructs[i].text, constructs[i].role == VT_ROLE_FUNCTION);
-        if (i == OMP_FOR && limits[i] == VT_CALL_ALL) limits[i] = limit_of("do", 0); /* Fortran's name */
+        if (i == OMP_FOR && limits[i] == VT_CALL_ALL) limits[i] = limit_of("do", 0); /* the name in Fortran */
         any |= limits[i] != 0;
     }
     limits[OMP_WAIT] = VT_CALL_ALL;
     return any;
 }
 
-/* Two threads that come at once define it twice: vtunify takes equal regions for one. */
+/* Two threads may define the region at the same time; vtunify merges equal regions. */
 static uint32_t define(enum omp_construct construct, const void *code)
 {
     return vt_define_region_at(constructs[construct].text, VT_PARADIGM_OPENMP, constructs[construct].role,

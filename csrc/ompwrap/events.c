@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From what happens in OpenMP to records. A moment is one call of vt_write: one reading of the clock. */
+/* Turns events of OpenMP into records. Records of one moment are written by one call of vt_write, which reads the clock
+   once. */
 #define _GNU_SOURCE
 #include "core/msgpack.h"
 #include "ompwrap.h"
@@ -46,7 +47,7 @@ struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, co
         team->wait = omp_region(OMP_WAIT, code);
         team->wait_code = code;
     }
-    /* The members' caches lose what is written, be it the same. */
+    /* A store evicts the cache line from the members' caches, even if the value is the same. */
     if (team->region != region) team->region = region;
     if (team->code != code) team->code = code;
     team->outer = t->team;
@@ -67,10 +68,10 @@ uint64_t omp_joined(struct omp_thread *t)
     uint64_t ticks = atomic_load_explicit(&team->joined[at].ticks, memory_order_acquire);
     uint64_t there = atomic_load_explicit(&team->joined[at].number, memory_order_acquire);
     if (there == number) return ticks;
-    return there > number ? 1 : 0; /* so long ago that nobody knows: it did not wait */
+    return there > number ? 1 : 0; /* the entry was overwritten since: the thread did not wait */
 }
 
-/* Of what is not recorded a member tells only that it has waited for its last team long enough. */
+/* In a team that is not recorded, a member records only the end of its wait for its last team. */
 static void begin_hidden(struct omp_thread *t, const struct omp_team *team)
 {
     if (team->creator == t || !atomic_load(&t->waits)) return;
@@ -81,7 +82,7 @@ static void begin_hidden(struct omp_thread *t, const struct omp_team *team)
 static void write_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork fork, uint32_t number)
 {
     struct omp_team *waits = atomic_load_explicit(&t->waits, memory_order_relaxed);
-    uint32_t region = team->creator == t ? 0 : team->region; /* who forks has entered it */
+    uint32_t region = team->creator == t ? 0 : team->region; /* the forking thread has entered it */
     uint64_t joined = 0;
     if (waits == team && t->waits_number + 1 == fork.number) joined = fork.joined;
     else if (waits && region) joined = omp_joined(t);
@@ -109,7 +110,7 @@ void omp_team_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork
     t->ended = t->after_single = 0;
 }
 
-/* The thread's team stays: it may yet execute tasks of it. */
+/* The team stays the thread's team, since the thread may still execute tasks of the team. */
 void omp_team_end(struct omp_thread *t)
 {
     struct omp_team *team = t->team;
@@ -150,7 +151,7 @@ void omp_single_end(struct omp_thread *t)
     omp_close(t, 0);
 }
 
-/* ---- Around a call: a region of 0 is not recorded ---- */
+/* ---- Enter and leave; a region of 0 is not recorded ---- */
 
 void omp_enter(uint32_t region)
 {
@@ -188,9 +189,9 @@ void omp_task_end(struct omp_thread *t, uint64_t task, uint32_t region, uint64_t
     t->task = next;
 }
 
-/* ---- Critical regions and locks: most of their fields change under the lock ---- */
+/* ---- Critical regions and locks: the holder changes most of their fields ---- */
 
-#define HELD 0x80000000u /* of an open region: the one of who is in a critical region, which stands within another */
+#define HELD 0x80000000u /* marks an open region: the part of a critical region that is executed inside it */
 
 struct omp_wait omp_critical_begin(struct omp_thread *t, const void *variable, const void *code)
 {

@@ -3,14 +3,14 @@
 #define _GNU_SOURCE
 #include "gomp.h"
 
-/* ---- Parallel regions: each thread of the team runs the body by way of us ---- */
+/* ---- Parallel regions: each thread of the team calls the body through this shim ---- */
 
 struct call {
-    uintptr_t head; /* the first word of data: of reductions libgomp reads it */
+    uintptr_t head; /* the first word of the data; libgomp reads it for reductions */
     void (*body)(void *);
     void *data;
     struct omp_team *team;
-    struct omp_fork fork; /* a copy, so that the other threads fetch one line of memory only */
+    struct omp_fork fork; /* a copy, so that the other threads read one cache line only */
 } __attribute__((aligned(64)));
 
 static int ask(struct omp_function *f, const void *caller)
@@ -35,7 +35,7 @@ GOMP_BODIES static void run_as(const struct call *call, int construct)
     if (construct >= 0) omp_open(t, omp_region(construct, (const void *)call->body));
     call->body(call->data);
     omp_single_end(t);
-    while (t->nopen > nopen) omp_close(t, 0); /* what was cancelled */
+    while (t->nopen > nopen) omp_close(t, 0); /* cancelled constructs */
     omp_team_end(t);
     t->single = single;
     t->after_single = after;
@@ -89,7 +89,7 @@ PARALLEL(GOMP_parallel_loop_nonmonotonic_guided, run_for)
 PARALLEL(GOMP_parallel_loop_nonmonotonic_runtime, run_for)
 PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
 
-/* ---- Constructs that share work ---- */
+/* ---- Worksharing constructs ---- */
 
 #define START(symbol, construct)                                                                                       \
     OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
@@ -102,7 +102,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
         return GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                        \
     }
 
-/* With the barrier at its end, which may tell that the construct was cancelled. */
+/* With the barrier at the end, whose result may be that the construct was cancelled. */
 #define END(symbol)                                                                                                    \
     OMP_EXPORT long symbol(void)                                                                                       \
     {                                                                                                                  \
@@ -169,8 +169,8 @@ END(GOMP_sections_end_cancel)
 END_NOWAIT(GOMP_loop_end_nowait)
 END_NOWAIT(GOMP_sections_end_nowait)
 
-/* The one that executes a single leaves it at the next barrier, or other construct that cannot stand in it: nothing else
-   tells its end. */
+/* The end of a single has no call of its own. The executing thread leaves its region at the next barrier, or at another
+   construct that cannot be nested in a single. */
 OMP_EXPORT char GOMP_single_start(void)
 {
     GOMP_BEHIND(GOMP_single_start);
@@ -186,7 +186,7 @@ OMP_EXPORT char GOMP_single_start(void)
     return mine;
 }
 
-/* Others come back when they may copy what the one has. */
+/* Other threads return when they can copy the data of the executing thread. */
 OMP_EXPORT void *GOMP_single_copy_start(void)
 {
     GOMP_BEHIND(GOMP_single_copy_start);
@@ -209,7 +209,7 @@ OMP_EXPORT void GOMP_single_copy_end(void *data)
     if (t) omp_close(t, barrier);
 }
 
-/* ---- Barriers, and what one enters and leaves around a call ---- */
+/* ---- Barriers, and regions that one call enters and leaves ---- */
 
 static inline uint32_t barrier(struct omp_thread *t, const void *site)
 {
@@ -244,9 +244,9 @@ OMP_EXPORT char GOMP_cancel(int which, char cancels)
     return GOMP_NEXT(char(int, char))(which, cancels);
 }
 
-/* ---- One thread at a time ---- */
+/* ---- Mutual exclusion ---- */
 
-static const char unnamed; /* stands for the critical region without a name */
+static const char unnamed; /* stands for the unnamed critical region */
 
 #define CRITICAL_START(symbol, variable)                                                                               \
     {                                                                                                                  \

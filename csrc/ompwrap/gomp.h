@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How calls of libgomp are taken over (its entry points: libgomp.map of GCC 12). A wrapper passes on ten words of
-   arguments, more than any function of its kind has: what is too much is never looked at. */
+/* Wrappers of libgomp's entry points (libgomp.map of GCC 12). A wrapper passes on ten words of arguments. No entry
+   point has more, and it does not read the excess ones. */
 #ifndef VT_GOMP_H
 #define VT_GOMP_H
 
@@ -10,7 +10,8 @@
 #define GOMP_PASS a, b, c, d, e, f, g, h, i, j
 typedef long gomp_call(GOMP_WORDS);
 
-/* In a wrapper: what lies behind it, and the thread if the call is recorded. A runtime that speaks OMPT tells itself. */
+/* In a wrapper: the next definition, and the thread if the call is recorded. Calls into a runtime with OMPT are
+   recorded by its callbacks. */
 #define GOMP_BEHIND(symbol)                                                                                            \
     static struct omp_function function = {.name = #symbol};                                                           \
     const struct omp_behind *behind = omp_behind(&function, OMP_CALLER);                                               \
@@ -18,13 +19,14 @@ typedef long gomp_call(GOMP_WORDS);
 
 #define GOMP_NEXT(type) ((__typeof__(type) *)behind->function)
 
-/* The code that runs the bodies of constructs lies in a section of its own. */
+/* Code that runs the bodies of constructs is in one section of the library. */
 #define GOMP_BODIES __attribute__((section("vt_omp_bodies"), noinline))
 #pragma GCC visibility push(hidden)
 extern const char __start_vt_omp_bodies[], __stop_vt_omp_bodies[];
 #pragma GCC visibility pop
 
-/* The place of a call. One that is the last thing in the body of a construct returns to us instead of there. */
+/* The place of a call. A call in tail position of a construct's body returns into this shim; then the place is that of
+   the construct. */
 static inline const void *gomp_site(const struct omp_thread *t, const char *caller)
 {
     if (OMP_LIKELY(caller < __start_vt_omp_bodies || caller >= __stop_vt_omp_bodies)) return caller;

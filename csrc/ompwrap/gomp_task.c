@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GNU libgomp: tasks. libgomp copies a task's data before it runs; what we have to know of the task goes in front. */
+/* GNU libgomp: tasks. libgomp copies the data of a task before it runs. vtrace's data about the task are put in front
+   of them. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "gomp.h"
 
-/* libgomp looks at the first three words of data, and writes to them: begin and end of a taskloop's part, the reductions
-   of a taskloop, the event of a detachable task (task.c and taskloop.c of GCC 12). */
+/* libgomp reads and writes the first three words of the data: begin and end of a part of a taskloop, the reductions of
+   a taskloop, and the event of a detachable task (task.c and taskloop.c of GCC 12). */
 #define WORDS 3
 
 struct carried {
     uintptr_t words[WORDS];
     void (*body)(void *);
     void (*copy)(void *, void *);
-    void *data; /* the program's */
+    void *data; /* the program's data */
     long bytes, align;
     uint32_t region;
-    uint64_t task; /* in a copy */
+    uint64_t task; /* only in a copy */
 };
 
 static void *data_of(struct carried *c)
@@ -29,7 +30,7 @@ static size_t head(long bytes)
     return bytes < (long)sizeof(uintptr_t[WORDS]) ? (size_t)bytes : sizeof(uintptr_t[WORDS]);
 }
 
-/* On the creating thread, once for each task. from: ours, with what libgomp has written to its words. */
+/* Called by the creating thread for each task. from: the data of this shim; libgomp has written to its first words. */
 static void create(void *to, void *from)
 {
     struct carried *c = to, *source = from;
@@ -56,7 +57,7 @@ GOMP_BODIES static void execute(struct carried *c)
 
 static void run_task(void *data) { execute(data); }
 
-/* libgomp has written which iterations are the task's. */
+/* libgomp has stored the iterations of the task. */
 static void run_loop(void *data)
 {
     struct carried *c = data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* omp_set_lock and its family, for C and Fortran, of all runtimes: OMPT does not tell of a lock that is tested in vain. */
+/* omp_set_lock and the related functions of C and Fortran, for all runtimes. OMPT has no callback for a test of a lock
+   that fails. */
 #define _GNU_SOURCE
 #include "gomp.h"
 
@@ -32,7 +33,7 @@
         if (lock) omp_leave(region);                                                                                   \
     }
 
-/* Not held: 0; else how often the thread holds it, of a simple lock 1. */
+/* Result 0: not acquired; else how often the thread holds the lock (1 for a simple lock). */
 #define TEST(symbol, construct, nests)                                                                                 \
     OMP_EXPORT int symbol(void *variable)                                                                              \
     {                                                                                                                  \

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The function behind ours. Where the program or a library that it needs brings libgomp, it is the next in the global
-   scope. A Python module brings its own one, which only that module sees: then it depends on the caller. */
+/* The next definition of a function. If the program or a library that it needs brings libgomp, it is the next one in
+   the global scope. A Python module brings a libgomp of its own, which only that module sees; then the next definition
+   depends on the caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include "core/sys.h"
 #include "ompwrap.h"
 
-#define CALLERS 4096u /* a power of two: places of calls whose library is not in the global scope */
+#define CALLERS 4096u /* a power of two: entries for callers whose library is not in the global scope */
 
 uintptr_t omp_ompt_library;
 
@@ -24,11 +25,11 @@ uintptr_t omp_library_of(const void *address)
     return dladdr(address, &info) ? (uintptr_t)info.dli_fbase : 0;
 }
 
-/* In place of a function that is nowhere. */
+/* Stands for a function that no library defines. */
 static long nothing(void) { return 0; }
 
-/* In what the caller's library needs; then in any libgomp that is loaded; then it is loaded: a linker that drops
-   libraries that it thinks are not needed takes our functions for libgomp's. */
+/* Searches the libraries that the caller's library needs, then any loaded libgomp, then loads libgomp. The last is
+   needed if the linker dropped libgomp from the needed libraries, since this shim defines its symbols. */
 static void *search(const char *name, const void *caller)
 {
     struct link_map *map = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LLVM's libomp (and Intel's) tell what happens by OMPT, OpenMP 5.2, chapter 19: here are its types as far as we use them,
-   with the standard's numbers, and the callbacks. */
+/* LLVM's (and Intel's) libomp reports events by OMPT (OpenMP 5.2, chapter 19). This file has the types of OMPT that it
+   uses, with the values of the standard, and the callbacks. */
 #define _GNU_SOURCE
 #include <link.h>
 #include "ompwrap.h"
@@ -31,21 +31,21 @@ enum sync {
 enum mutex { CRITICAL = 5, ATOMIC, ORDERED };
 enum status { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, LATE_FULFILL = 6, SWITCH = 7 };
 
-static uintptr_t runtime_end; /* of omp_ompt_library */
+static uintptr_t runtime_end; /* end address of the library at omp_ompt_library */
 
-/* The place of a call, from where it returns to. Of a taskloop libomp 14 gives a place of its own: then it is the
-   region's, as where it gives none. */
+/* The place of a call, from its return address. For a taskloop libomp 14 passes an address of its own. In that case,
+   and if it passes none, the place of the region is used. */
 static inline const void *site(const struct omp_thread *t, const void *code)
 {
     if (code && (uintptr_t)code - omp_ompt_library >= runtime_end - omp_ompt_library) return (const char *)code - 1;
     return t->team ? t->team->code : NULL;
 }
 
-/* ---- Teams. What stands in the data of an implicit task is the team. The data of a parallel region lies where libomp's own
-   threads look at each fork, and so costs them nothing to read, while the team's own memory, which another core has just
-   written, would cost as much as all records of a region. So it holds what they need, if the region before was brief:
-   bits 63 recorded, 62 look into the team instead; below, the team's id (21), the fork's number and when the fork before it
-   was joined, in ticks: the lowest bits of both. */
+/* ---- Teams. The data of an implicit task point to the team. The data of a parallel region are in memory that libomp's
+   threads read at each fork, so reading them costs nothing. The team is in memory that another core has just written;
+   reading it costs as much as all records of a region. So if the previous region was short, the data hold all that the
+   threads need: bit 63: recorded; bit 62: read the team instead; below: the team's id (21 bits), and the lowest bits of
+   the fork's number and of the time (ticks) of the previous join. */
 
 #define RECORDED (1ull << 63)
 #define LOOK (1ull << 62)
@@ -66,7 +66,7 @@ static struct omp_team *team_of(uint64_t data)
     return atomic_load_explicit(&omp_teams[data >> (NUMBER_BITS + JOINED_BITS) & VT_ID_MAX], memory_order_acquire);
 }
 
-/* Who took part in the fork before waits since then for its join. */
+/* A member of the previous fork has waited for its join since then. */
 static struct omp_fork fork_of(const struct omp_thread *t, const struct omp_team *team, uint64_t data)
 {
     struct omp_fork fork = {atomic_load_explicit(&t->waits_number, memory_order_relaxed) + 1, t->ended_at};
@@ -101,7 +101,7 @@ static void on_implicit_task(int endpoint, union data *parallel, union data *tas
     if (endpoint == BEGIN) {
         struct omp_team *team = task->ptr = parallel ? team_of(parallel->value) : NULL;
         if (team) omp_team_begin(t, team, fork_of(t, team, parallel->value), index);
-    } else if (task->ptr && t->team == task->ptr) omp_team_end(t); /* it had no barrier */
+    } else if (task->ptr && t->team == task->ptr) omp_team_end(t); /* the task had no barrier */
 }
 
 /* ---- Worksharing and waiting ---- */
@@ -119,12 +119,14 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
     struct omp_thread *t = omp_thread();
     (void)parallel, (void)task, (void)count;
     if (!t) return;
-    int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind]; /* later: kinds of schedules */
+    /* larger values: kinds of schedules */
+    int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind];
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
     if (endpoint & END) omp_close(t, 0);
 }
 
-/* Whether a barrier is that at the end of a parallel region: libomp 14 does not tell, but gives no place, or the region's. */
+/* Returns whether a barrier is the one at the end of a parallel region. libomp 14 does not report that, but passes no
+   address or that of the region. */
 static int is_last(const struct omp_thread *t, int kind, const void *code)
 {
     if (kind != BARRIER_IMPLICIT) return kind == BARRIER_PARALLEL;
@@ -137,7 +139,8 @@ static void wait_at(struct omp_thread *t, enum omp_construct construct, int endp
     if (endpoint & END) omp_close(t, 0);
 }
 
-/* A worker is told of the end of the wait for its team only when it is woken up again: its wait ends as the team does. */
+/* libomp reports the end of a worker's wait for its team only when the worker is woken up again. So the wait ends when
+   the team does. */
 static __attribute__((noinline)) void on_wait(int kind, int endpoint, const void *code)
 {
     struct omp_thread *t = omp_thread();
@@ -157,7 +160,7 @@ static __attribute__((noinline)) void on_wait(int kind, int endpoint, const void
     }
 }
 
-/* An explicit barrier is so short that nothing may stand before it, not even room on the stack for the others. */
+/* An explicit barrier is so short that it is handled first, without stack space for the other cases. */
 static void on_sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *code)
 {
     struct omp_thread *t = omp_here;
@@ -176,7 +179,7 @@ static void on_cancel(union data *task, int flags, const void *code)
     if (region) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* ---- One thread at a time; locks are recorded by their functions (locks.c). wait: the address of what is waited for ---- */
+/* ---- Mutual exclusion; locks are recorded by their functions (locks.c). wait: the address of the lock ---- */
 
 static _Thread_local struct omp_wait waits __attribute__((tls_model("initial-exec")));
 
@@ -214,7 +217,8 @@ static void on_mutex_released(int kind, uint64_t wait, const void *code)
     }
 }
 
-/* ---- Tasks. An explicit task's data: bit 63, region (16 bits), creating location (16 bits), number (31 bits). ---- */
+/* ---- Tasks. Data of an explicit task: bit 63, region (16 bits), creating location (16 bits), number (31 bits).
+   ---- */
 
 #define EXPLICIT (1ull << 63)
 
@@ -245,7 +249,7 @@ static uint64_t innermost(const struct omp_thread *t)
     return t->ntasks && t->ntasks <= OMP_TASKS ? t->tasks[t->ntasks - 1] : 0;
 }
 
-/* The innermost task ends, or goes on later. */
+/* Ends the innermost task, or suspends it (later). */
 static void leave_task(struct omp_thread *t, int later)
 {
     uint64_t value = innermost(t);
@@ -270,7 +274,7 @@ static void on_task_schedule(union data *prior, int status, union data *next)
     if (t->ntasks++ < OMP_TASKS) omp_task_begin(t, task_of(to), region_of(to));
 }
 
-/* ---- Starting ---- */
+/* ---- Start ---- */
 
 static const struct {
     int number;
@@ -307,7 +311,7 @@ static int initialize(lookup find, int device, union data *tool)
 
 static void finalize(union data *tool) { (void)tool; }
 
-/* The runtime calls the first of this name. NULL: it goes on without us. */
+/* The runtime calls the first function of this name in the search order. NULL: it runs without a tool. */
 OMP_EXPORT struct start *ompt_start_tool(unsigned version, const char *runtime)
 {
     static struct start start = {initialize, finalize, {0}};

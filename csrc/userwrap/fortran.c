@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The entry points of include/vt_user.inc. Strings come padded with blanks, their lengths behind all arguments; names are
-   written as compilers make them out of VT_User_start__. A part of libvtrace.so.1, and alone in libvtrace-user.a for
-   programs that are linked without it: Fortran has no weak references, so these functions have them. */
+/* Entry points of include/vt_user.inc. Character arguments are padded with blanks; their lengths follow all other
+   arguments. The names are those that compilers make of VT_User_start__. This file is part of libvtrace.so.1. It is
+   also the only file in libvtrace-user.a, for programs that are linked without vtrace: Fortran has no weak references,
+   so these functions use them. */
 #define VTRACE
 #include <string.h>
 #include "../include/vt_user.h"
@@ -9,7 +10,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define NAME_MOST 1024
 
-/* Macros of Fortran have no room for file and line: the call's place tells vtunify both. See userwrap.h. */
+/* Fortran macros have no room for file and line, so vtunify finds both by the address of the call. See userwrap.h. */
 unsigned int VT_User_region_at__(const char *name, const char *group, const void *code) VT_USER_WEAK_;
 #define HERE __builtin_return_address(0)
 
@@ -17,7 +18,7 @@ struct name {
     char text[NAME_MOST];
 };
 
-/* Compilers give lengths as int or as size_t: no name is so long that it matters. */
+/* Compilers pass lengths as int or as size_t; no name is long enough for the difference to matter. */
 static const char *c_string(struct name *into, const char *text, int bytes)
 {
     size_t n = bytes > 0 ? (size_t)bytes : 0;
@@ -28,7 +29,7 @@ static const char *c_string(struct name *into, const char *text, int bytes)
     return into->text;
 }
 
-/* lower: without the underscore that gfortran, ifx and flang append; with -fsecond-underscore they append two. */
+/* lower: without the underscore that gfortran, ifx and flang append. With -fsecond-underscore they append two. */
 #define FORTRAN(lower, upper, parameters)                                                                              \
     PUBLIC void lower##_ parameters;                                                                                   \
     PUBLIC void lower parameters __attribute__((alias(#lower "_")));                                                   \

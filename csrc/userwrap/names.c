@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the program has named so far: a hash table of entries that never change once they stand in it. */
+/* The names that the program has defined: a hash table. Entries never change after they are added. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
 #include "userwrap.h"
 
 #define SLOTS (1u << 19)
-#define MOST_REGIONS (SLOTS / 2) /* named at run time: the rest is for what programs have less of */
+#define MOST_REGIONS (SLOTS / 2) /* limit for regions; the rest of the table is for the other kinds */
 #define MOST_TEXTS (SLOTS / 4)
 #define PROBES 512u
-#define TEXT_MOST 1024u /* of a longer name the rest is not looked at */
+#define TEXT_MOST 1024u /* longer names are compared up to this length */
 #define BLOCK (64u << 10)
 
 struct entry {
     uint64_t hash;
     uint32_t id, kind, number;
     uint32_t bytes[3];
-    char text[]; /* the three, each ended by 0 */
+    char text[]; /* the three texts, each ended by 0 */
 };
 
 struct block {
@@ -28,7 +28,7 @@ static struct entry *_Atomic *_Atomic slots;
 static struct block *_Atomic room;
 static _Atomic uint32_t entries;
 
-/* Zeroed memory for ever. */
+/* Zeroed memory, never freed. */
 static void *take(size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
@@ -85,7 +85,7 @@ static struct entry *make(uint64_t hash, const struct vt_user_key *k, const uint
     return e;
 }
 
-/* Texts need not be found again: they get a number of their own when there are too many. */
+/* Texts need not be found again. If there are too many, each gets a new number. */
 static int is_full(uint32_t kind)
 {
     uint32_t n = atomic_load_explicit(&entries, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of Python programs: what the interpreter calls when one begins and ends, through sys.monitoring (3.12 and newer)
-   or PyEval_SetProfile, and the enter and leave of vtrace.user. src/vtrace/python_functions.py sets them up. No header of
-   Python is needed: its objects are pointers, and its functions, all of the stable ABI, are found in the process, if it is
-   one of Python. */
+/* Functions of Python programs. The interpreter calls this file when a function begins or ends, through sys.monitoring
+   (3.12 and newer) or PyEval_SetProfile. The file also has enter and leave for vtrace.user.
+   src/vtrace/python_functions.py installs these callbacks. No header of Python is needed: Python objects are pointers,
+   and all functions used are in the stable ABI. The functions are looked up in the process. */
 #include <string.h>
 #include "userwrap.h"
 
@@ -23,7 +23,7 @@ extern object *PyErr_Occurred(void) WEAK;
 extern void PyErr_Clear(void) WEAK;
 extern char _Py_NoneStruct[] WEAK;
 
-enum { TRACE_CALL = 0, TRACE_RETURN = 3 }; /* PyTrace_CALL, PyTrace_RETURN */
+enum { TRACE_CALL = 0, TRACE_RETURN = 3 }; /* values of PyTrace_CALL and PyTrace_RETURN */
 
 static object *none(void)
 {
@@ -32,11 +32,11 @@ static object *none(void)
     return it;
 }
 
-/* ---- Code objects and their regions. They live for ever: define keeps them ---- */
+/* ---- Code objects and their regions. They are never freed: define keeps a reference ---- */
 
 static struct slot {
     object *_Atomic code;
-    _Atomic uint32_t region; /* + 1; 0: not known yet, 1: not to be recorded */
+    _Atomic uint32_t region; /* region + 1; 0: not known yet; 1: not recorded */
 } *_Atomic slots;
 static _Atomic uint32_t known;
 
@@ -61,8 +61,8 @@ static struct slot *slot_of(object *code, int make)
     return NULL;
 }
 
-/* define(code) gives the number of the region, 0 for what is not to be recorded. The interpreter calls nothing for the
-   functions that run meanwhile. */
+/* Calls define(code), which returns the number of the region; 0 if it is not recorded. The interpreter makes no
+   callbacks for functions that run meanwhile. */
 static uint32_t ask(object *define, object *code)
 {
     object *answer = PyObject_CallFunctionObjArgs(define, code, (void *)0);
@@ -93,7 +93,7 @@ static void enter(object *define, object *code)
     if (region) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
 }
 
-/* Of what was never entered there is no end: it runs since before all this began. */
+/* A function without an enter gets no leave: it began before the callbacks were installed. */
 static void leave(object *code)
 {
     struct slot *s = slot_of(code, 0);
@@ -101,7 +101,7 @@ static void leave(object *code)
     if (region > 1 && (region = vt_user_ends(region - 1))) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
 }
 
-/* ---- What Python calls. PyCFunctions with METH_FASTCALL: self is define, the first argument the code ---- */
+/* ---- Callbacks. PyCFunctions with METH_FASTCALL: self is define, the first argument is the code object ---- */
 
 VT_PUBLIC object *vt_python_begin(object *self, object *const *arguments, long n)
 {
@@ -128,7 +128,7 @@ VT_PUBLIC int vt_python_profile(object *self, object *frame, int what, object *a
     return 0;
 }
 
-/* METH_NOARGS or METH_VARARGS: enter and leave of the region whose number is self. */
+/* METH_NOARGS or METH_VARARGS: enter and leave of the region with the number self. */
 VT_PUBLIC object *vt_python_enter(object *self, object *unused)
 {
     (void)unused;
@@ -143,7 +143,7 @@ VT_PUBLIC object *vt_python_leave(object *self, object *unused)
     return none();
 }
 
-/* METH_O: a value of the counter whose number is self. What is no number is no value. */
+/* METH_O: a value of the counter with the number self. A value that is not a number is ignored. */
 VT_PUBLIC object *vt_python_count(object *self, object *value)
 {
     double now = PyFloat_AsDouble(value);
@@ -160,7 +160,7 @@ VT_PUBLIC object *vt_python_count_whole(object *self, object *value)
     return none();
 }
 
-/* 1: all that is needed of Python is there. */
+/* Returns 1 if all functions of Python that this file needs were found. */
 VT_PUBLIC int vt_python_ready(void)
 {
     int there = PyLong_AsLong && PyLong_AsLongLong && PyFloat_AsDouble && Py_IncRef && Py_DecRef && PyErr_Occurred &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The user API's regions and control: entry points that the macros of include/vt_user.h call, with VampirTrace's names. */
+/* Regions and control of the user API: entry points that the macros of include/vt_user.h call, with VampirTrace's
+   names. */
 #include "userwrap.h"
 
 VT_PUBLIC void VT_User_start2__(unsigned int id)
@@ -14,7 +15,7 @@ VT_PUBLIC void VT_User_end2__(unsigned int id)
     if (VT_LIKELY(region)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
 }
 
-/* Where it begins is what the program says first. */
+/* The first call defines where the region begins. */
 static uint32_t define_region(const struct vt_user_key *key)
 {
     int64_t limit = vt_call_limit(key->text[0], "User");
@@ -75,7 +76,7 @@ VT_PUBLIC void VT_User_buffer_flush__(void) { vt_flush(); }
 VT_PUBLIC void VT_User_set_rewind_mark__(void) { vt_set_rewind_mark(); }
 VT_PUBLIC void VT_User_rewind__(void) { vt_rewind(); }
 
-/* Counters of hardware are not recorded: there is nothing to read. */
+/* Hardware counters are not recorded, so there is nothing to read. */
 VT_PUBLIC void VT_User_update_counter__(void) {}
 
 VT_PUBLIC void VT_User_timesync__(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The user API's counters, markers, comments and messages. */
+/* Counters, markers, comments and messages of the user API. */
 #include <string.h>
 #include "userwrap.h"
 
@@ -9,7 +9,8 @@ enum type { SIGNED = 1, UNSIGNED = 2, FLOAT = 3, DOUBLE = 4, INTEGER = 11, INTEG
 
 /* ---- Definitions ---- */
 
-/* Of an array of so many items, into the location's definitions; the caller writes the rest and ends it. */
+/* Begins a definition, an array of `items` items, in the location's definition chunk. The caller writes the items and
+   ends the definition. */
 static struct vt_mp begin(struct vt_location *l, enum vt_definition number, unsigned items, size_t texts)
 {
     struct vt_mp m = vt_define_begin(l, texts + 64);
@@ -29,7 +30,7 @@ void vt_user_join(enum vt_definition what, uint32_t id, const char *group)
     vt_define_end(l, &m);
 }
 
-/* [number, id, text] or with more [number, id, text, more]; 0: lost. */
+/* Writes [number, id, text], or [number, id, text, more] if more is not 0. Returns the id; 0: not written. */
 static uint32_t define_text(enum vt_id kind, enum vt_definition number, const char *text, uint32_t more)
 {
     struct vt_location *l = vt_location_of_thread(0);
@@ -46,7 +47,7 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
     return vt_define_end(l, &m) ? (uint32_t)id : 0;
 }
 
-/* ---- Counters. What the program gets for an id is type << 24 | metric ---- */
+/* ---- Counters. The program gets type << 24 | metric as their id ---- */
 
 #define GROUPS 512u
 #define GROUP_BYTES 128u
@@ -115,7 +116,7 @@ static void record_real(unsigned int id, double value)
     record(id, word);
 }
 
-/* A double as a whole number; those beyond are the nearest one. */
+/* A double as an integer; a value out of range becomes the nearest one. */
 static uint64_t whole(unsigned int type, double value)
 {
     if (type == UNSIGNED) return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
