@@ -43,17 +43,19 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "unify": {"io", "io.local", "io.archive", "parallel", "symbols", "unify.model", "unify.discover", "unify.merge",
               "unify.clocks"},
     "analysis": {"io", "io.archive", "io.common"},
-    "reports": {"analysis", "io.archive", "io.common"},
-    "export": {"analysis", "io.archive", "io.common"},
-    "compat": {"analysis", "io.archive"},
+    "analysis.questions": {"io.archive", "io.common", "analysis"},
+    "analysis.trace": {"io.archive", "analysis", "analysis.questions"},
+    "reports": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
+    "export": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
+    "compat": {"io.archive", "analysis", "analysis.questions"},
     "timeline": set(),
     "wrappers.compile": set(),
     "wrappers.mpi_shim": {"wrappers.compile"},
     "wrappers.launch": {"wrappers.mpi_shim"},
     "wrappers": {"wrappers.compile", "wrappers.mpi_shim"},
     "commands": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify", "unify.model", "unify.discover",
-                 "unify.merge", "analysis", "reports", "export", "compat", "timeline", "wrappers.compile",
-                 "wrappers.mpi_shim", "wrappers.launch"},
+                 "unify.merge", "analysis", "analysis.questions", "analysis.trace", "reports", "export", "compat",
+                 "timeline", "wrappers.compile", "wrappers.mpi_shim", "wrappers.launch"},
     "cli": {"commands"},
     "main": {"cli", "wrappers.launch"},
 }  # fmt: skip
@@ -138,11 +140,13 @@ class Layout:
 
     def _folder(self, name: str) -> str:
         """The folder of a module, or of a name in one, below vtrace: io.local.heads -> io.local; a module beside the
-        folders stands for itself."""
+        folders, or one with a layer of its own, stands for itself."""
         words = name.split(".")
         folders = 0
         while folders < len(words) and (self.package / Path(*words[: folders + 1])).is_dir():
             folders += 1
+        if ".".join(words[: folders + 1]) in PYTHON_LAYERS:
+            return ".".join(words[: folders + 1])
         if folders:
             return ".".join(words[:folders])
         return words[0] if (self.package / f"{words[0]}.py").is_file() else ""

@@ -24,8 +24,8 @@ from support.damage.limited import limited
 from support.damage.local_files import damage
 from support.synthetic_runs.whole_run import make_run
 from support.tools import ROOT, call, command
-from vtrace.analysis.time_range import TimeRange
-from vtrace.analysis.timeline_data import gather
+from vtrace.analysis.questions.timeline_data import gather
+from vtrace.analysis.selection import Selection
 from vtrace.io.archive.reader import LATEST
 from vtrace.text import plain
 
@@ -126,7 +126,7 @@ def ask_ledger(archive: Path) -> None:
     lines = trace.caveats()
     assert lines, "the totals tell of it where the table cannot"
     assert all(line.isprintable() for line in map(plain, lines))
-    for row in gather(trace, TimeRange()).missing.records():
+    for row in gather(trace, Selection()).missing.records():
         assert 0 <= row["begin"] <= row["end"] <= LATEST
     assert "<table>" in trace._repr_html_()
 

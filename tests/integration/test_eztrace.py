@@ -12,8 +12,8 @@ from support.build.builder import Builder
 from support.build.run import vtrace as vtrace_command
 from support.tools import call, need
 from vtrace.analysis.activity import CLASSES
-from vtrace.analysis.collectives import op_name
-from vtrace.analysis.profile import add_names, reduce
+from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.profile import add_names, reduce
 from vtrace.analysis.trace import Trace
 
 

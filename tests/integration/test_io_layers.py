@@ -13,7 +13,7 @@ import pytest
 import vtrace
 from support.build.mpis import Mpi
 from support.build.run import vtrace as command
-from vtrace.analysis.io_files import by_layer, reduce_io
+from vtrace.analysis.questions.io_files import by_layer, reduce_io
 
 RANKS, ROUNDS = 2, 5
 OWN = ROUNDS * sum(100 + rank for rank in range(RANKS))

@@ -19,9 +19,9 @@ from support.oracles import slow
 from support.readers.archive import Trace as Slow
 from support.readers.archive import read
 from support.tools import PROGRAMS
-from vtrace.analysis import profile as p
-from vtrace.analysis.collectives import op_name
-from vtrace.analysis.io_files import reduce_io
+from vtrace.analysis.questions import profile as p
+from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.io_files import reduce_io
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 

@@ -12,7 +12,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, activities_of, activity, layer
 from vtrace.analysis.trace import Trace
-from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.batches import BatchBuffer
 
 TOLD = [
     ("MPI_Send", "POINT2POINT", "MPI", "mpi/p2p"), ("MPI_Wait", "FUNCTION", "MPI", "mpi/p2p"),
@@ -96,7 +96,7 @@ def library(where: Path, above: bool, paradigm: str = "HDF5") -> Trace:
 
 @pytest.mark.parametrize("batch", [1, 2, 1 << 16])
 def test_three_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr("vtrace.analysis.scan.Batch", lambda: Batch(batch))
+    monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer(batch))
     for above, counted in ((True, 100), (False, 120)):
         trace = library(tmp_path / f"{above}", above)
         table = trace.io()

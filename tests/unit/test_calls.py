@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from vtrace.analysis.calls import Calls, lanes
+from vtrace.analysis.questions.calls import Calls, lanes
 from vtrace.io.archive.reader_abi import SLICE
 
 Event = tuple[bool, int, int]

@@ -38,7 +38,7 @@ def test_the_project_has_no_faults(project: Path) -> None:
     [
         ("src/vtrace/io/local/heads.py", "import vtrace.io.archive.reader\n", "io.local must not use io.archive"),
         ("src/vtrace/unify/model/process.py", "from vtrace.unify import run\n", "unify.model must not use unify"),
-        ("src/vtrace/analysis/sums.py", "def f():\n    from vtrace.io.local.records import X\n",
+        ("src/vtrace/analysis/questions/sums.py", "def f():\n    from vtrace.io.local.records import X\n",
          "analysis must not use io.local"),
         ("src/vtrace/unify/run.py", "import mpi4py.MPI\n", "only parallel knows mpi4py"),
         ("src/vtrace/unify/run.py", "from . import tables\n", "a relative import"),

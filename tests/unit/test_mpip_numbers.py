@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vtrace.analysis.callsites import Bytes, SiteCalls, bins, plain, span
+from vtrace.analysis.questions.callsites import Bytes, SiteCalls, bins, plain, span
 from vtrace.compat.mpip import Frame, MpipProfile, MpipTask, Site, Style, concise, parsed, verbose
 
 

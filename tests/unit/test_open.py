@@ -11,7 +11,7 @@ import pytest
 
 import vtrace
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
-from vtrace.analysis.profile import Profile, reduce
+from vtrace.analysis.questions.profile import Profile, reduce
 from vtrace.analysis.scan import Part, Question, scan
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace

@@ -14,8 +14,8 @@ import vtrace
 from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import Foreign
 from support.tools import unavailable
-from vtrace.analysis import timeline_data
-from vtrace.analysis.time_range import TimeRange, window
+from vtrace.analysis.questions import timeline_data
+from vtrace.analysis.selection import Selection, window
 from vtrace.export import perfetto
 from vtrace.export import protobuf as pb
 
@@ -82,9 +82,9 @@ class Read:
 
 
 def written(
-    archive: Path, where: Path, part: TimeRange | None = None, most: int = timeline_data.MOST
+    archive: Path, where: Path, part: Selection | None = None, most: int = timeline_data.MOST
 ) -> tuple[Any, Read]:
-    shown = timeline_data.gather(vtrace.open(archive), part or TimeRange(), most)
+    shown = timeline_data.gather(vtrace.open(archive), part or Selection(), most)
     perfetto.write(shown, where / "a.pftrace")
     return shown, Read(where / "a.pftrace")
 

@@ -10,7 +10,7 @@ import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.trace import Trace
-from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.batches import BatchBuffer
 
 IO_READ = 0
 
@@ -38,7 +38,7 @@ def made(where: Path, events: dict[int, list[tuple[Any, ...]]]) -> Trace:
 @pytest.fixture(params=[1, 2, 3, 1 << 16])
 def batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Passes read so many events at once."""
-    monkeypatch.setattr("vtrace.analysis.scan.Batch", lambda: Batch(request.param))
+    monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer(request.param))
 
 
 @pytest.mark.usefixtures("batches")

@@ -13,7 +13,7 @@ import pytest
 from support.readers.otf2_headers import DEFINITIONS, EVENTS
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from vtrace.analysis.trace import Trace
-from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import event_kinds
 
@@ -56,7 +56,7 @@ def test_local_definitions(tmp_path: Path) -> None:
     sizes = [(tmp_path / f"a/traces/{location}.def").stat().st_size for location in (0, 1)]
     assert sizes[0] == 20 < sizes[1]
     with Reader(tmp_path / "a/traces.otf2", [0, 1]) as reader:
-        times = [batch.time.tolist() for location in (0, 1) for batch in reader.batches(location, Batch())]
+        times = [batch.time.tolist() for location in (0, 1) for batch in reader.batches(location, BatchBuffer())]
     assert times[1] == [500 + time for time in times[0]]
 
 
@@ -64,7 +64,7 @@ def test_local_definitions(tmp_path: Path) -> None:
 def test_every_event_with_every_value(tmp_path: Path, extreme: bool) -> None:
     values = written(tmp_path / "a", extreme)
     with Reader(tmp_path / "a/traces.otf2", [7]) as reader:
-        (batch,) = reader.batches(7, Batch())
+        (batch,) = reader.batches(7, BatchBuffer())
         assert reader.events == len(values) == len(batch)
         assert batch.fields.unknown == batch.fields.early == 0
         details = {int(d["row"]): d for d in batch.details}
@@ -99,13 +99,13 @@ def test_events_with_lists_and_attributes(tmp_path: Path) -> None:
     archive._call("GlobalDefWriter_WriteMetricClass", (archive.definitions,), (4, 3, _list([1, 3, 2]), 0, 0))
     anchor = archive.close()
     with Reader(anchor, [0]) as reader:
-        (batch,) = reader.batches(0, Batch(), attributes=True)
+        (batch,) = reader.batches(0, BatchBuffer(), attributes=True)
         assert [d["words"][:3].tolist() for d in batch.details] == [
             [0, types[0].value, 5], [1, types[1].value, np.array(0.5).view(np.uint64)],
             [2, types[2].value, 2**64 - 3], [2, 0, 0],
         ]  # fmt: skip
         assert batch.attributes[["row", "attribute", "value"]].tolist() == [(2, 0, 11), (2, 9, 2**64 - 1)]
-        assert all(not len(b.attributes) for b in reader.batches(0, Batch()))
+        assert all(not len(b.attributes) for b in reader.batches(0, BatchBuffer()))
     trace = Trace(anchor)
     values = trace.metric_values()
     assert trace.metrics["name"].tolist() == ["b", "a"]
@@ -149,7 +149,7 @@ def test_every_definition_with_every_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7, 1000, 3002, 1 << 16])
 def test_batches_are_the_whole(tmp_path: Path, capacity: int) -> None:
     anchor = simple(tmp_path / "a", {0: calls(1000)})
-    batch, times, bytes_ = Batch(capacity), [], []
+    batch, times, bytes_ = BatchBuffer(capacity), [], []
     with Reader(anchor, [0]) as reader:
         for part in reader.batches(0, batch):
             assert 0 < len(part) <= capacity
@@ -165,7 +165,7 @@ def test_windows_and_kinds(tmp_path: Path, start: int, stop: int) -> None:
     anchor = simple(tmp_path / "a", {0: calls(1000)})
     with Reader(anchor, [0]) as reader:
         for kinds in (None, {"Leave"}, {"MpiSend", "Enter"}):
-            found = [t for part in reader.batches(0, Batch(100), kinds, start, stop) for t in part.time.tolist()]
+            found = [t for part in reader.batches(0, BatchBuffer(100), kinds, start, stop) for t in part.time.tolist()]
             known = [t for t, kind, *_ in calls(1000) if start <= t <= stop and (kinds is None or kind in kinds)]
             assert found == known
 

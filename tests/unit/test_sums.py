@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vtrace.analysis import sums
+from vtrace.analysis.questions import sums
 
 
 @pytest.mark.parametrize("many", [1, 5, 1 << 16])

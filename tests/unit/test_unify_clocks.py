@@ -6,14 +6,14 @@ from __future__ import annotations
 import pytest
 
 from vtrace.io.local.records import CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.unify.model.clock_curves import Pair, Source, curves
+from vtrace.unify.model.clock_curves import ClockSource, Pair, curves
 
 EPOCH = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000
 
 
-def source(pairs: list[Pair], host: str = "a", kind: int = CLOCK_TSC, nominal: int = 0, clock: str = "") -> Source:
-    return Source(host, kind, nominal, pairs, pairs[0].ticks, pairs[-1].ticks, clock)
+def source(pairs: list[Pair], host: str = "a", kind: int = CLOCK_TSC, nominal: int = 0, clock: str = "") -> ClockSource:
+    return ClockSource(host, kind, nominal, pairs, pairs[0].ticks, pairs[-1].ticks, clock)
 
 
 def pair(seconds: float, hertz: int = 2_000_000_000, real: int = EPOCH, noise: int = 0) -> Pair:

@@ -10,7 +10,7 @@ import numpy as np
 from vtrace.analysis.table import Array, Table, texts
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _SELF = -2
 
@@ -18,7 +18,7 @@ _SELF = -2
 class Places:
     """Built from the definitions of a trace."""
 
-    def __init__(self, trace: TraceBase) -> None:
+    def __init__(self, trace: Source) -> None:
         self._trace = trace
         self._group_of = trace.locations["group"]
         self._world = trace.definitions.worlds

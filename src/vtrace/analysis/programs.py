@@ -11,7 +11,7 @@ from vtrace.console import ranges, some
 from vtrace.io.archive.properties import PROPERTY
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
 
@@ -49,7 +49,7 @@ def programs(told: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
     return list(found.values())
 
 
-def of_processes(trace: TraceBase) -> list[tuple[int, str, str]]:
+def of_processes(trace: Source) -> list[tuple[int, str, str]]:
     """What programs() takes: rank, executable and command line of each row of trace.processes."""
     table = trace.group_properties
     rows = zip(*(table[name].tolist() for name in ("group", "name", "value")), strict=True)
@@ -58,7 +58,7 @@ def of_processes(trace: TraceBase) -> list[tuple[int, str, str]]:
     return [(rank, texts.get((group, EXECUTABLE), ""), texts.get((group, COMMAND), "")) for group, rank in each]
 
 
-def lines(trace: TraceBase, most: int = 8) -> list[str]:
+def lines(trace: Source, most: int = 8) -> list[str]:
     """For people: if a trace has several command lines, each of them with its processes, at most `most`; else none."""
     found = programs(of_processes(trace))
     if len(found) < 2:

@@ -14,12 +14,12 @@ import numpy as np
 
 from vtrace.analysis.activity import IO, RUNTIME
 from vtrace.errors import FormatError
-from vtrace.io.archive.batches import Batch, Rows, view
+from vtrace.io.archive.batches import Batch, BatchBuffer, view
 from vtrace.io.archive.reader import ALWAYS, NEVER, Reader
 from vtrace.io.archive.reader_abi import PATH, SLICE, STATS, event_kinds, readback
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 Array = np.ndarray[Any, Any]
 _CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
@@ -28,7 +28,7 @@ _CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeav
 class Part:
     """What a question learns of one location. One thread at a time uses it."""
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         """More events of the location, in order. Their arrays are views: copy what is kept."""
 
     def end(self, replay: Replay | None) -> None:
@@ -52,7 +52,7 @@ class Question:
         self.parts: dict[int, Part] = {}
         """By location row, when the pass is over."""
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         """For this row of trace.locations."""
         raise NotImplementedError
 
@@ -63,7 +63,7 @@ class Question:
 class Replay:
     """The stack of a location, and the sums over its calls (csrc/otf2_reader/replay.h)."""
 
-    def __init__(self, trace: TraceBase, paths: bool, start: int, stop: int) -> None:
+    def __init__(self, trace: Source, paths: bool, start: int, stop: int) -> None:
         self._library = readback()
         self._pointer = self._library.vt_replay_new(trace.regions.rows, paths)
         if not self._pointer:
@@ -90,7 +90,7 @@ class Replay:
     def begin(self) -> None:
         self._library.vt_replay_begin(self._pointer)
 
-    def batch(self, batch: Batch) -> None:
+    def batch(self, batch: BatchBuffer) -> None:
         """Follows the batch. Its Enter and Leave refer to rows of trace.regions from then on."""
         if not self._ids.dense:
             calls = batch.kind <= event_kinds()["Leave"][0]
@@ -100,7 +100,7 @@ class Replay:
         if self._library.vt_replay_batch(self._pointer, batch.address):
             raise MemoryError
 
-    def _plain_calls(self, batch: Batch) -> None:
+    def _plain_calls(self, batch: BatchBuffer) -> None:
         """Calls by calling context become calls of its region."""
         known = event_kinds()
         for name in ("Enter", "Leave"):
@@ -153,7 +153,7 @@ class Pass:
 
 
 def scan(
-    trace: TraceBase, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
+    trace: Source, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
     stop: int | None = None, jobs: int | None = None, strict: bool = False,
 ) -> Pass:  # fmt: skip
     """Reads the events of locations (rows; None: all) once for all questions, whose parts are filled then.
@@ -179,7 +179,7 @@ class _Job:
     """What the threads of a pass share."""
 
     def __init__(
-        self, trace: TraceBase, questions: Sequence[Question], start: int, stop: int, strict: bool, order: Any
+        self, trace: Source, questions: Sequence[Question], start: int, stop: int, strict: bool, order: Any
     ) -> None:
         self.trace, self.questions, self.start, self.stop, self.strict = trace, questions, start, stop, strict
         self.order, self.lock, self.met = order, Lock(), Pass()
@@ -200,11 +200,11 @@ class _Job:
             for question in self.questions:
                 question.configure(replay)
         with self.trace.reader() as reader:
-            batch = Batch()
+            batch = BatchBuffer()
             while (location := self.next()) is not None:
                 self.read(reader, batch, replay, location)
 
-    def read(self, reader: Reader, batch: Batch, replay: Replay | None, location: int) -> None:
+    def read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
         parts = [question.part(self.trace, location) for question in self.questions]
         first = self.start if replay is None else ALWAYS  # the stack needs what was before
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
@@ -228,7 +228,7 @@ class _Job:
             question.parts[location] = part
         self.count(batch, replay, location, reader.events)
 
-    def count(self, batch: Batch, replay: Replay | None, location: int, events: int) -> None:
+    def count(self, batch: BatchBuffer, replay: Replay | None, location: int, events: int) -> None:
         with self.lock:
             met, fields = self.met, batch.fields
             met.events[location] = events

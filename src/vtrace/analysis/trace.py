@@ -10,16 +10,16 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from vtrace.analysis.activity_bins import Timeline
-from vtrace.analysis.base import TraceBase
-from vtrace.analysis.collectives import Collectives, CollectiveTotals
-from vtrace.analysis.events import Events, frame
-from vtrace.analysis.io_files import Io
-from vtrace.analysis.messages import Matrix, MessageMatrix, Messages
-from vtrace.analysis.metrics import Allocations, Metrics, heap_curve, heap_metrics
-from vtrace.analysis.profile import CallTree, Profile, Slices
-from vtrace.analysis.rma import Rma, synchronization
+from vtrace.analysis.questions.activity_bins import Timeline
+from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
+from vtrace.analysis.questions.events import Events, frame
+from vtrace.analysis.questions.io_files import Io
+from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
+from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.analysis.questions.profile import CallTree, Profile, Slices
+from vtrace.analysis.questions.rma import Rma, synchronization
 from vtrace.analysis.scan import Question
+from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
 from vtrace.io.archive.overview import find_anchor
@@ -62,7 +62,7 @@ def open_trace(path: str | Path) -> Trace:
     return Trace(anchor)
 
 
-class Trace(TraceBase):
+class Trace(Source):
     """An archive. Every question takes the same window: start, stop in ns since the trace's start (what lies outside
     does not count; a call that is cut counts with its part inside) and locations (rows of trace.locations).
 

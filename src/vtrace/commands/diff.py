@@ -45,13 +45,13 @@ def command(
       vtrace diff four.trace eight.trace --per-rank
       vtrace diff before after --from 25% --to 75%      a part of each
     """
-    from vtrace.analysis import time_range
+    from vtrace.analysis import selection
     from vtrace.reports import diff, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
     paths = diff.Paths()
-    runs = [diff.read(trace, time_range.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
+    runs = [diff.read(trace, selection.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
     for note in notes:
@@ -85,10 +85,10 @@ def _about(run: DiffRun) -> dict[str, object]:
 
 
 def _line(run: DiffRun) -> str:
-    from vtrace.analysis.time_range import TimeRange
+    from vtrace.analysis.selection import Selection
     from vtrace.reports.report_numbers import about
 
-    known = dict(about(run.trace, TimeRange()))
+    known = dict(about(run.trace, Selection()))
     command = f", {known['command']}" if "command" in known else ""
     counts = f"{some(run.processes, 'process', 'processes')}, {some(run.trace.locations.rows, 'location')}"
     return f"{known['archive']}: {counts}, {known['time']}{command}"

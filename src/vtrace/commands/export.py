@@ -62,7 +62,8 @@ def command(
       vtrace export heat --to perfetto
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
     """
-    from vtrace.analysis import time_range, timeline_data
+    from vtrace.analysis import selection
+    from vtrace.analysis.questions import timeline_data
     from vtrace.export import formats, perfetto
 
     kind, end = _aims(aims)
@@ -73,7 +74,7 @@ def command(
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     if not output:
         refuse_unmarked(path, f"-o {operand(path)} replaces it; -o also takes another name")
-    part = time_range.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
+    part = selection.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
         write = formats.write_csv if kind == "csv" else formats.write_parquet

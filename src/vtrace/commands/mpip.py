@@ -68,7 +68,7 @@ def command(
       vtrace mpip heat -c -p -y
       vtrace mpip heat -v -f reports
     """
-    from vtrace.analysis.time_range import TimeRange
+    from vtrace.analysis.selection import Selection
     from vtrace.compat import mpip
 
     if output and directory:
@@ -84,7 +84,7 @@ def command(
         raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
     for problem in profile.problems:
         console.warn(problem)
-    caveats = tell_caveats(console, trace, TimeRange()) if output or directory or silent else trace.caveats()
+    caveats = tell_caveats(console, trace, Selection()) if output or directory or silent else trace.caveats()
     _remark(console, profile, depth)
     if silent:
         console.note(f"-z: no report of {len(profile.sites)} call sites is written")

@@ -28,11 +28,12 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
       vtrace timers heat | jq '.timers[] | select(.label == "solve") | .mean_ns'
       vtrace timers heat --all --ranks 0
     """
-    from vtrace.analysis import time_range, timers
+    from vtrace.analysis import selection
+    from vtrace.analysis.questions import timers
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = time_range.window(trace, begin, end, ranks, helpers)
+    part = selection.window(trace, begin, end, ranks, helpers)
     caveats = tell_caveats(console, trace, part)
     found, notes = timers.timers(trace, part, every)
     for note in notes:

@@ -58,7 +58,8 @@ def show(
     browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
 ) -> None:  # fmt: skip
     """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
-    from vtrace.analysis import time_range, timeline_data
+    from vtrace.analysis import selection
+    from vtrace.analysis.questions import timeline_data
     from vtrace.export import perfetto
     from vtrace.timeline.server import Server, interface
 
@@ -68,7 +69,7 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = time_range.window(trace, begin, end, ranks, helpers)
+        part = selection.window(trace, begin, end, ranks, helpers)
         caveats = tell_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)

@@ -15,7 +15,7 @@ from vtrace.commands.stale import stale, tell_of_stale
 from vtrace.console import Console, environment_level
 
 if TYPE_CHECKING:
-    from vtrace.analysis.time_range import TimeRange
+    from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
 
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
@@ -55,7 +55,7 @@ def stale_lines(trace: Trace) -> list[str]:
     return [text.removeprefix("warning: ")] if text else []
 
 
-def tell_caveats(console: Console, trace: Trace, part: TimeRange) -> list[str]:
+def tell_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
     """Says on standard error, before any number, what the numbers of this part cannot know; returns the lines."""
     lines = trace.caveats(**part.of_recording())
     for line in lines:

@@ -11,13 +11,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from vtrace.analysis.callsites import IO, NO_REGION, RMA, SENT, Bytes, CallSites, Key, SiteCalls, SitesPart, short, span
+from vtrace.analysis.questions.callsites import (
+    IO,
+    NO_REGION,
+    RMA,
+    SENT,
+    Bytes,
+    CallSites,
+    Key,
+    SiteCalls,
+    SitesPart,
+    short,
+    span,
+)
 from vtrace.analysis.table import Table
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_NAMED
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 UNKNOWN = "[unknown]"
 _BETWEEN = " <- "
@@ -90,7 +102,7 @@ class MpipProfile:
         return sum(task.mpi for task in self.tasks)
 
 
-def read(trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | None = None) -> MpipProfile | None:
+def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None) -> MpipProfile | None:
     """Reads the events once; None where there is no MPI.
 
     depth: calls of a stack that tell sites apart, None for as many as there are; full: whole paths of files.
@@ -147,7 +159,7 @@ def _app_time(part: SitesPart) -> int:
 class _Sites:
     """Sites of all ranks: those of one call and one stack are one."""
 
-    def __init__(self, trace: TraceBase, depth: int | None, full: bool, resolve: Resolve | None) -> None:
+    def __init__(self, trace: Source, depth: int | None, full: bool, resolve: Resolve | None) -> None:
         self.trace, self.depth, self.full, self.resolve = trace, depth, full, resolve
         self.deepest = 0
         self._stacks: dict[int, tuple[Frame, ...]] = {}

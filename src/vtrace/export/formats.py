@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace import __version__
-from vtrace.analysis.details import number
-from vtrace.analysis.events import _REFERENCES, NO_VALUE, _Columns
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.analysis.metrics import _DOUBLE, MetricMembers
+from vtrace.analysis.questions.details import number
+from vtrace.analysis.questions.events import _REFERENCES, NO_VALUE, _Columns
+from vtrace.analysis.questions.metrics import _DOUBLE, MetricMembers
+from vtrace.analysis.questions.timeline_data import Shown, label, process_names
 from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, texts
-from vtrace.analysis.time_range import TimeRange
-from vtrace.analysis.timeline_data import Shown, label, process_names
 from vtrace.errors import VtraceError
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import event_kinds
 from vtrace.io.common.outfile import complete
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
-    from vtrace.analysis.trace import Trace
+    from vtrace.analysis.source import Source
 
 Columns = dict[str, Array]
 """Some events: values by the names of columns."""
@@ -38,7 +37,7 @@ class _SeenPart(Part):
     def __init__(self, owner: _Seen) -> None:
         self.counts = np.zeros(256, np.int64)
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         self.counts += np.bincount(batch.kind, minlength=256)
 
 
@@ -47,7 +46,7 @@ class _Seen(Question):
 
     kinds = frozenset(event_kinds())
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _SeenPart(self)
 
     def names(self) -> list[str]:
@@ -59,7 +58,7 @@ class _WritePart(Part):
     def __init__(self, owner: _Write, location: int) -> None:
         self.owner, self.location = owner, location
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         columns = _Columns(self.owner.trace, len(batch))
         columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
         self.owner.write(self.owner.named(columns.found))
@@ -72,7 +71,7 @@ class _Write(Question):
     kinds = frozenset(event_kinds())
 
     def __init__(
-        self, trace: Trace, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str]
+        self, trace: Source, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str]
     ) -> None:
         super().__init__()
         self.trace, self.more, self.write, self.count = trace, more, write, 0
@@ -87,7 +86,7 @@ class _Write(Question):
         }
         self._members = MetricMembers(trace)
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _WritePart(self, location)
 
     def named(self, found: dict[str, Array]) -> Columns:
@@ -120,7 +119,7 @@ class _Write(Question):
 
 
 def events(
-    trace: Trace, window: TimeRange, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
+    trace: Source, window: Selection, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
     show: Callable[[str], str] = str,
 ) -> int:  # fmt: skip
     """All events of the window, location by location. begin gets the columns with their types and returns the function
@@ -147,7 +146,7 @@ def events(
     return writer.count
 
 
-def write_csv(trace: Trace, window: TimeRange, path: Path) -> int:
+def write_csv(trace: Source, window: Selection, path: Path) -> int:
     """Comma-separated values with a line of names, harmless on a terminal. Returns how many events there are."""
     with complete(path) as file:
         writer = csv.writer(file)
@@ -169,7 +168,7 @@ def parquet() -> Any:
     return pyarrow
 
 
-def write_parquet(trace: Trace, window: TimeRange, path: Path) -> int:
+def write_parquet(trace: Source, window: Selection, path: Path) -> int:
     """A Parquet file; texts as dictionaries. Returns how many events there are."""
     pa = parquet()
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}

@@ -12,19 +12,19 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.calls import Calls, lanes
-from vtrace.analysis.collectives import op_name
-from vtrace.analysis.counters import READ
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.analysis.metrics import heap_metrics
+from vtrace.analysis.questions.calls import Calls, lanes
+from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.counters import READ
+from vtrace.analysis.questions.metrics import heap_metrics
+from vtrace.analysis.questions.timeline_data import Shown, label, process_names, used_regions
 from vtrace.analysis.table import Array, Table, group
-from vtrace.analysis.timeline_data import Shown, label, process_names, used_regions
 from vtrace.export import protobuf as pb
 from vtrace.export.perfetto_calls import CallWriter, PacketNumbers, counter_packets
 from vtrace.io.common.outfile import MARKS, complete
 
 if TYPE_CHECKING:
-    from vtrace.analysis.trace import Trace
+    from vtrace.analysis.source import Source
 
 _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
 _CLEARED = pb.field(13, 1)  # sequence_flags: what was said before is forgotten
@@ -226,7 +226,7 @@ class _Writer:
 class _Names:
     """Names, said once: of regions, then of collective operations; categories; source lines."""
 
-    def __init__(self, trace: Trace, calls: Calls, ops: list[int]) -> None:
+    def __init__(self, trace: Source, calls: Calls, ops: list[int]) -> None:
         regions, used = trace.regions, used_regions(calls)
         self.of_region = np.zeros(regions.rows, np.int64)
         self.of_region[used] = np.arange(1, len(used) + 1)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.calls import Calls
+from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.export import protobuf as pb
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _AT_ONCE = 1 << 18
 """Steps that are encoded together."""
@@ -42,9 +42,7 @@ class CallWriter:
     ANNOTATIONS = ("bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag")
     """What a call with messages has as arguments; their numbers begin at 1."""
 
-    def __init__(
-        self, trace: TraceBase, numbers: PacketNumbers, names: Array, sources: Array, categories: Array
-    ) -> None:
+    def __init__(self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, categories: Array) -> None:
         self.trace, self.numbers = trace, numbers
         self.names, self.sources, self.categories = names, sources, categories
 
@@ -96,7 +94,7 @@ class CallWriter:
         return pb.message(_PACKET, [*head, pb.message(_EVENT, inside, more)], more)
 
 
-def _of_messages(trace: TraceBase, calls: Calls, messages: Table) -> tuple[_More, _More]:
+def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _More]:
     """What stands behind the begins of calls, and behind their ends. Flows have numbers from 1.
 
     An arrow begins with the call that sends and ends with the end of the call that receives: that one may well have

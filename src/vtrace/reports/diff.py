@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import IO, RUNTIME, RUNTIME_MARK
-from vtrace.analysis.collectives import CollectiveTotals, op_name
-from vtrace.analysis.io_files import Io, reduce_io
-from vtrace.analysis.messages import MessageMatrix
-from vtrace.analysis.profile import CallTree
+from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
+from vtrace.analysis.questions.io_files import Io, reduce_io
+from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.profile import CallTree
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import add_up
-from vtrace.analysis.time_range import TimeRange
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Paths:
         return found
 
 
-def read(trace: Trace, window: TimeRange, paths: Paths) -> DiffRun:
+def read(trace: Trace, window: Selection, paths: Paths) -> DiffRun:
     """One pass over the events in the window."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import LAYERS
-from vtrace.analysis.io_files import by_layer, reduce_io
+from vtrace.analysis.questions.io_files import by_layer, reduce_io
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet

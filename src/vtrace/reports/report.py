@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from vtrace import __version__
-from vtrace.analysis.collectives import op_name
-from vtrace.analysis.io_files import reduce_io
 from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.io_files import reduce_io
+from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import add_up, group
-from vtrace.analysis.timeline_data import span
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis import activity_bins, programs
-from vtrace.analysis.collectives import CollectiveTotals
-from vtrace.analysis.io_files import Io
+from vtrace.analysis import programs
 from vtrace.analysis.ledger import coverage_line
-from vtrace.analysis.messages import MessageMatrix
-from vtrace.analysis.metrics import Metrics, heap_curve, heap_metrics
-from vtrace.analysis.profile import CallTree, Profile
-from vtrace.analysis.sizes import MessageSizes
+from vtrace.analysis.questions import activity_bins
+from vtrace.analysis.questions.collectives import CollectiveTotals
+from vtrace.analysis.questions.io_files import Io
+from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
+from vtrace.analysis.questions.profile import CallTree, Profile
+from vtrace.analysis.questions.sizes import MessageSizes
+from vtrace.analysis.questions.timeline_data import process_names
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.analysis.time_range import TimeRange
-from vtrace.analysis.timeline_data import process_names
 from vtrace.console import some
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ReportNumbers:
     """What the report shows; times in ns."""
 
     trace: Trace
-    window: TimeRange
+    window: Selection
     profile: Table
     collectives: Table
     io: Table
@@ -52,7 +53,7 @@ class ReportNumbers:
     notes: list[str]
 
 
-def read(trace: Trace, window: TimeRange) -> ReportNumbers:
+def read(trace: Trace, window: Selection) -> ReportNumbers:
     """Reads the events in the window once."""
     locations, ends = window.rows(trace), window.ends(trace)
     shared = np.full(trace.locations.rows, -1, np.int64)
@@ -184,13 +185,13 @@ def _envelope(curve: Table, processes: Array) -> list[dict[str, Any]]:
     return [{"name": name, "time": times.tolist(), "bytes": line.round().tolist()} for name, line in lines]
 
 
-def _shown(trace: Trace, window: TimeRange) -> str:
+def _shown(trace: Trace, window: Selection) -> str:
     begin, end = window.ends(trace)
     span = f"{begin / 1e9:.6g} s to {end / 1e9:.6g} s, {some(len(window.rows(trace)), 'location')}"
     return span if window.text else ""
 
 
-def about(trace: Trace, window: TimeRange) -> list[tuple[str, str]]:
+def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
     """Who recorded what, where and when."""
     told = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
@@ -208,7 +209,7 @@ def about(trace: Trace, window: TimeRange) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if text]
 
 
-def missing(trace: Trace, window: TimeRange) -> str:
+def missing(trace: Trace, window: Selection) -> str:
     """What was not recorded, in a few words; empty: it is not known."""
     found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():
@@ -223,7 +224,7 @@ def missing(trace: Trace, window: TimeRange) -> str:
 def regions(trace: Trace, profile: Table) -> Table:
     """The profile by region: region, calls, inclusive, exclusive, total, min, max, imbalance (of the exclusive time:
     the largest process by the mean of all)."""
-    from vtrace.analysis.profile import reduce
+    from vtrace.analysis.questions.profile import reduce
 
     process = trace.places.process[profile["location"]]
     first, member = group([profile["region"], process])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.rma import SUMS, operation_name, synchronization
+from vtrace.analysis.questions.rma import SUMS, operation_name, synchronization
 from vtrace.analysis.table import add_up, group
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.analysis.timeline_data import span
+from vtrace.analysis.questions.timeline_data import span
 from vtrace.text import plain
 
 Row = dict[str, Any]

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, IO, MPI, RUNTIME
-from vtrace.analysis.collectives import CollectiveTotals, op_name
-from vtrace.analysis.io_files import Io
-from vtrace.analysis.messages import Matrix, MessageMatrix
-from vtrace.analysis.metrics import Allocations, Metrics, heap_curve, heap_metrics
-from vtrace.analysis.profile import Profile, mean_and_deviation
 from vtrace.analysis.programs import of_processes
-from vtrace.analysis.rma import Rma
+from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
+from vtrace.analysis.questions.io_files import Io
+from vtrace.analysis.questions.messages import Matrix, MessageMatrix
+from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.analysis.questions.profile import Profile, mean_and_deviation
+from vtrace.analysis.questions.rma import Rma
+from vtrace.analysis.questions.timeline_data import process_names, span
 from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.analysis.time_range import TimeRange
-from vtrace.analysis.timeline_data import process_names, span
 from vtrace.console import some
 from vtrace.reports import report_numbers
 from vtrace.reports.io_sheets import io
@@ -27,7 +27,7 @@ from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
@@ -41,7 +41,7 @@ class SummaryNumbers:
     2), the part of MPI's time in its initialisation and in its finalisation."""
 
     trace: Trace
-    window: TimeRange
+    window: Selection
     profile: Table
     classes: Array
     ends: Array
@@ -62,7 +62,7 @@ class SummaryNumbers:
         return self.trace.caveats(**self.window.of_recording())
 
 
-def read(trace: Trace, window: TimeRange) -> SummaryNumbers:
+def read(trace: Trace, window: Selection) -> SummaryNumbers:
     """Reads the events in the window once."""
     profile, extent, matrix, totals = Profile(), Extent(), MessageMatrix(), CollectiveTotals()
     rma, io = Rma(), Io()
@@ -112,10 +112,10 @@ class Extent(Question):
         self.runtime: dict[int, int] = {}
         """By location: ns of the I/O that MPI does for itself."""
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _ExtentPart(self, location)
 
-    def classes(self, trace: Trace, profile: Table, window: TimeRange) -> Array:
+    def classes(self, trace: Trace, profile: Table, window: Selection) -> Array:
         """(locations, classes + 1) int64 ns: the time in calls of each class, and the time outside all regions."""
         class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
         found = np.zeros((trace.locations.rows, outside + 1), np.int64)

@@ -34,7 +34,7 @@ def view(address: int | None, count: int, dtype: Any) -> Array:
     return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
 
 
-class Rows:
+class Batch:
     """Some events of one location in their order. The arrays are views: they hold until the next batch is read.
 
     time: (n,) int64, ns since the clock's offset, never descending. kind: (n,) uint8, numbers of event_kinds(). ref:
@@ -59,12 +59,12 @@ class Rows:
             self._counts = np.bincount(self.details["kind"], minlength=_KINDS)
         return self._counts
 
-    def since(self, ns: int) -> Rows:
+    def since(self, ns: int) -> Batch:
         """Only the events from ns on."""
         first = int(np.searchsorted(self.time, ns))
         if not first:
             return self
-        late = Rows()
+        late = Batch()
         late.time, late.kind, late.ref = (column[first:] for column in (self.time, self.kind, self.ref))
         late.details = self.details[self.details["row"] >= first].copy()
         late.attributes = self.attributes[self.attributes["row"] >= first].copy()
@@ -73,8 +73,8 @@ class Rows:
         return late
 
 
-class Batch(Rows):
-    """The rows that a Reader fills, again and again."""
+class BatchBuffer(Batch):
+    """A batch that a Reader fills again and again."""
 
     def __init__(self, capacity: int = BATCH) -> None:
         """Raises MemoryError."""

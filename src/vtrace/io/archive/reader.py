@@ -14,7 +14,7 @@ import _otf2
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive.batches import Array, Batch, view, wanted_kinds
+from vtrace.io.archive.batches import Array, BatchBuffer, view, wanted_kinds
 from vtrace.io.archive.reader_abi import libotf2, readback
 from vtrace.io.local import kernel
 
@@ -131,9 +131,9 @@ class Reader:
         return tables
 
     def batches(
-        self, location: int, batch: Batch, kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
-        attributes: bool = False, expected: int = 0,
-    ) -> Iterator[Batch]:  # fmt: skip
+        self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, start: int = ALWAYS,
+        stop: int = NEVER, attributes: bool = False, expected: int = 0,
+    ) -> Iterator[BatchBuffer]:  # fmt: skip
         """Reads the events of a location (its OTF2 id) into batch, again and again.
 
         kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: whether these are wanted;
@@ -156,7 +156,7 @@ class Reader:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
 
-    def _events(self, location: int, batch: Batch) -> int:
+    def _events(self, location: int, batch: BatchBuffer) -> int:
         """An OTF2_EvtReader for a location, with what its local definitions say."""
         otf2, count = self._otf2, ctypes.c_uint64()
         kernel.complaint()
@@ -190,7 +190,7 @@ class Reader:
             os.close(file)
         return len(head) != _EMPTY or not head.endswith(_END_OF_CHUNK + _END_OF_FILE)
 
-    def _read(self, reader: int, location: int, batch: Batch) -> Iterator[Batch]:
+    def _read(self, reader: int, location: int, batch: BatchBuffer) -> Iterator[BatchBuffer]:
         count, most = ctypes.c_uint64(), batch.fields.capacity
         self.events = 0
         while True:

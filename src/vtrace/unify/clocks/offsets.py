@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vtrace.unify.model.clock_curves import Curve, Source
+from vtrace.unify.model.clock_curves import ClockSource, Curve
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
@@ -54,7 +54,7 @@ class _Line:
         return ns + (a.other - a.own) + (ns - a.own) * ((b.other - b.own) - (a.other - a.own)) // (b.own - a.own)
 
 
-def align(sources: Mapping[int, Source]) -> tuple[list[Clock], list[str]]:
+def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
     """The clocks of all processes (by their numbers), and what is doubtful about them. The first process's is the
     first.
 
@@ -81,7 +81,7 @@ _Pairs = list[tuple[int, int, int]]
 """Ticks of the child, ticks of its parent, error in ticks of the child."""
 
 
-def _compared(sources: Mapping[int, Source], of: dict[int, Clock]) -> dict[int, dict[int, tuple[Clock, _Pairs]]]:
+def _compared(sources: Mapping[int, ClockSource], of: dict[int, Clock]) -> dict[int, dict[int, tuple[Clock, _Pairs]]]:
     """By parent and child what was measured between two clocks."""
     found: dict[int, dict[int, tuple[Clock, _Pairs]]] = {}
     ranks = {(source.world, source.rank): number for number, source in sources.items() if source.rank is not None}
@@ -96,7 +96,7 @@ def _compared(sources: Mapping[int, Source], of: dict[int, Clock]) -> dict[int, 
     return found
 
 
-def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Source]) -> None:
+def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, ClockSource]) -> None:
     curve = child.curve
     line = _Line(_best([
         _Point(curve.at(own), parent.curve.at(other), error * curve.rate[1] // curve.rate[0] + 1, own)

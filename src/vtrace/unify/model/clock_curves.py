@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     real: int
 
 
-class Source(NamedTuple):
+class ClockSource(NamedTuple):
     """What one process says of its clock. nominal: ticks per second, 0 unknown; first, last: ticks of its events."""
 
     host: str
@@ -73,7 +73,7 @@ class Curve(NamedTuple):
         )
 
 
-def curves(sources: Sequence[Source]) -> tuple[list[Curve], list[str]]:
+def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
     """One curve for each source, and what is doubtful about them.
 
     Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
@@ -115,7 +115,7 @@ def _agree(pairs: list[Pair]) -> bool:
     return bool((np.diff(mono) > -_DISORDER).all())
 
 
-def _curve(pairs: list[Pair], offset: int, near: Sequence[Source], doubts: list[str], host: str) -> Curve:
+def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: list[str], host: str) -> Curve:
     """Thins the pairs out to rising ones, far enough from each other for a good slope; the last one stays."""
     kept = [pairs[0]]
     for pair in pairs[1:]:
@@ -131,7 +131,7 @@ def _curve(pairs: list[Pair], offset: int, near: Sequence[Source], doubts: list[
     return Curve([p.ticks for p in kept], [p.mono + offset for p in kept], rate)
 
 
-def _rate(kept: list[Pair], near: Sequence[Source]) -> tuple[int, int]:
+def _rate(kept: list[Pair], near: Sequence[ClockSource]) -> tuple[int, int]:
     """(ticks, ns) of the clock's rate: measured if long enough, else as the host says, else as measured at all."""
     span = kept[-1].mono - kept[0].mono
     if len(kept) > 1 and span >= _SHORT:

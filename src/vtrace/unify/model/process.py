@@ -20,7 +20,7 @@ from vtrace.io.local.local_files import FileHead, Stream, by_location, open_loca
 from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
 from vtrace.unify.model.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
 from vtrace.unify.model.alive import alive
-from vtrace.unify.model.clock_curves import Curve, Pair, Source
+from vtrace.unify.model.clock_curves import ClockSource, Curve, Pair
 from vtrace.unify.model.process_definitions import ProcessDefinitions, read
 
 _location = attrgetter("location")
@@ -254,11 +254,11 @@ class Process:
     def _is_damaged(self, location: int) -> bool:
         return location in self.usable or location in self.holed
 
-    def source(self) -> Source:
+    def source(self) -> ClockSource:
         """What is known of the process's clock."""
         spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
         known = self.definitions
-        return Source(
+        return ClockSource(
             self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans),
             clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
         )  # fmt: skip

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.collectives import Begins
-from vtrace.analysis.details import chosen, number, present, told_bytes
+from vtrace.analysis.questions.collectives import Begins
+from vtrace.analysis.questions.details import chosen, number, present, told_bytes
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, group
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_BEGIN, SITE_CALL, SITE_END
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 ATTRIBUTE = "call site"
 """What the shim calls the attribute of an MPI call's Enter that says where it is made."""
@@ -104,7 +104,7 @@ class SitesPart(Part):
         """From when to when the buffer was written."""
         self._bytes: dict[tuple[str, int], Bytes] = {}
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         owner = self.owner
         for _, found in present(batch, "MpiSend", "MpiIsend"):
             self._sent(found)
@@ -186,7 +186,7 @@ class CallSites(Question):
     )
     replay = paths = True
 
-    def __init__(self, trace: TraceBase) -> None:
+    def __init__(self, trace: Source) -> None:
         super().__init__()
         self.trace = trace
         names = trace.regions["name"].tolist()
@@ -212,7 +212,7 @@ class CallSites(Question):
         """Whether there are any MPI functions."""
         return bool(np.any(self.kind_of))
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return SitesPart(self, location)
 
     def configure(self, replay: Replay) -> None:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.analysis.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.scan import Part, Question, Replay
-from vtrace.analysis.sums import Sums
 from vtrace.analysis.table import Array, Table, add_up, group, joined, stack
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import DETAIL
 from vtrace.io.common.enumerations import names_of
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _END = dict.fromkeys("location comm op root sent received begin end region".split(), np.int64)
 _ENDS = ("MpiCollectiveEnd", "NonBlockingCollectiveComplete")
@@ -36,7 +36,7 @@ class Begins:
     def __init__(self) -> None:
         self.open: list[int] = []
 
-    def of(self, batch: Rows, ends: Array) -> Array:
+    def of(self, batch: Batch, ends: Array) -> Array:
         """The begin of each end (rows of the batch); the end itself where none is known."""
         begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
         found = np.empty(len(ends), np.int64)
@@ -63,7 +63,7 @@ class _CollectiveEnds(Part):
         self.location, self.begins = location, Begins()
         self.started: dict[int, int] = {}
 
-    def ends(self, batch: Rows) -> list[_Piece]:
+    def ends(self, batch: Batch) -> list[_Piece]:
         """Both kinds of ends have op, root, sent, received, and the one that does not block then a request."""
         kinds, there = batch.details["kind"], batch.detailed()
         for _, found in present(batch, "NonBlockingCollectiveRequest"):
@@ -82,7 +82,7 @@ class _CollectiveEnds(Part):
         return result
 
 
-def _columns(trace: TraceBase, pieces: Sequence[_Piece]) -> dict[str, Array]:
+def _columns(trace: Source, pieces: Sequence[_Piece]) -> dict[str, Array]:
     rows = joined([found for _, found, _, _ in pieces], DETAIL)
     columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
     columns |= {name: told_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
@@ -103,7 +103,7 @@ class _TotalsPart(_CollectiveEnds):
         super().__init__(location)
         self.sums = sums
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         for piece in self.ends(batch):
             self.sums.add(len(piece[1]), piece)
 
@@ -116,9 +116,9 @@ class CollectiveTotals(Question):
     def __init__(self) -> None:
         super().__init__()
         self._sums = Sums(_KEYS, _SUMS, self._columns)
-        self._trace: TraceBase | None = None
+        self._trace: Source | None = None
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         self._trace = trace
         return _TotalsPart(self._sums, location)
 
@@ -136,7 +136,7 @@ class _InstancePart(_CollectiveEnds):
         super().__init__(location)
         self.found: list[_Piece] = []
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         self.found += self.ends(batch)
 
 
@@ -146,10 +146,10 @@ class Collectives(Question):
     kinds = _KINDS
     replay = early = True
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _InstancePart(location)
 
-    def tables(self, trace: TraceBase, start: int | None) -> tuple[Table, Table]:
+    def tables(self, trace: Source, start: int | None) -> tuple[Table, Table]:
         """Instances and who took part: the n-th operation of a location on a communicator is its part of the n-th
         there."""
         found = [each for p in self.parts.values() if isinstance(p, _InstancePart) for each in p.found]

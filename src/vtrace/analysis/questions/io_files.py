@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
-from vtrace.analysis.details import number, present, told_bytes
+from vtrace.analysis.questions.details import number, present, told_bytes
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _OWN = (
     "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled "
@@ -40,7 +40,7 @@ class _System:
     """Which files of a trace belong to the system: sockets, and files that libraries read before the program begins,
     that is, before MPI_Init and before the first function of the program itself."""
 
-    def __init__(self, trace: TraceBase) -> None:
+    def __init__(self, trace: Source) -> None:
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
         self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
@@ -52,7 +52,7 @@ class _System:
 
 
 class _IoPart(Part):
-    def __init__(self, trace: TraceBase, location: int, system: _System) -> None:
+    def __init__(self, trace: Source, location: int, system: _System) -> None:
         self.helper = bool(trace.locations["helper"][location])
         self.system, self.began = system, not system.mpi
         self.early: set[int] = set()
@@ -66,7 +66,7 @@ class _IoPart(Part):
         self.sums: dict[int, Array] = {}
         self.open = np.empty(0, _POINT)
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
         self.look_for_begin(batch, replay)
         closed = batch.ref[batch.kind == number("IoDestroyHandle")]
@@ -80,7 +80,7 @@ class _IoPart(Part):
             self.count(found["duplicate"], np.ones(len(found["ref"]), np.int64), _OPENS + inner)
         self.operations(batch)
 
-    def look_for_begin(self, batch: Rows, replay: Replay) -> None:
+    def look_for_begin(self, batch: Batch, replay: Replay) -> None:
         """Finds handles of the system's files. In a window that starts later the program counts as begun."""
         self.began |= replay.fields.from_ > 0
         if self.began:
@@ -121,7 +121,7 @@ class _IoPart(Part):
         for handle, row in zip(handles[first].tolist(), sums, strict=True):
             self.sums[handle] = self.sums[handle] + row if handle in self.sums else row
 
-    def operations(self, batch: Rows) -> None:
+    def operations(self, batch: Batch) -> None:
         """Begins and ends join by handle and matching id: an end belongs to the begin that is next before it."""
         found = dict(present(batch, *_OPERATION))
         if not found:
@@ -187,12 +187,12 @@ class Io(Question):
         self.lock = Lock()
         self.system: _System | None = None
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         with self.lock:
             self.system = self.system or _System(trace)
         return _IoPart(trace, location, self.system)
 
-    def table(self, trace: TraceBase) -> Table:
+    def table(self, trace: Source) -> Table:
         rows = [
             (location, handle, *sums.tolist())
             for location, part in self.parts.items()

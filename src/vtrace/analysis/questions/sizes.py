@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.details import present, told_bytes
-from vtrace.analysis.messages import SENDS
+from vtrace.analysis.questions.details import present, told_bytes
+from vtrace.analysis.questions.messages import SENDS
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 POWERS = 49
 """Sizes by powers of two: 0 bytes, 1, 2 to 3, 4 to 7 ..."""
@@ -25,7 +25,7 @@ class _SizesPart(Part):
     def __init__(self, owner: MessageSizes) -> None:
         self.owner = owner
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         begin, end = self.owner.ends
         for _, found in present(batch, *SENDS):
             column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
@@ -45,7 +45,7 @@ class MessageSizes(Question):
         self._counts = np.zeros(POWERS * bins, np.int64)
         self._lock = Lock()
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _SizesPart(self)
 
     def add(self, places: Array) -> None:

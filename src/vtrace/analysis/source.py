@@ -30,7 +30,7 @@ _COVERAGE = {
 """Properties of locations, and their columns."""
 
 
-class TraceBase:
+class Source:
     """An archive: its definitions, and passes over its events. Times are in ns since its start (int64) where nothing
     else is said.
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.analysis.details import present, region_rows
+from vtrace.analysis.questions.details import present, region_rows
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table, add_up, group, stack
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _COLUMNS = {"location": np.int64, "time": np.int64, "metric": np.int64, "value": np.float64, "integer": np.int64}
 _DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
@@ -25,7 +25,7 @@ BYTES, BLOCKS = "Host Memory", "Live Blocks"
 class MetricMembers:
     """Which metric (row of Trace.metrics) a value of a Metric event is."""
 
-    def __init__(self, trace: TraceBase) -> None:
+    def __init__(self, trace: Source) -> None:
         definitions, classes = trace.definitions, trace.metric_classes
         self._classes, self._instances = definitions.ids["metric_classes"], definitions.ids["metric_instances"]
         self._class_of = np.append(trace.metric_instances["metric_class"], -1)
@@ -48,12 +48,12 @@ class MetricMembers:
 
 
 class _MetricPart(Part):
-    def __init__(self, trace: TraceBase, location: int, owner: Metrics) -> None:
+    def __init__(self, trace: Source, location: int, owner: Metrics) -> None:
         self.trace, self.location, self.owner = trace, location, owner
         self.found: list[dict[str, Array]] = []
         self.rows = 0
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         members = self.owner.of(self.trace)
         for _, found in present(batch, "Metric"):
             bits, kinds = found["value"], found["type"]
@@ -91,11 +91,11 @@ class Metrics(Question):
         self.wanted, self.most = wanted, most
         self._members: MetricMembers | None = None
 
-    def of(self, trace: TraceBase) -> MetricMembers:
+    def of(self, trace: Source) -> MetricMembers:
         self._members = self._members or MetricMembers(trace)
         return self._members
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _MetricPart(trace, location, self)
 
     def table(self) -> Table:
@@ -121,13 +121,13 @@ def thinned(table: Table, most: int) -> Table:
     return table.take(np.unique(np.concatenate([first, last, low, high])))
 
 
-def heap_metrics(trace: TraceBase) -> dict[str, int]:
+def heap_metrics(trace: Source) -> dict[str, int]:
     """Rows of Trace.metrics that tell of the heap, by name."""
     names = trace.metrics["name"].tolist()
     return {name: names.index(name) for name in (BYTES, BLOCKS) if name in names}
 
 
-def heap_curve(values: Table, trace: TraceBase) -> Table:
+def heap_curve(values: Table, trace: Source) -> Table:
     """Rows process, time, bytes, blocks (-1: not recorded) out of the values of the heap's metrics."""
     known = heap_metrics(trace)
     first, member = group([values["location"], values["time"]])
@@ -153,14 +153,14 @@ class _AllocationPart(Part):
         self.sums: dict[tuple[int, int], Array] = {}
         self.last = {name: np.zeros(0, np.int64) for name in _POINT}
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         for name, number in self.numbers.items():
             found = batch.attributes[batch.attributes["attribute"] == number]
             if name == _FREED and len(found):
                 self.add(found["region"], found["caller"], {2: 1, 3: found["value"].view(np.int64)})
         self.allocations(batch)
 
-    def allocations(self, batch: Rows) -> None:
+    def allocations(self, batch: Batch) -> None:
         """A size is told when a function is entered; that it got nothing, by an address of 0 when it is left."""
         attributes = batch.attributes
         sizes = attributes[attributes["attribute"] == self.numbers.get(_SIZE, -1)]
@@ -199,7 +199,7 @@ class Allocations(Question):
 
     replay = attributes = True
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         attributes = trace.attributes
         pairs = zip(attributes["id"].tolist(), attributes["name"].tolist(), strict=True)
         return _AllocationPart({name: number for number, name in pairs if name in (_SIZE, _FREED, _RESULT)})

@@ -10,11 +10,11 @@ import numpy as np
 
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table, pandas, texts
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import event_kinds
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 NO_VALUE = np.iinfo(np.int64).min
 """In a column of events(): this kind of event has no such value."""
@@ -29,7 +29,7 @@ class _EventsPart(Part):
     def __init__(self) -> None:
         self.found: list[tuple[Array, Array, Array, Array, Array]] = []
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         columns = batch.time, batch.kind, batch.ref, batch.details, batch.attributes
         self.found.append(tuple(column.copy() for column in columns))  # type: ignore[arg-type]
 
@@ -42,10 +42,10 @@ class Events(Question):
         self.kinds = frozenset(event_kinds() if kinds is None else kinds)
         self.attributes = attributes
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _EventsPart()
 
-    def table(self, trace: TraceBase) -> Table:
+    def table(self, trace: Source) -> Table:
         found = [(row, each) for row, p in self.parts.items() if isinstance(p, _EventsPart) for each in p.found]
         columns = _Columns(trace, sum(len(each[0]) for _, each in found))
         for location, each in found:
@@ -55,7 +55,7 @@ class Events(Question):
 
 
 class _Columns:
-    def __init__(self, trace: TraceBase, rows: int) -> None:
+    def __init__(self, trace: Source, rows: int) -> None:
         self.trace, self.rows, self.at = trace, rows, 0
         self.found: dict[str, Array] = {
             "time": np.empty(rows, np.int64), "location": np.empty(rows, np.int32), "kind": np.empty(rows, np.uint8)
@@ -92,7 +92,7 @@ class _Columns:
 _TYPES = {"Enter": "Enter", "Leave": "Leave"}
 
 
-def frame(trace: TraceBase, table: Mapping[str, Array]) -> Any:
+def frame(trace: Source, table: Mapping[str, Array]) -> Any:
     """A pandas.DataFrame of events() with pipit's columns."""
     kinds = list(event_kinds())
     names = texts(kinds)[table["kind"]]
@@ -112,7 +112,7 @@ def frame(trace: TraceBase, table: Mapping[str, Array]) -> Any:
     return pandas().DataFrame(columns)
 
 
-def _first_of_process(trace: TraceBase) -> Array:
+def _first_of_process(trace: Source) -> Array:
     """Of each location: the first row of its process."""
     groups = trace.locations["group"]
     first: dict[int, int] = {}

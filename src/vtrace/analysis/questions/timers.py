@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.analysis.details import present
-from vtrace.analysis.metrics import MetricMembers
-from vtrace.analysis.profile import Profile, mean_and_deviation
+from vtrace.analysis.questions.details import present
+from vtrace.analysis.questions.metrics import MetricMembers
+from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, add_up, group
-from vtrace.analysis.time_range import TimeRange
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
-    from vtrace.analysis.trace import Trace
+    from vtrace.analysis.source import Source
 
 UNITS = {"b": "bytes", "byte": "bytes", "bytes": "bytes", "flop": "flops", "flops": "flops"}
 """Units of counters, in small letters, and what they count."""
@@ -27,7 +26,7 @@ _SUM = float | int
 
 
 class _CountedPart(Part):
-    def __init__(self, trace: TraceBase, owner: Counted) -> None:
+    def __init__(self, trace: Source, owner: Counted) -> None:
         self.owner, self.members = owner, owner.members
         self.paths: dict[tuple[int, int], _SUM] = {}
         """(metric, call path) -> sum."""
@@ -35,7 +34,7 @@ class _CountedPart(Part):
         self.regions: dict[int, dict[str, _SUM]] = {}
         """Sums while a region ran, by its row."""
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         for _, found in present(batch, "Metric"):
             metric = self.members.rows(found["ref"], found["member"])
             for row in self.owner.wanted:
@@ -89,7 +88,7 @@ class Counted(Question):
     kinds = frozenset({"Metric"})
     replay = paths = True
 
-    def __init__(self, trace: TraceBase) -> None:
+    def __init__(self, trace: Source) -> None:
         super().__init__()
         self.members = MetricMembers(trace)
         self.modes: list[str] = trace.metrics["mode"].tolist()
@@ -99,7 +98,7 @@ class Counted(Question):
         }
         """Metrics: what they count, and what a 1 of theirs stands for."""
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _CountedPart(trace, self)
 
     def of(self, location: int, region: int) -> dict[str, _SUM]:
@@ -114,7 +113,7 @@ def _scale(metric: dict[str, Any]) -> _SUM:
     return factor
 
 
-def timers(trace: Trace, window: TimeRange, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
+def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
     """The timers, by location and then by time; and what is to be said of the archive. every: all regions, not only
     those of the program's own making."""
     profile, counted = Profile(), Counted(trace)

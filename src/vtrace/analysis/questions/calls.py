@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from vtrace.analysis.profile import Slices, _SlicePart
+from vtrace.analysis.questions.profile import Slices, _SlicePart
 from vtrace.analysis.table import Array
 from vtrace.io.archive.reader_abi import SLICE
 

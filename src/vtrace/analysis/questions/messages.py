@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.scan import Part, Question, Replay
-from vtrace.analysis.sums import Sums
 from vtrace.analysis.table import Array, Table, group, joined, stack
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import DETAIL
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 SENDS = ("MpiSend", "MpiIsend")
 RECEIVES = ("MpiRecv", "MpiIrecv")
@@ -55,7 +55,7 @@ class _MatrixPart(Part):
     def __init__(self, owner: MessageMatrix, location: int) -> None:
         self.owner, self.location = owner, location
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         found = batch.details[_ways()[batch.details["kind"]] > 0]
         if len(found):
             self.owner.sums.add(len(found), (self.location, found))
@@ -77,9 +77,9 @@ class MessageMatrix(Question):
     def __init__(self) -> None:
         super().__init__()
         self.sums = Sums(("way", "here", "there"), ("count", "bytes"), self._columns)
-        self._trace: TraceBase | None = None
+        self._trace: Source | None = None
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         self._trace = trace
         return _MatrixPart(self, location)
 
@@ -97,7 +97,7 @@ class MessageMatrix(Question):
             "bytes": told_bytes(found["words"][:, 2])[0],
         }  # fmt: skip
 
-    def matrix(self, trace: TraceBase, sent: bool = True) -> Matrix:
+    def matrix(self, trace: Source, sent: bool = True) -> Matrix:
         found = self.sums.table()
         found = found.take((found["way"] == (1 if sent else 2)) & (found["here"] >= 0) & (found["there"] >= 0))
         if not sent:
@@ -109,14 +109,14 @@ class MessageMatrix(Question):
 class _EndsPart(Part):
     """Both kinds of ends on one location."""
 
-    def __init__(self, owner: Messages, trace: TraceBase, location: int) -> None:
+    def __init__(self, owner: Messages, trace: Source, location: int) -> None:
         self.owner, self.trace, self.location = owner, trace, location
         self.sends: list[dict[str, Array]] = []
         self.receives: list[dict[str, Array]] = []
         self.posts: list[tuple[Array, Array]] = []
         self.seen = 0
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         for kind, found in present(batch, *SENDS, *RECEIVES, "MpiIrecvRequest"):
             order = found["row"].astype(np.int64) + self.seen
             if kind == "MpiIrecvRequest":
@@ -173,7 +173,7 @@ class Messages(Question):
         """Ends of sends and of receives, in any order."""
         self.rows, self.start, self.lock = 0, start, Lock()
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _EndsPart(self, trace, location)
 
     def keep(self, ends: Table, location: int, sent: bool) -> None:

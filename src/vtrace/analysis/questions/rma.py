@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import _otf2
 import numpy as np
 
-from vtrace.analysis.details import number, told_bytes
+from vtrace.analysis.questions.details import number, told_bytes
+from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.scan import Part, Question, Replay
-from vtrace.analysis.sums import Sums
 from vtrace.analysis.table import Array, Table, add_up, group, joined
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import DETAIL
 from vtrace.io.common.enumerations import names_of
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _KINDS = ("RmaPut", "RmaGet", "RmaAtomic")
 _PUT, _GET, _ATOMIC = range(3)
@@ -43,7 +43,7 @@ class _RmaPart(Part):
     def __init__(self, sums: Sums, location: int) -> None:
         self.sums, self.location = sums, location
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         wanted = np.isin(batch.details["kind"], [number(kind) for kind in _KINDS])
         if np.any(wanted):
             found = batch.details[wanted]
@@ -58,9 +58,9 @@ class Rma(Question):
     def __init__(self) -> None:
         super().__init__()
         self._sums = Sums(("location", "window", "target", "operation"), SUMS, self._columns)
-        self._trace: TraceBase | None = None
+        self._trace: Source | None = None
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         self._trace = trace
         return _RmaPart(self._sums, location)
 
@@ -87,7 +87,7 @@ class Rma(Question):
         return self._sums.table()
 
 
-def synchronization(trace: TraceBase, profile: Table) -> Table:
+def synchronization(trace: Source, profile: Table) -> Table:
     """Rows (location, kind): calls, ns of all calls, out of a profile. kind: place in .kinds, SYNCHRONIZATION's."""
     names = [re.sub(r"^mpi_|_(c|f08|f08ts)?_*$", "", name.lower()) for name in trace.regions["name"].tolist()]
     kinds = list(SYNCHRONIZATION)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.details import present, told_bytes
+from vtrace.analysis.questions.details import present, told_bytes
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table, stack
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 READ, WRITE = 0, 1
 """OTF2's modes of operations whose bytes count."""
@@ -28,7 +28,7 @@ class _MovedPart(Part):
         self.found: list[dict[str, Array]] = []
         self.rows, self.every = 0, 1
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         found = dict(present(batch, "IoOperationBegin", "IoOperationComplete"))
         if "IoOperationBegin" in found:
             begins = found["IoOperationBegin"]
@@ -68,7 +68,7 @@ class Moved(Question):
 
     kinds = frozenset({"IoOperationBegin", "IoOperationComplete"})
 
-    def __init__(self, trace: TraceBase, most: int) -> None:
+    def __init__(self, trace: Source, most: int) -> None:
         """most: values of a location; of more each second one goes."""
         super().__init__()
         self.most = most
@@ -80,7 +80,7 @@ class Moved(Question):
         found: Array = self._paradigm[self._handles.rows(handles)]
         return found
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _MovedPart(self, location)
 
     def table(self) -> Table:

@@ -12,13 +12,13 @@ import numpy as np
 from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True)
-class TimeRange:
+class Selection:
     """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: the window in words.
     helpers: rows of locations that are left out, since libraries made these threads for themselves."""
 
@@ -41,22 +41,22 @@ class TimeRange:
         """arguments() with helpers, for what tells how complete the recording is."""
         return self.arguments() | {"locations": self.recorded}
 
-    def rows(self, trace: TraceBase) -> list[int]:
+    def rows(self, trace: Source) -> list[int]:
         """Rows of the locations inside that make calls: not those that hold counters alone."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
 
-    def threads(self, trace: TraceBase) -> list[int]:
+    def threads(self, trace: Source) -> list[int]:
         """rows() and helpers."""
         return sorted([*self.rows(trace), *self.helpers])
 
-    def ends(self, trace: TraceBase) -> tuple[int, int]:
+    def ends(self, trace: Source) -> tuple[int, int]:
         """start and stop as numbers."""
         return self.start or 0, trace.duration if self.stop is None else self.stop
 
 
-def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> TimeRange:
+def window(trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> Selection:
     """From the values of --from, --to, --ranks and --helpers. Raises UsageError."""
     start, stop = time(begin, trace.duration), time(end, trace.duration)
     if start is not None and stop is not None and start >= stop:
@@ -72,10 +72,10 @@ def window(trace: TraceBase, begin: str | None, end: str | None, ranks: str | No
         left = tuple(row for row in chosen if trace.locations["helper"][row])
         locations = tuple(row for row in chosen if not trace.locations["helper"][row])
     said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
-    return TimeRange(start, stop, locations, " ".join(filter(None, said)), left)
+    return Selection(start, stop, locations, " ".join(filter(None, said)), left)
 
 
-def _lasts(trace: TraceBase) -> str:
+def _lasts(trace: Source) -> str:
     return f"{trace.path.parent} lasts {trace.duration / 1e9:.6g} s"
 
 
@@ -89,7 +89,7 @@ def time(text: str | None, duration: int) -> int | None:
     return round(float(found[1]) * (duration / 100 if found[2] == "%" else _UNITS[found[2]]))
 
 
-def _of_ranks(trace: TraceBase, ranks: str) -> tuple[int, ...]:
+def _of_ranks(trace: Source, ranks: str) -> tuple[int, ...]:
     """Locations of ranks as in 0-7,12. A trace without MPI counts its processes."""
     known = trace.processes.rows
     wanted: set[int] = set()

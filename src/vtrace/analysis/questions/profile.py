@@ -11,11 +11,11 @@ import numpy as np
 
 from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack, texts
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import STATS
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
 """The columns of a profile that are sums, minima and maxima over calls, and their types."""
@@ -36,7 +36,7 @@ class Profile(Question):
 
     replay = True
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _ProfilePart()
 
     def table(self) -> Table:
@@ -67,7 +67,7 @@ class CallTree(Question):
 
     replay = paths = True
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _PathPart()
 
     def tables(self) -> tuple[Table, Table]:
@@ -136,7 +136,7 @@ class _SlicePart(Part):
         self.owner = owner
         self.found: list[Array] = []
 
-    def batch(self, batch: Rows, replay: Replay | None) -> None:
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
         self.add(replay)
 
@@ -165,7 +165,7 @@ class Slices(Question):
         self.lock = Lock()
         """Held by the thread that adds slices, or shortens all."""
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         part = _SlicePart(self)
         self.all.append(part)
         return part
@@ -212,6 +212,6 @@ def path_names(tree: Table, names: Array, path: int) -> list[str]:
     return found[::-1]
 
 
-def add_names(table: Table, trace: TraceBase) -> Table:
+def add_names(table: Table, trace: Source) -> Table:
     """The table with a column of the regions' names before the others."""
     return Table({"name": texts(trace.regions["name"][table["region"]].tolist()), **table}, **table.notes)

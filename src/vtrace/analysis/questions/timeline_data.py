@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.calls import Calls, CallSteps
-from vtrace.analysis.collectives import CollectiveTotals
-from vtrace.analysis.counters import Moved
 from vtrace.analysis.ledger import FLUSH
-from vtrace.analysis.messages import Messages
-from vtrace.analysis.metrics import Metrics
+from vtrace.analysis.questions.calls import Calls, CallSteps
+from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
+from vtrace.analysis.questions.counters import Moved
+from vtrace.analysis.questions.messages import Messages
+from vtrace.analysis.questions.metrics import Metrics
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
-from vtrace.analysis.time_range import TimeRange
 from vtrace.left_out import WHOLE_RUN
 
 if TYPE_CHECKING:
-    from vtrace.analysis.trace import Trace
+    from vtrace.analysis.source import Source
 
 MOST = 2_000_000
 """Calls that are shown."""
@@ -33,8 +33,8 @@ _GAPS = 100_000
 class Shown:
     """What is shown; times in ns since the trace's start."""
 
-    trace: Trace
-    window: TimeRange
+    trace: Source
+    window: Selection
     calls: Calls
     messages: Table
     moved: Table
@@ -47,7 +47,7 @@ class Shown:
     """What is left out, one line each."""
 
 
-def gather(trace: Trace, window: TimeRange, most: int = MOST) -> Shown:
+def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     """Reads what a timeline of the window shows: at most so many calls and collectives, a quarter as many messages."""
     calls, messages = CallSteps(most), Messages(max(most // 4, 1), window.start)
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
@@ -56,7 +56,9 @@ def gather(trace: Trace, window: TimeRange, most: int = MOST) -> Shown:
     shown.missing = _missing(trace, window, shown.notes)
     part = int(totals.table()["calls"].sum())
     if 0 < part <= most:
-        shown.collectives = trace.collectives(**window.arguments())[0]
+        collectives = Collectives()
+        trace.scan([collectives], **window.arguments())
+        shown.collectives = collectives.tables(trace, window.start)[0]
     note = shown.notes.append
     if calls.dropped:
         note(
@@ -73,7 +75,7 @@ def gather(trace: Trace, window: TimeRange, most: int = MOST) -> Shown:
     return shown
 
 
-def _missing(trace: Trace, window: TimeRange, notes: list[str]) -> Table:
+def _missing(trace: Source, window: Selection, notes: list[str]) -> Table:
     found = trace.not_recorded(**window.arguments()).intervals
     row = trace.definitions.ids["locations"].rows(found["location"])
     drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, *WHOLE_RUN])
@@ -102,7 +104,7 @@ def label(region: str) -> str:
     return region.removeprefix("!$omp ")
 
 
-def process_names(trace: Trace) -> list[str]:
+def process_names(trace: Source) -> list[str]:
     """What to call each process: MPI Rank 0 on node1, or as the archive has it."""
     hosts = len(set(trace.processes["host"].tolist())) > 1
     return [

@@ -13,7 +13,7 @@ from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.table import Array
 
 if TYPE_CHECKING:
-    from vtrace.analysis.base import TraceBase
+    from vtrace.analysis.source import Source
 
 
 class _LinePart(Part):
@@ -37,7 +37,7 @@ class Timeline(Question):
         self.class_of = np.ascontiguousarray(class_of, np.uint8)
         self.seconds = np.zeros((int(rows.max(initial=-1)) + 1, classes + 1, bins), np.float32)
 
-    def part(self, trace: TraceBase, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> Part:
         return _LinePart(self, int(self.rows[location]))
 
     def configure(self, replay: Replay) -> None:

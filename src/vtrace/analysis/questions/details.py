@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from vtrace.analysis.table import Array
-from vtrace.io.archive.batches import Rows
+from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import event_kinds
 
 
@@ -19,7 +19,7 @@ def number(kind: str) -> int:
     return event_kinds()[kind][0]
 
 
-def chosen(batch: Rows, kind: str) -> dict[str, Array]:
+def chosen(batch: Batch, kind: str) -> dict[str, Array]:
     """The events of a kind that has details: time (ns), ref (OTF2's id), region, caller (rows of regions, as uint32:
     the innermost call and the one around it; 2**32 - 1 none), row, marks (of all open calls, see activity.marks), and
     the values by their names; all of one length, copies.
@@ -32,7 +32,7 @@ def chosen(batch: Rows, kind: str) -> dict[str, Array]:
     return found
 
 
-def present(batch: Rows, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
+def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
     """chosen() of each of these kinds that the batch has."""
     counts = batch.detailed()
     for kind in kinds:
