@@ -18,7 +18,7 @@ LARGE = 100_000_000
 SUMMARY = ("profile", "message_matrix", "collective_totals", "io")
 ASK = """
 import sys, time, resource, vtrace
-from vtrace.analysis.scan import Part, Question
+from vtrace.analysis.question import Part, Question
 class Columns(Question):
     kinds = frozenset({"Enter", "Leave"})
     def part(self, trace, location):

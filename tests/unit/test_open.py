@@ -11,8 +11,9 @@ import pytest
 
 import vtrace
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.profile import Profile, reduce
-from vtrace.analysis.scan import Part, Question, scan
+from vtrace.analysis.scan import scan
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 from vtrace.errors import VtraceError
@@ -40,8 +41,8 @@ def test_a_window_beside_a_replay(tmp_path: Path) -> None:
     question = _Kinds()
     profile = Profile()
     scan(trace, [question, profile], start=41, stop=60)
-    assert question.parts[0].times == [41, 45, 49, 53, 57]  # type: ignore[attr-defined]
-    table = profile.table()
+    assert question.parts[0].times == [41, 45, 49, 53, 57]
+    table = profile.answer()
     assert dict(zip(table["region"].tolist(), table["inclusive"].tolist(), strict=True)) == {0: 19, 1: 10}
 
 
@@ -54,7 +55,7 @@ def test_stacks_that_do_not_fit(tmp_path: Path) -> None:
     profile = Profile()
     met = scan(trace, [profile])
     assert (met.stray, met.closed, met.events) == (2, 2, {0: 8})
-    rows = {row["region"]: (row["calls"], row["total"], row["exclusive"]) for row in profile.table().records()}
+    rows = {row["region"]: (row["calls"], row["total"], row["exclusive"]) for row in profile.answer().records()}
     unknown = trace.regions.rows - 1  # behind the one for flushes
     assert rows == {0: (1, 3, 1), 1: (2, 3, 3), unknown: (1, 2, 1)}
 

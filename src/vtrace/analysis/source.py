@@ -15,7 +15,8 @@ from vtrace.analysis import definition_tables as d
 from vtrace.analysis.activity import marks
 from vtrace.analysis.ledger import Ledger, caveats, read_ledger
 from vtrace.analysis.places import Places
-from vtrace.analysis.scan import Pass, Question, scan
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.scan import Pass, scan
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY, read_properties
@@ -104,7 +105,7 @@ class Source:
         return self.places.processes
 
     def scan(
-        self, questions: Sequence[Question], locations: Sequence[int] | None = None, start: int | None = None,
+        self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
         stop: int | None = None, jobs: int | None = None,
     ) -> Pass:  # fmt: skip
         """Answers several questions in one pass over the events; see vtrace.analysis.scan."""

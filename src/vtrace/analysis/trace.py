@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
 from vtrace.analysis.questions.events import Events, frame
@@ -18,7 +19,6 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
-from vtrace.analysis.scan import Question
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
@@ -27,7 +27,7 @@ from vtrace.io.archive.overview import find_anchor
 Window = tuple[int | None, int | None, tuple[int, ...] | None]
 _Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
-_PREPARED: dict[str, Callable[[], Question]] = {
+_PREPARED: dict[str, Callable[[], AnyQuestion]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
     "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations,
 }  # fmt: skip
@@ -75,7 +75,7 @@ class Trace(Source):
 
     def __init__(self, anchor: Path) -> None:
         super().__init__(anchor)
-        self._answers: dict[Any, Question] = {}
+        self._answers: dict[Any, AnyQuestion] = {}
 
     def prepare(
         self, *names: str, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
@@ -87,7 +87,7 @@ class Trace(Source):
         wanted = {(name, *window): _PREPARED[name]() for name in names if (name, *window) not in self._answers}
         self._pass(wanted, window)
 
-    def _pass(self, wanted: dict[Any, Question], window: Window) -> None:
+    def _pass(self, wanted: dict[Any, AnyQuestion], window: Window) -> None:
         if wanted:
             start, stop, locations = window
             self.scan(list(wanted.values()), locations, start, stop)
@@ -95,14 +95,14 @@ class Trace(Source):
 
     def _ask(
         self, name: str, start: int | None, stop: int | None, locations: Sequence[int] | None,
-        make: Callable[[], Question] | None = None, *more: Any,
+        make: Callable[[], AnyQuestion] | None = None, *more: Any,
     ) -> Any:  # fmt: skip
-        """The question, answered. more: what else tells it from others of its name."""
+        """The answer of a question. more: what else tells it from others of its name."""
         window = start, stop, None if locations is None else tuple(map(int, locations))
         key = (name, *window, *more)
         if key not in self._answers:
             self._pass({key: (make or _PREPARED[name])()}, window)
-        return self._answers[key]
+        return self._answers[key].answer()
 
     @_told
     def events(
@@ -119,7 +119,7 @@ class Trace(Source):
         """
         question = Events(kinds, attributes)
         self.scan([question], locations, start, stop)
-        return question.table(self)
+        return question.answer()
 
     def frame(self, **window: Any) -> Any:
         """events(**window) as a pandas.DataFrame with pipit's columns: "Timestamp (ns)", "Event Type" (Enter, Leave,
@@ -138,7 +138,7 @@ class Trace(Source):
         their mean; see profile.mean_and_deviation).
         profile.reduce joins rows by columns.
         """
-        table: Table = self._ask("profile", start, stop, locations).table()
+        table: Table = self._ask("profile", start, stop, locations)
         return table
 
     @_told
@@ -149,7 +149,7 @@ class Trace(Source):
         region -1). And their numbers: rows (location, path) with the columns of profile(). A million paths at most are
         kept apart in a thread of reading; calls beyond belong to the path around them.
         """
-        tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations).tables()
+        tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations)
         return tables
 
     @_told
@@ -164,13 +164,13 @@ class Trace(Source):
         """
         question = Slices(most)
         self.scan([question], locations, start, stop)
-        return question.table()
+        return question.answer()
 
     def message_matrix(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Matrix:
         """Messages sent between processes, by number and bytes; see messages.Matrix."""
-        matrix: Matrix = self._ask("message_matrix", start, stop, locations).matrix(self)
+        matrix: Matrix = self._ask("message_matrix", start, stop, locations)
         return matrix
 
     @_told
@@ -186,8 +186,8 @@ class Trace(Source):
         Of more than most messages one of .share is kept, whatever its size. .unmatched_sends, .unmatched_receives: ends
         (of those kept) without another.
         """
-        question: Messages = self._ask("messages", start, stop, locations, lambda: Messages(most, start), most)
-        return question.table()
+        table: Table = self._ask("messages", start, stop, locations, lambda: Messages(most), most)
+        return table
 
     @_told
     def collective_totals(
@@ -196,7 +196,7 @@ class Trace(Source):
         """Rows (location, op, comm): calls, sent, received (bytes), ns (between begin and end). op: OTF2's number, see
         collectives.op_name. In constant memory.
         """
-        table: Table = self._ask("collective_totals", start, stop, locations).table()
+        table: Table = self._ask("collective_totals", start, stop, locations)
         return table
 
     @_told
@@ -207,7 +207,7 @@ class Trace(Source):
         first to come, last_begin: of the last), locations (how many took part), sent, received (bytes of all). And
         those who took part: instance (row of the first table), location, begin, end, sent, received, region.
         """
-        tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations).tables(self, start)
+        tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations)
         return tables
 
     @_told
@@ -216,7 +216,7 @@ class Trace(Source):
         to the target), received (bytes from it), unknown (calls of which the trace does not tell the bytes, which count
         0). window: row of windows; target: row of processes, -1: not defined; operation: see rma.operation_name.
         """
-        table: Table = self._ask("rma", start, stop, locations).table()
+        table: Table = self._ask("rma", start, stop, locations)
         return table
 
     @_told
@@ -237,7 +237,7 @@ class Trace(Source):
         MPI_File_write) stand in nested_opens, nested_bytes_written and so on. handle: row of io_handles; file: row of
         files, -1: not a file; layer: of the handle, place in .layers. files.reduce_io joins rows.
         """
-        table: Table = self._ask("io", start, stop, locations).table(self)
+        table: Table = self._ask("io", start, stop, locations)
         return table
 
     @_told
@@ -250,8 +250,8 @@ class Trace(Source):
         kept.
         """
         wanted = np.array(list(heap_metrics(self).values()), np.int64)
-        question: Metrics = self._ask("memory", start, stop, locations, lambda: Metrics(wanted, most), most)
-        return heap_curve(question.table(), self)
+        values: Table = self._ask("memory", start, stop, locations, lambda: Metrics(wanted, most), most)
+        return heap_curve(values, self)
 
     @_told
     def allocations(
@@ -261,7 +261,7 @@ class Trace(Source):
         that got nothing, and count nowhere else) by functions of the heap (region) and who called them (caller, -1:
         none).
         """
-        table: Table = self._ask("allocations", start, stop, locations).table()
+        table: Table = self._ask("allocations", start, stop, locations)
         return table
 
     @_told
@@ -276,7 +276,7 @@ class Trace(Source):
         wanted = None if metrics is None else np.array(metrics, np.int64)
         question = Metrics(wanted, most)
         self.scan([question], locations, start, stop)
-        return question.table()
+        return question.answer()
 
     def timeline(
         self, bins: int = 200, start: int | None = None, stop: int | None = None, rows: Array | None = None,
@@ -294,4 +294,4 @@ class Trace(Source):
         rows = np.arange(self.locations.rows) if rows is None else np.asarray(rows)
         question = Timeline(bins, classes, count, rows, window)
         self.scan([question], np.flatnonzero(rows >= 0).tolist(), stop=window[1])
-        return question.seconds
+        return question.answer()

@@ -113,14 +113,15 @@ def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None =
     if not question.has_mpi or not mpi:
         return None
     met = trace.scan([question])
+    parts = question.answer()
     tasks = {row: MpipTask(int(trace.processes["rank"][row]), str(trace.processes["host"][row])) for row in mpi}
     sites = _Sites(trace, depth, full, resolve)
-    sites.learn({key for part in question.parts.values() for key in _of(part).calls})
+    sites.learn({key for part in parts.values() for key in part.calls})
     collective: dict[tuple[str, int, int], int] = {}
     pt2pt: dict[tuple[str, int, int], int] = {}
     mains: dict[int, SitesPart] = {}
-    for location, found in question.parts.items():
-        part, row = _of(found), ranks[int(trace.locations["group"][location])]
+    for location, part in parts.items():
+        row = ranks[int(trace.locations["group"][location])]
         if row not in tasks or trace.locations["type"][location] != "CPU_THREAD":
             continue
         if row not in mains or (mains[row].begun == ALWAYS and part.begun != ALWAYS):
@@ -135,11 +136,6 @@ def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None =
     for row, part in mains.items():
         tasks[row].app = _app_time(part)
     return MpipProfile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, met.problems)
-
-
-def _of(part: object) -> SitesPart:
-    assert isinstance(part, SitesPart)
-    return part
 
 
 def _app_time(part: SitesPart) -> int:

@@ -12,11 +12,12 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number
-from vtrace.analysis.questions.events import _REFERENCES, NO_VALUE, _Columns
+from vtrace.analysis.questions.events import NO_VALUE, REFERENCES, EventColumns
 from vtrace.analysis.questions.metrics import _DOUBLE, MetricMembers
 from vtrace.analysis.questions.timeline_data import Shown, label, process_names
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, texts
 from vtrace.errors import VtraceError
@@ -34,23 +35,23 @@ _AT_ONCE = 50_000
 
 
 class _SeenPart(Part):
-    def __init__(self, owner: _Seen) -> None:
+    def __init__(self) -> None:
         self.counts = np.zeros(256, np.int64)
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         self.counts += np.bincount(batch.kind, minlength=256)
 
 
-class _Seen(Question):
+class _Seen(Question[_SeenPart, list[str]]):
     """Which kinds of events there are."""
 
     kinds = frozenset(event_kinds())
 
-    def part(self, trace: Source, location: int) -> Part:
-        return _SeenPart(self)
+    def part(self, trace: Source, location: int) -> _SeenPart:
+        return _SeenPart()
 
-    def names(self) -> list[str]:
-        counts = sum((part.counts for part in self.parts.values() if isinstance(part, _SeenPart)), np.zeros(256))
+    def answer(self) -> list[str]:
+        counts = sum((part.counts for part in self.parts.values()), np.zeros(256))
         return [name for name in event_kinds() if counts[number(name)]]
 
 
@@ -59,13 +60,13 @@ class _WritePart(Part):
         self.owner, self.location = owner, location
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        columns = _Columns(self.owner.trace, len(batch))
+        columns = EventColumns(self.owner.trace, len(batch))
         columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
         self.owner.write(self.owner.named(columns.found))
         self.owner.count += len(batch)
 
 
-class _Write(Question):
+class _Write(Question[_WritePart, int]):
     """Hands the events on, some at a time, with names instead of rows."""
 
     kinds = frozenset(event_kinds())
@@ -80,14 +81,18 @@ class _Write(Question):
         self._metrics = self._shown([*trace.metrics["name"].tolist(), None], show)
         tables = trace.definitions.tables
         self._names = {
-            name: self._shown([*tables[_REFERENCES[name]]["name"].tolist(), None], show)
+            name: self._shown([*tables[REFERENCES[name]]["name"].tolist(), None], show)
             for name, is_text in more.items()
             if is_text
         }
         self._members = MetricMembers(trace)
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _WritePart:
         return _WritePart(self, location)
+
+    def answer(self) -> int:
+        """How many events there were."""
+        return self.count
 
     def named(self, found: dict[str, Array]) -> Columns:
         trace, rows = self.trace, len(found["time"])
@@ -129,21 +134,22 @@ def events(
     any of the events has, None where one has it not.
     """
     seen = _Seen()
-    trace.scan([seen], window.locations, window.start, window.stop)
+    trace.scan([seen], **window.arguments())
     more: dict[str, bool] = {}
-    for name in seen.names():
+    names = seen.answer()
+    for name in names:
         _, what, words = event_kinds()[name]
         more |= dict.fromkeys(filter(None, (what, *words)), False)
     for name in more:
-        table = trace.definitions.tables.get(_REFERENCES.get(name, ""))
+        table = trace.definitions.tables.get(REFERENCES.get(name, ""))
         more[name] = table is not None and "name" in table
     types = {"time": int, "process": str, "thread": str, "event": str}
     types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
-    if "Metric" in seen.names():
+    if "Metric" in names:
         types["value"] = float
     writer = _Write(trace, more, begin(types), show)
-    trace.scan([writer], window.locations, window.start, window.stop, jobs=1)
-    return writer.count
+    trace.scan([writer], **window.arguments(), jobs=1)
+    return writer.answer()
 
 
 def write_csv(trace: Source, window: Selection, path: Path) -> int:

@@ -69,19 +69,19 @@ class Paths:
 def read(trace: Trace, window: Selection, paths: Paths) -> DiffRun:
     """One pass over the events in the window."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
-    met = trace.scan([tree, matrix, totals, io], window.locations, window.start, window.stop)
+    met = trace.scan([tree, matrix, totals, io], **window.arguments())
     members = trace.places.process[window.rows(trace)]
     run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
     run.caveats = trace.caveats(**window.of_recording())
-    _paths(run, paths, *tree.tables())
+    _paths(run, paths, *tree.answer())
     names = [str(name) for name in trace.processes["name"]]
-    for pair in matrix.matrix(trace).table().records():
+    for pair in matrix.answer().table().records():
         _add(run.messages, (names[pair["sender"]], names[pair["receiver"]]), pair, ("count", "bytes"))
     comms = [*trace.comms["name"].tolist(), ""]
-    for one in totals.table().records():
+    for one in totals.answer().records():
         _add(run.collectives, (op_name(one["op"]), comms[one["comm"]]), one, ("calls", "sent", "received", "ns"))
     files = [*trace.files["name"].tolist(), "(no file)"]
-    for one in reduce_io(io.table(trace), "file").records():
+    for one in reduce_io(io.answer(), "file").records():
         one["ns"] = one["read_ns"] + one["write_ns"] + one["flush_ns"]
         _add(run.files, files[one["file"]], one, ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"))
     return run

@@ -16,7 +16,7 @@ from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.questions import activity_bins
 from vtrace.analysis.questions.collectives import CollectiveTotals
 from vtrace.analysis.questions.io_files import Io
-from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile
 from vtrace.analysis.questions.sizes import MessageSizes
@@ -66,11 +66,11 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
     met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap], window.locations, *ends)
     charts = {
         "classes": list(trace.regions.classes), "begin": ends[0], "end": ends[1],
-        "timeline": _timeline(trace, line.seconds, shared, ends), "flame": _flame(trace, *tree.tables()),
-        "matrix": _matrix(trace, matrix), "sizes": _sizes(sizes.counts()),
-        "heap": _heap(trace, heap_curve(heap.table(), trace)),
+        "timeline": _timeline(trace, line.answer(), shared, ends), "flame": _flame(trace, *tree.answer()),
+        "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
+        "heap": _heap(trace, heap_curve(heap.answer(), trace)),
     }  # fmt: skip
-    return ReportNumbers(trace, window, profile.table(), totals.table(), io.table(trace), charts, met.problems)
+    return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), charts, met.problems)
 
 
 def packed(values: Array) -> str:
@@ -122,8 +122,7 @@ def _flame(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _matrix(trace: Trace, question: MessageMatrix) -> dict[str, Any] | None:
-    found = question.matrix(trace)
+def _matrix(trace: Trace, found: Matrix) -> dict[str, Any] | None:
     if not len(found.sender):
         return None
     size = min(_ROWS, found.size)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.activity import ACTIVITIES, IO, MPI, RUNTIME
+from vtrace.analysis.activity import MPI
 from vtrace.analysis.programs import of_processes
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
 from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
@@ -17,7 +19,6 @@ from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, 
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.questions.rma import Rma
 from vtrace.analysis.questions.timeline_data import process_names, span
-from vtrace.analysis.scan import Part, Question, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
@@ -27,7 +28,6 @@ from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
@@ -68,70 +68,19 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     rma, io = Rma(), Io()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), _FEW)
     allocations = Allocations()
-    questions: list[Question] = [profile, extent, matrix, totals, rma, io]
+    questions: list[AnyQuestion] = [profile, extent, matrix, totals, rma, io]
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
-    met = trace.scan(questions, window.locations, window.start, window.stop)
+    met = trace.scan(questions, **window.arguments())
     notes = [f"{met.stray:,} ends of calls without a begin are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that this OTF2 does not know"] if met.unknown else []
-    table = profile.table()
+    table = profile.answer()
     return SummaryNumbers(
-        trace, window, table, extent.classes(trace, table, window), _ends(trace, table), matrix.matrix(trace),
-        totals.table(), rma.table(), io.table(trace), heap_curve(heap.table(), trace), allocations.table(),
+        trace, window, table, activity_times(trace, table, extent.answer(), window),
+        init_and_finalize_times(trace, table), matrix.answer(), totals.answer(), rma.answer(), io.answer(),
+        heap_curve(heap.answer(), trace), allocations.answer(),
         sum(met.events.values()), notes + met.problems,
     )  # fmt: skip
-
-
-def _ends(trace: Trace, profile: Table) -> Array:
-    found = np.zeros((trace.locations.rows, 2), np.int64)
-    for column, end in enumerate(("init", "finalize")):
-        rows = trace.regions["activity"][profile["region"]] == ACTIVITIES.index(f"mpi/management/{end}")
-        np.add.at(found[:, column], profile["location"][rows], profile["exclusive"][rows])
-    return found
-
-
-class _ExtentPart(Part):
-    def __init__(self, owner: Extent, location: int) -> None:
-        self.owner, self.location = owner, location
-
-    def end(self, replay: Replay | None) -> None:
-        assert replay is not None
-        if replay.fields.events:
-            self.owner.ends.append((self.location, replay.fields.first, replay.fields.last))
-            self.owner.runtime[self.location] = replay.fields.runtime
-
-
-class Extent(Question):
-    """From when to when each location has events."""
-
-    replay = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ends: list[tuple[int, int, int]] = []
-        self.runtime: dict[int, int] = {}
-        """By location: ns of the I/O that MPI does for itself."""
-
-    def part(self, trace: Source, location: int) -> Part:
-        return _ExtentPart(self, location)
-
-    def classes(self, trace: Trace, profile: Table, window: Selection) -> Array:
-        """(locations, classes + 1) int64 ns: the time in calls of each class, and the time outside all regions."""
-        class_of, outside = np.append(trace.regions["class"], len(trace.regions.classes)), len(trace.regions.classes)
-        found = np.zeros((trace.locations.rows, outside + 1), np.int64)
-        np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
-        ends = np.array(self.ends, np.int64).reshape(len(self.ends), 3)
-        first, last = np.zeros((2, trace.locations.rows), np.int64)
-        first[ends[:, 0]], last[ends[:, 0]] = ends[:, 1], ends[:, 2]
-        first = first if window.start is None else np.maximum(first, window.start)
-        last = last if window.stop is None else np.minimum(last, window.stop)
-        rows = np.array(window.rows(trace), np.int64)
-        found[rows, outside] = np.maximum(0, (last - first)[rows] - found[rows].sum(axis=1))
-        for row, ns in self.runtime.items():
-            found[row, [IO, RUNTIME]] += np.array([-ns, ns])
-        helpers = trace.locations["helper"]
-        found[helpers, RUNTIME], found[helpers, :RUNTIME], found[helpers, outside] = found[helpers].sum(axis=1), 0, 0
-        return found
 
 
 def class_times(numbers: SummaryNumbers) -> dict[str, Array]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class _LinePart(Part):
         self.owner.add(self.row, replay)
 
 
-class Timeline(Question):
+class Timeline(Question[_LinePart, Array]):
     """Array of Trace.timeline."""
 
     replay = True
@@ -37,7 +38,7 @@ class Timeline(Question):
         self.class_of = np.ascontiguousarray(class_of, np.uint8)
         self.seconds = np.zeros((int(rows.max(initial=-1)) + 1, classes + 1, bins), np.float32)
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _LinePart:
         return _LinePart(self, int(self.rows[location]))
 
     def configure(self, replay: Replay) -> None:
@@ -52,6 +53,9 @@ class Timeline(Question):
             with self.lock:  # locations may share a row
                 self.seconds[row] += replay.line * 1e-9
         replay.line[:] = 0
+
+    def answer(self) -> Array:
+        return self.seconds
 
 
 def grouped(locations: Sequence[int], rows: int) -> Array:

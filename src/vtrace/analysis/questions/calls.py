@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from vtrace.analysis.questions.profile import Slices, _SlicePart
+from vtrace.analysis.questions.profile import KeptSlices
 from vtrace.analysis.table import Array
 from vtrace.io.archive.reader_abi import SLICE
 
@@ -84,17 +84,13 @@ class Calls:
         return found
 
 
-class CallSteps(Slices):
-    """Asks for calls as slices do, and keeps them in the order of their ends."""
+class CallSteps(KeptSlices[Calls]):
+    """Calls as steps; shortest and dropped tell of the calls that are left out."""
 
-    def calls(self) -> Calls:
-        """Call it once the pass is over; shortest and dropped tell of calls that are left out."""
-        if self.kept > self.most:
-            self.shorten()
+    def answer(self) -> Calls:
         found = []
-        for location, part in self.parts.items():
-            assert isinstance(part, _SlicePart)
-            kept = [calls[calls["end"] - calls["begin"] >= self.shortest] for calls in part.found]
+        for location, parts in self.left():
+            kept = [calls[calls["end"] - calls["begin"] >= self.shortest] for calls in parts]
             found.append((location, np.concatenate([np.empty(0, SLICE), *kept])))
         return Calls(found)
 

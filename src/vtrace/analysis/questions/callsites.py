@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.collectives import Begins
 from vtrace.analysis.questions.details import chosen, number, present, told_bytes
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, group
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader import ALWAYS, NEVER
@@ -177,7 +178,7 @@ class SitesPart(Part):
         self._bytes.clear()
 
 
-class CallSites(Question):
+class CallSites(Question[SitesPart, dict[int, SitesPart]]):
     """MPI calls by site, one part for each location. Call paths of other questions in the same pass would be none."""
 
     kinds = frozenset(
@@ -212,12 +213,16 @@ class CallSites(Question):
         """Whether there are any MPI functions."""
         return bool(np.any(self.kind_of))
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> SitesPart:
         return SitesPart(self, location)
 
     def configure(self, replay: Replay) -> None:
         replay.fields.site_of = self.kind_of.ctypes.data
         replay.fields.site_attribute = NO_REGION if self.attribute is None else self.attribute
+
+    def answer(self) -> dict[int, SitesPart]:
+        """The calls of each location, by its row."""
+        return self.parts
 
     def among(self, regions: Array, wanted: Array) -> Array:
         """Which of these rows of regions (of details) are wanted."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
 from vtrace.analysis.questions.sums import Sums
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, joined, stack
 from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.reader import ALWAYS
 from vtrace.io.archive.reader_abi import DETAIL
 from vtrace.io.common.enumerations import names_of
 
@@ -108,7 +110,7 @@ class _TotalsPart(_CollectiveEnds):
             self.sums.add(len(piece[1]), piece)
 
 
-class CollectiveTotals(Question):
+class CollectiveTotals(Question[_TotalsPart, Table]):
     """Table of Trace.collective_totals."""
 
     kinds = _KINDS
@@ -116,18 +118,15 @@ class CollectiveTotals(Question):
     def __init__(self) -> None:
         super().__init__()
         self._sums = Sums(_KEYS, _SUMS, self._columns)
-        self._trace: Source | None = None
 
-    def part(self, trace: Source, location: int) -> Part:
-        self._trace = trace
+    def part(self, trace: Source, location: int) -> _TotalsPart:
         return _TotalsPart(self._sums, location)
 
     def _columns(self, pieces: list[_Piece]) -> dict[str, Array]:
-        assert self._trace is not None
-        found = _columns(self._trace, pieces)
+        found = _columns(self.trace, pieces)
         return found | {"calls": np.ones_like(found["op"]), "ns": found["end"] - found["begin"]}
 
-    def table(self) -> Table:
+    def answer(self) -> Table:
         return self._sums.table()
 
 
@@ -140,19 +139,20 @@ class _InstancePart(_CollectiveEnds):
         self.found += self.ends(batch)
 
 
-class Collectives(Question):
+class Collectives(Question[_InstancePart, tuple[Table, Table]]):
     """Tables of Trace.collectives."""
 
     kinds = _KINDS
     replay = early = True
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _InstancePart:
         return _InstancePart(location)
 
-    def tables(self, trace: Source, start: int | None) -> tuple[Table, Table]:
+    def answer(self) -> tuple[Table, Table]:
         """Instances and who took part: the n-th operation of a location on a communicator is its part of the n-th
         there."""
-        found = [each for p in self.parts.values() if isinstance(p, _InstancePart) for each in p.found]
+        trace, start = self.trace, self.start
+        found = [each for part in self.parts.values() for each in part.found]
         ends = stack([_columns(trace, found)] if found else [], _END)
         ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
         alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
@@ -163,7 +163,7 @@ class Collectives(Question):
         turn = np.arange(ends.rows) - np.repeat(begins, np.diff([*begins, ends.rows]))
         first, member = group([ends["comm"], apart, turn])
         instances = _instances(ends, first, member)
-        if start is not None:
+        if start > ALWAYS:
             wanted = instances["end"] >= start
             renumbered = np.cumsum(wanted) - 1
             rows = wanted[member]

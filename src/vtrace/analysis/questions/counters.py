@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import present, told_bytes
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, stack
 from vtrace.io.archive.batches import Batch
 
@@ -62,7 +63,7 @@ class _MovedPart(Part):
         self.rows += len(chosen)
 
 
-class Moved(Question):
+class Moved(Question[_MovedPart, Table]):
     """Bytes read and written so far on each location, by the paradigm of the handle: a file call of MPI may make one of
     POSIX, so the paradigms must not be added."""
 
@@ -80,10 +81,10 @@ class Moved(Question):
         found: Array = self._paradigm[self._handles.rows(handles)]
         return found
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _MovedPart:
         return _MovedPart(self, location)
 
-    def table(self) -> Table:
+    def answer(self) -> Table:
         """location, time, paradigm, mode, bytes."""
-        parts = [each for part in self.parts.values() if isinstance(part, _MovedPart) for each in part.found]
+        parts = [each for part in self.parts.values() for each in part.found]
         return stack([{name: each[name] for name in _COLUMNS} for each in parts], _COLUMNS)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, pandas, texts
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import event_kinds
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 NO_VALUE = np.iinfo(np.int64).min
 """In a column of events(): this kind of event has no such value."""
-_REFERENCES = {
+REFERENCES = {
     "region": "regions", "comm": "comms", "metric": "metric_classes", "handle": "io_handles", "win": "windows",
     "file": "files", "parameter": "parameters",
 }  # fmt: skip
@@ -34,7 +35,7 @@ class _EventsPart(Part):
         self.found.append(tuple(column.copy() for column in columns))  # type: ignore[arg-type]
 
 
-class Events(Question):
+class Events(Question[_EventsPart, Table]):
     """Columns of Trace.events."""
 
     def __init__(self, kinds: Collection[str] | None, attributes: bool) -> None:
@@ -42,20 +43,23 @@ class Events(Question):
         self.kinds = frozenset(event_kinds() if kinds is None else kinds)
         self.attributes = attributes
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _EventsPart:
         return _EventsPart()
 
-    def table(self, trace: Source) -> Table:
-        found = [(row, each) for row, p in self.parts.items() if isinstance(p, _EventsPart) for each in p.found]
-        columns = _Columns(trace, sum(len(each[0]) for _, each in found))
+    def answer(self) -> Table:
+        found = [(row, each) for row, part in self.parts.items() for each in part.found]
+        columns = EventColumns(self.trace, sum(len(each[0]) for _, each in found))
         for location, each in found:
             columns.add(location, *each)
         order = np.lexsort((np.arange(columns.rows), columns.found["time"]))
         return Table({name: column[order] for name, column in columns.found.items()}, kinds=tuple(event_kinds()))
 
 
-class _Columns:
+class EventColumns:
+    """The values of events as columns, with the names of Trace.events."""
+
     def __init__(self, trace: Source, rows: int) -> None:
+        """rows: how many events there will be."""
         self.trace, self.rows, self.at = trace, rows, 0
         self.found: dict[str, Array] = {
             "time": np.empty(rows, np.int64), "location": np.empty(rows, np.int32), "kind": np.empty(rows, np.uint8)
@@ -67,6 +71,7 @@ class _Columns:
         return self.found[name]
 
     def add(self, location: int, time: Array, kind: Array, ref: Array, details: Array, attributes: Array) -> None:
+        """The next events, all of one location."""
         here = slice(self.at, self.at + len(time))
         self.found["time"][here], self.found["location"][here], self.found["kind"][here] = time, location, kind
         for _, (number, what, words) in event_kinds().items():
@@ -76,7 +81,7 @@ class _Columns:
             if what:
                 refs = ref[rows]
                 self.values(what)[self.at + rows] = (
-                    self.trace.definitions.ids[_REFERENCES[what]].rows(refs) if what in _REFERENCES else refs
+                    self.trace.definitions.ids[REFERENCES[what]].rows(refs) if what in REFERENCES else refs
                 )
             chosen = details[details["kind"] == number]
             for place, word in enumerate(words):

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present, told_bytes
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import Batch
 
@@ -173,7 +173,7 @@ class _IoPart(Part):
         self.count(handles[told], sizes[told], (_BYTES + modes + inner)[told])
 
 
-class Io(Question):
+class Io(Question[_IoPart, Table]):
     """Table of Trace.io."""
 
     replay = True
@@ -182,21 +182,18 @@ class Io(Question):
         "IoOperationCancelled".split()
     )
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lock = Lock()
-        self.system: _System | None = None
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        self.system = _System(trace)
 
-    def part(self, trace: Source, location: int) -> Part:
-        with self.lock:
-            self.system = self.system or _System(trace)
+    def part(self, trace: Source, location: int) -> _IoPart:
         return _IoPart(trace, location, self.system)
 
-    def table(self, trace: Source) -> Table:
+    def answer(self) -> Table:
+        trace = self.trace
         rows = [
             (location, handle, *sums.tolist())
             for location, part in self.parts.items()
-            if isinstance(part, _IoPart)
             for handle, sums in sorted(part.sums.items())
         ]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_SUMS) + 2).T

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
 from vtrace.analysis.questions.sums import Sums
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
 from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.reader import ALWAYS
 from vtrace.io.archive.reader_abi import DETAIL
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def _ways() -> Array:
     return ways
 
 
-class MessageMatrix(Question):
+class MessageMatrix(Question[_MatrixPart, Matrix]):
     """Matrix of Trace.message_matrix, from the sends."""
 
     kinds = frozenset(SENDS + RECEIVES)
@@ -77,19 +79,16 @@ class MessageMatrix(Question):
     def __init__(self) -> None:
         super().__init__()
         self.sums = Sums(("way", "here", "there"), ("count", "bytes"), self._columns)
-        self._trace: Source | None = None
 
-    def part(self, trace: Source, location: int) -> Part:
-        self._trace = trace
+    def part(self, trace: Source, location: int) -> _MatrixPart:
         return _MatrixPart(self, location)
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
         """All four kinds begin with peer, tag, bytes."""
-        assert self._trace is not None
-        places = self._trace.places
+        places = self.trace.places
         location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
         found = joined([each for _, each in pieces], DETAIL)
-        comm = self._trace.definitions.ids["comms"].rows(found["ref"])
+        comm = self.trace.definitions.ids["comms"].rows(found["ref"])
         peer = places.locate(comm, found["words"][:, 0], location)
         return {
             "way": _ways()[found["kind"]], "here": places.process[location],
@@ -97,13 +96,14 @@ class MessageMatrix(Question):
             "bytes": told_bytes(found["words"][:, 2])[0],
         }  # fmt: skip
 
-    def matrix(self, trace: Source, sent: bool = True) -> Matrix:
+    def answer(self, sent: bool = True) -> Matrix:
+        """sent: as the sends tell; else as the receives do."""
         found = self.sums.table()
         found = found.take((found["way"] == (1 if sent else 2)) & (found["here"] >= 0) & (found["there"] >= 0))
         if not sent:
             found = found.take(np.lexsort((found["here"], found["there"])))
         sender, receiver = (found[name] for name in (("here", "there") if sent else ("there", "here")))
-        return Matrix(sender, receiver, found["count"], found["bytes"], trace.processes.rows)
+        return Matrix(sender, receiver, found["count"], found["bytes"], self.trace.processes.rows)
 
 
 class _EndsPart(Part):
@@ -159,21 +159,21 @@ class _EndsPart(Part):
         return end | {"order": np.where(right, orders[post], end["order"])}
 
 
-class Messages(Question):
+class Messages(Question[_EndsPart, Table]):
     """Table of Trace.messages."""
 
     kinds = frozenset((*SENDS, *RECEIVES, "MpiIrecvRequest"))
     replay = early = True
 
-    def __init__(self, most: int, start: int | None = None) -> None:
+    def __init__(self, most: int) -> None:
         super().__init__()
         self.most, self.share = most, 1
         """share: one of how many messages is kept."""
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
-        self.rows, self.start, self.lock = 0, start, Lock()
+        self.rows, self.lock = 0, Lock()
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _EndsPart:
         return _EndsPart(self, trace, location)
 
     def keep(self, ends: Table, location: int, sent: bool) -> None:
@@ -188,7 +188,7 @@ class Messages(Question):
         here = np.full(ends.rows, location)
         who = {"sender": here, "receiver": ends["peer"]} if sent else {"sender": ends["peer"], "receiver": here}
         found = Table({**ends, **who, "turn": turn})
-        if not sent and self.start is not None:
+        if not sent:
             found = found.take(found["time"] >= self.start)
         with self.lock:
             found = found.take(self._chosen(found))
@@ -214,7 +214,7 @@ class Messages(Question):
         chosen: Array = mixed % np.uint64(self.share) == 0
         return chosen
 
-    def table(self) -> Table:
+    def answer(self) -> Table:
         names = dict.fromkeys((*_END, "sender", "receiver", "turn"), np.int64)
         while True:
             sends, receives = (stack([{n: end[n] for n in names} for end in way], names) for way in self.kept)
@@ -224,7 +224,7 @@ class Messages(Question):
             self._thin()
 
 
-def match(sends: Table, receives: Table, share: int = 1, start: int | None = None) -> Table:
+def match(sends: Table, receives: Table, share: int = 1, start: int = ALWAYS) -> Table:
     """The rows of both that have sender, receiver, comm, tag and turn in common, by the time of the send."""
     keys = ("sender", "receiver", "comm", "tag", "turn")
     _, member = group([np.concatenate([sends[key], receives[key]]) for key in keys])
@@ -241,7 +241,7 @@ def match(sends: Table, receives: Table, share: int = 1, start: int | None = Non
             "comm": s["comm"], "tag": s["tag"], "bytes": s["bytes"], "send_region": s["region"],
             "receive_region": r["region"],
         },
-        share=share, unmatched_sends=int(np.count_nonzero(alone >= start) if start is not None else len(alone)),
+        share=share, unmatched_sends=int(np.count_nonzero(alone >= start)),
         unmatched_receives=int(np.count_nonzero(receive[~both] >= 0)),
     )  # fmt: skip
     return table.take(np.lexsort((table["receive"], table["send"])))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import present, region_rows
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, stack
 from vtrace.io.archive.batches import Batch
 
@@ -48,13 +49,12 @@ class MetricMembers:
 
 
 class _MetricPart(Part):
-    def __init__(self, trace: Source, location: int, owner: Metrics) -> None:
-        self.trace, self.location, self.owner = trace, location, owner
+    def __init__(self, owner: Metrics, location: int) -> None:
+        self.owner, self.location = owner, location
         self.found: list[dict[str, Array]] = []
         self.rows = 0
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        members = self.owner.of(self.trace)
         for _, found in present(batch, "Metric"):
             bits, kinds = found["value"], found["type"]
             values = np.where(
@@ -64,7 +64,7 @@ class _MetricPart(Part):
             integers = np.where(kinds == _DOUBLE, 0, bits.view(np.int64))
             columns = {
                 "location": np.full(len(values), self.location), "time": found["time"],
-                "metric": members.rows(found["ref"], found["member"]), "value": values, "integer": integers,
+                "metric": self.owner.members.rows(found["ref"], found["member"]), "value": values, "integer": integers,
             }  # fmt: skip
             wanted = np.isin(columns["metric"], self.owner.wanted) if self.owner.wanted is not None else slice(None)
             self.found.append({name: column[wanted] for name, column in columns.items()})
@@ -81,7 +81,7 @@ class _MetricPart(Part):
         self.found, self.rows = [dict(table)], table.rows
 
 
-class Metrics(Question):
+class Metrics(Question[_MetricPart, Table]):
     """Table of Trace.metric_values, and of Trace.memory."""
 
     kinds = frozenset({"Metric"})
@@ -89,17 +89,16 @@ class Metrics(Question):
     def __init__(self, wanted: Array | None, most: int) -> None:
         super().__init__()
         self.wanted, self.most = wanted, most
-        self._members: MetricMembers | None = None
 
-    def of(self, trace: Source) -> MetricMembers:
-        self._members = self._members or MetricMembers(trace)
-        return self._members
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        self.members = MetricMembers(trace)
 
-    def part(self, trace: Source, location: int) -> Part:
-        return _MetricPart(trace, location, self)
+    def part(self, trace: Source, location: int) -> _MetricPart:
+        return _MetricPart(self, location)
 
-    def table(self) -> Table:
-        return stack([each for p in self.parts.values() if isinstance(p, _MetricPart) for each in p.found], _COLUMNS)
+    def answer(self) -> Table:
+        return stack([each for part in self.parts.values() for each in part.found], _COLUMNS)
 
 
 def thinned(table: Table, most: int) -> Table:
@@ -194,21 +193,20 @@ class _AllocationPart(Part):
             self.sums[key] = self.sums[key] + row if key in self.sums else row
 
 
-class Allocations(Question):
+class Allocations(Question[_AllocationPart, Table]):
     """Table of Trace.allocations."""
 
     replay = attributes = True
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _AllocationPart:
         attributes = trace.attributes
         pairs = zip(attributes["id"].tolist(), attributes["name"].tolist(), strict=True)
         return _AllocationPart({name: number for number, name in pairs if name in (_SIZE, _FREED, _RESULT)})
 
-    def table(self) -> Table:
+    def answer(self) -> Table:
         rows = [
             (location, *key, *sums.tolist())
             for location, part in self.parts.items()
-            if isinstance(part, _AllocationPart)
             for key, sums in sorted(part.sums.items())
         ]
         names = ("location", "region", "caller", *_SUMS)

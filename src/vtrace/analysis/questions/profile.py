@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.question import Answer, Part, Question
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack, texts
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import STATS
@@ -31,17 +32,16 @@ class _ProfilePart(Part):
         self.rows, self.stats = replay.stats()
 
 
-class Profile(Question):
+class Profile(Question[_ProfilePart, Table]):
     """Table of Trace.profile."""
 
     replay = True
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _ProfilePart:
         return _ProfilePart()
 
-    def table(self) -> Table:
-        parts = {location: part for location, part in self.parts.items() if isinstance(part, _ProfilePart)}
-        return _numbers(parts, "region", {location: part.rows for location, part in parts.items()})
+    def answer(self) -> Table:
+        return _numbers(self.parts, "region", {location: part.rows for location, part in self.parts.items()})
 
 
 def _numbers(parts: Mapping[int, _ProfilePart], name: str, rows: Mapping[int, Array]) -> Table:
@@ -62,21 +62,20 @@ class _PathPart(_ProfilePart):
         self.replay = replay
 
 
-class CallTree(Question):
+class CallTree(Question[_PathPart, tuple[Table, Table]]):
     """Tables of Trace.call_tree."""
 
     replay = paths = True
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _PathPart:
         return _PathPart()
 
-    def tables(self) -> tuple[Table, Table]:
+    def answer(self) -> tuple[Table, Table]:
         """Paths and their numbers. Each thread has met its own paths: they are joined, parents before children."""
-        parts = {location: part for location, part in self.parts.items() if isinstance(part, _PathPart)}
         number: dict[tuple[int, int], int] = {}
         parents, regions, depths = [-1], [-1], [0]
         maps: dict[int, Array] = {}
-        for part in parts.values():
+        for part in self.parts.values():
             assert part.replay is not None
             if id(part.replay) in maps:
                 continue
@@ -90,9 +89,9 @@ class CallTree(Question):
                     depths.append(depths[key[0]] + 1)
                 own[i] = number[key]
             maps[id(part.replay)] = own
-        paths = {location: maps[id(part.replay)][part.rows] for location, part in parts.items()}
+        paths = {location: maps[id(part.replay)][part.rows] for location, part in self.parts.items()}
         tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
-        return tree, _numbers(parts, "path", paths)
+        return tree, _numbers(self.parts, "path", paths)
 
 
 def reduce(table: Table, *keys: str) -> Table:
@@ -131,8 +130,8 @@ def mean_and_deviation(table: Table) -> tuple[Array, Array]:
     return _mean(table), np.sqrt(table["deviations"] / np.maximum(table["calls"], 1))
 
 
-class _SlicePart(Part):
-    def __init__(self, owner: Slices) -> None:
+class SlicePart(Part):
+    def __init__(self, owner: KeptSlices[Any]) -> None:
         self.owner = owner
         self.found: list[Array] = []
 
@@ -153,20 +152,20 @@ class _SlicePart(Part):
         replay.fields.shortest = self.owner.shortest
 
 
-class Slices(Question):
-    """Table of Trace.slices: of too many the shortest go."""
+class KeptSlices(Question[SlicePart, Answer]):
+    """Calls as slices; of too many the shortest go."""
 
     replay = True
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most, self.kept, self.shortest, self.dropped = most, 0, 0, False
-        self.all: list[_SlicePart] = []
+        self.all: list[SlicePart] = []
         self.lock = Lock()
         """Held by the thread that adds slices, or shortens all."""
 
-    def part(self, trace: Source, location: int) -> Part:
-        part = _SlicePart(self)
+    def part(self, trace: Source, location: int) -> SlicePart:
+        part = SlicePart(self)
         self.all.append(part)
         return part
 
@@ -189,13 +188,20 @@ class Slices(Question):
             part.found = [np.concatenate(kept)] if kept else []
         self.kept = sum(len(s) for part in self.all for s in part.found)
 
-    def table(self) -> Table:
+    def left(self) -> list[tuple[int, list[Array]]]:
+        """The slices that are left of each location, once the pass is over."""
         if self.kept > self.most:
             self.shorten()
+        return [(location, part.found) for location, part in self.parts.items()]
+
+
+class Slices(KeptSlices[Table]):
+    """Table of Trace.slices."""
+
+    def answer(self) -> Table:
         found = []
-        for location, part in self.parts.items():
-            assert isinstance(part, _SlicePart)
-            for slices in part.found:
+        for location, parts in self.left():
+            for slices in parts:
                 columns = {name: slices[name] for name in slices.dtype.names or ()}
                 found.append({"location": np.full(len(slices), location), **columns})
         like = dict.fromkeys(("location", "begin", "end", "region", "depth"), np.int64)

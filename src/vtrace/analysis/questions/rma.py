@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import _otf2
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, told_bytes
 from vtrace.analysis.questions.sums import Sums
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, joined
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import DETAIL
@@ -50,7 +51,7 @@ class _RmaPart(Part):
             self.sums.add(len(found), (self.location, found))
 
 
-class Rma(Question):
+class Rma(Question[_RmaPart, Table]):
     """Table of Trace.rma."""
 
     kinds = frozenset(_KINDS)
@@ -58,16 +59,13 @@ class Rma(Question):
     def __init__(self) -> None:
         super().__init__()
         self._sums = Sums(("location", "window", "target", "operation"), SUMS, self._columns)
-        self._trace: Source | None = None
 
-    def part(self, trace: Source, location: int) -> Part:
-        self._trace = trace
+    def part(self, trace: Source, location: int) -> _RmaPart:
         return _RmaPart(self._sums, location)
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
         """All three kinds begin with the target's rank; then bytes, or type, bytes sent and bytes received."""
-        assert self._trace is not None
-        trace = self._trace
+        trace = self.trace
         location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
         found = joined([each for _, each in pieces], DETAIL)
         words, kind = found["words"], found["kind"]
@@ -83,7 +81,7 @@ class Rma(Question):
             "unknown": (sent_unknown | received_unknown).astype(np.int64),
         }  # fmt: skip
 
-    def table(self) -> Table:
+    def answer(self) -> Table:
         return self._sums.table()
 
 

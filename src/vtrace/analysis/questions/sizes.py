@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import present, told_bytes
 from vtrace.analysis.questions.messages import SENDS
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch
 
@@ -34,7 +35,7 @@ class _SizesPart(Part):
             self.owner.add(place)
 
 
-class MessageSizes(Question):
+class MessageSizes(Question[_SizesPart, Array]):
     """Messages sent, by powers of two of their size and by time."""
 
     kinds = frozenset(SENDS)
@@ -45,7 +46,7 @@ class MessageSizes(Question):
         self._counts = np.zeros(POWERS * bins, np.int64)
         self._lock = Lock()
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _SizesPart:
         return _SizesPart(self)
 
     def add(self, places: Array) -> None:
@@ -53,6 +54,6 @@ class MessageSizes(Question):
         with self._lock:
             np.add.at(self._counts, places, 1)
 
-    def counts(self) -> Array:
+    def answer(self) -> Array:
         """(POWERS, bins)"""
         return self._counts.reshape(POWERS, self.bins)

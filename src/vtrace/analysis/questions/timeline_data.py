@@ -49,16 +49,18 @@ class Shown:
 
 def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     """Reads what a timeline of the window shows: at most so many calls and collectives, a quarter as many messages."""
-    calls, messages = CallSteps(most), Messages(max(most // 4, 1), window.start)
+    calls, messages = CallSteps(most), Messages(max(most // 4, 1))
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
-    met = trace.scan([calls, messages, moved, metrics, totals], window.locations, window.start, window.stop)
-    shown = Shown(trace, window, calls.calls(), messages.table(), moved.table(), metrics.table(), Table({}), Table({}))
+    met = trace.scan([calls, messages, moved, metrics, totals], **window.arguments())
+    shown = Shown(
+        trace, window, calls.answer(), messages.answer(), moved.answer(), metrics.answer(), Table({}), Table({})
+    )
     shown.missing = _missing(trace, window, shown.notes)
-    part = int(totals.table()["calls"].sum())
+    part = int(totals.answer()["calls"].sum())
     if 0 < part <= most:
         collectives = Collectives()
         trace.scan([collectives], **window.arguments())
-        shown.collectives = collectives.tables(trace, window.start)[0]
+        shown.collectives = collectives.answer()[0]
     note = shown.notes.append
     if calls.dropped:
         note(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
+from vtrace.analysis.question import AnyQuestion, Part, Question
 from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
-from vtrace.analysis.scan import Part, Question, Replay
+from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, add_up, group
 from vtrace.io.archive.batches import Batch
@@ -82,7 +83,7 @@ class _CountedPart(Part):
                 sums[what] = sums.get(what, 0) + value * factor
 
 
-class Counted(Question):
+class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
     """Bytes and flops counted while regions ran, on each location."""
 
     kinds = frozenset({"Metric"})
@@ -98,14 +99,16 @@ class Counted(Question):
         }
         """Metrics: what they count, and what a 1 of theirs stands for."""
 
-    def part(self, trace: Source, location: int) -> Part:
+    def part(self, trace: Source, location: int) -> _CountedPart:
         return _CountedPart(trace, self)
 
-    def of(self, location: int, region: int) -> dict[str, _SUM]:
-        """bytes, flops: those that were counted."""
-        part = self.parts.get(location)
-        sums = part.regions.get(region, {}) if isinstance(part, _CountedPart) else {}
-        return {what: int(value) if value == int(value) else value for what, value in sums.items()}
+    def answer(self) -> dict[tuple[int, int], dict[str, _SUM]]:
+        """By location and region: bytes and flops, those that were counted."""
+        return {
+            (location, region): {what: int(value) if value == int(value) else value for what, value in sums.items()}
+            for location, part in self.parts.items()
+            for region, sums in part.regions.items()
+        }
 
 
 def _scale(metric: dict[str, Any]) -> _SUM:
@@ -117,9 +120,9 @@ def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[
     """The timers, by location and then by time; and what is to be said of the archive. every: all regions, not only
     those of the program's own making."""
     profile, counted = Profile(), Counted(trace)
-    questions: list[Question] = [profile, counted] if counted.wanted else [profile]
-    met = trace.scan(questions, window.locations, window.start, window.stop)
-    table = profile.table()
+    questions: list[AnyQuestion] = [profile, counted] if counted.wanted else [profile]
+    met = trace.scan(questions, **window.arguments())
+    table, sums_of = profile.answer(), counted.answer()
     if not every:
         table = table.take(trace.regions["paradigm"][table["region"]] == "USER")
     table = table.take(np.lexsort((-table["total"], table["location"])))
@@ -127,7 +130,7 @@ def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[
     processes, regions, found = trace.processes, trace.regions, []
     for row, r in enumerate(table.records()):
         at, of = r["region"], int(trace.places.process[r["location"]])
-        rank, sums = int(processes["rank"][of]) if of >= 0 else -1, counted.of(r["location"], at)
+        rank, sums = int(processes["rank"][of]) if of >= 0 else -1, sums_of.get((r["location"], at), {})
         line = int(regions["line"][at])
         found.append({
             "rank": rank if rank >= 0 else None, "process": str(processes["name"][of]) if of >= 0 else "",

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The time of each location by activity class, out of a profile and of the extent of its events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, IO, RUNTIME
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array, Table
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_COLUMNS = ("location", "first", "last", "runtime")
+
+
+class _ExtentPart(Part):
+    def __init__(self) -> None:
+        self.found: tuple[int, int, int] | None = None
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        if replay.fields.events:
+            self.found = replay.fields.first, replay.fields.last, replay.fields.runtime
+
+
+class Extent(Question[_ExtentPart, Table]):
+    """When each location has its first and its last event."""
+
+    replay = True
+
+    def part(self, trace: Source, location: int) -> _ExtentPart:
+        return _ExtentPart()
+
+    def answer(self) -> Table:
+        """Rows of the locations with events: location, first, last (ns), runtime (ns of the I/O that MPI does for
+        itself)."""
+        rows = [(location, *part.found) for location, part in self.parts.items() if part.found]
+        columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
+        return Table(dict(zip(_COLUMNS, columns, strict=True)))
+
+
+def activity_times(trace: Source, profile: Table, extent: Table, selection: Selection) -> Array:
+    """(locations, classes + 1) int64 ns: the exclusive time in calls of each class, and the time outside all regions.
+
+    profile, extent: the answers of Profile and Extent for this selection.
+    """
+    outside = len(trace.regions.classes)
+    class_of = np.append(trace.regions["class"], outside)
+    found = np.zeros((trace.locations.rows, outside + 1), np.int64)
+    np.add.at(found, (profile["location"], class_of[profile["region"]]), profile["exclusive"])
+    first, last, runtime = np.zeros((3, trace.locations.rows), np.int64)
+    for column, name in ((first, "first"), (last, "last"), (runtime, "runtime")):
+        column[extent["location"]] = extent[name]
+    first = first if selection.start is None else np.maximum(first, selection.start)
+    last = last if selection.stop is None else np.minimum(last, selection.stop)
+    rows = np.array(selection.rows(trace), np.int64)
+    found[rows, outside] = np.maximum(0, (last - first)[rows] - found[rows].sum(axis=1))
+    found[:, IO] -= runtime
+    found[:, RUNTIME] += runtime
+    helpers = trace.locations["helper"]
+    found[helpers, RUNTIME], found[helpers, :RUNTIME], found[helpers, outside] = found[helpers].sum(axis=1), 0, 0
+    return found
+
+
+def init_and_finalize_times(trace: Source, profile: Table) -> Array:
+    """(locations, 2) int64 ns: the exclusive time in the initialisation and in the finalisation of MPI."""
+    found = np.zeros((trace.locations.rows, 2), np.int64)
+    for column, end in enumerate(("init", "finalize")):
+        rows = trace.regions["activity"][profile["region"]] == ACTIVITIES.index(f"mpi/management/{end}")
+        np.add.at(found[:, column], profile["location"][rows], profile["exclusive"][rows])
+    return found

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stack of a location, followed by csrc/otf2_reader/replay.c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import IO, RUNTIME
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import BatchBuffer, view
+from vtrace.io.archive.reader_abi import PATH, SLICE, STATS, event_kinds, readback
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+
+class Replay:
+    """The stack of a location, and the sums over its calls (csrc/otf2_reader/replay.h)."""
+
+    def __init__(self, trace: Source, paths: bool, start: int, stop: int) -> None:
+        self._library = readback()
+        self._pointer = self._library.vt_replay_new(trace.regions.rows, paths)
+        if not self._pointer:
+            raise MemoryError
+        self.fields = self._pointer.contents
+        self.fields.from_, self.fields.to = start, stop
+        self._marks = trace.marks
+        self.fields.mark_of = self._marks.ctypes.data
+        self._io = (trace.regions["class"] == IO).astype(np.uint8)
+        self.fields.runtime_of, self.fields.runtime_class = self._io.ctypes.data, RUNTIME
+        if trace.definitions.flush_region is not None:
+            self.fields.flush_region = trace.definitions.flush_region
+        self._ids = trace.definitions.ids["regions"]
+        self._contexts = trace.definitions.ids["contexts"]
+        self._context_regions = trace.definitions.tables["contexts"]["region"]
+        self.line = np.empty((0, 0))
+        """Of a timeline: classes x bins, ns; the C side fills it."""
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None):
+            self._library.vt_replay_free(self._pointer)
+            self._pointer = None
+
+    def begin(self) -> None:
+        self._library.vt_replay_begin(self._pointer)
+
+    def batch(self, batch: BatchBuffer) -> None:
+        """Follows the batch. Its Enter and Leave refer to rows of trace.regions from then on."""
+        if not self._ids.dense:
+            calls = batch.kind <= event_kinds()["Leave"][0]
+            batch.ref[calls] = self._ids.rows(batch.ref[calls]).astype(np.uint32)
+        if len(self._contexts):
+            self._plain_calls(batch)
+        if self._library.vt_replay_batch(self._pointer, batch.address):
+            raise MemoryError
+
+    def _plain_calls(self, batch: BatchBuffer) -> None:
+        """Calls by calling context become calls of its region."""
+        known = event_kinds()
+        for name in ("Enter", "Leave"):
+            rows = batch.kind == known[f"CallingContext{name}"][0]
+            regions = np.append(self._context_regions, -1)[self._contexts.rows(batch.ref[rows])]
+            batch.ref[rows] = regions.astype(np.uint32)
+            batch.kind[rows] = known[name][0]
+
+    def end(self, ns: int) -> None:
+        if self._library.vt_replay_end(self._pointer, ns):
+            raise MemoryError
+
+    def stats(self) -> tuple[Array, Array]:
+        """Rows of trace.regions with calls, and their STATS."""
+        f = self.fields
+        rows = view(f.touched, f.ntouched, np.uint32)
+        return rows.astype(np.int64), view(f.regions, f.nregions, STATS)[rows]
+
+    def path_stats(self) -> tuple[Array, Array]:
+        """Numbers of the call paths with calls, and their STATS."""
+        f = self.fields
+        rows = view(f.touched_paths, f.ntouched_paths, np.uint32)
+        return rows.astype(np.int64), view(f.path_stats, f.npaths, STATS)[rows]
+
+    def all_paths(self) -> Array:
+        """All call paths that this thread has met: PATH."""
+        return view(self.fields.paths, self.fields.npaths, PATH).copy()
+
+    def slices(self) -> Array:
+        """Calls that ended in the last batch: SLICE, a view."""
+        return view(self.fields.slices, self.fields.nslices, SLICE)
