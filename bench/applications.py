@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real programs with the shims of I/O and memory preloaded, against the same without: the CPU time of all processes."""
+"""Real programs with the I/O and memory shims preloaded, against the same without shims: CPU time of all processes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ for i in $(seq 300); do seq $i $((i * 7 + 20000)) > f$((i % 20)); git add . && g
 
 
 def prepare(work: Path) -> None:
-    """Writes the source and the repository."""
+    """Writes the source file and the repository script."""
     text = '#include <iostream>\n#include <regex>\nint main() { return std::regex_match("aab", std::regex("a*b")); }\n'
     (work / "regex.cc").write_text(text)
     subprocess.run(["bash", "-c", COMMITS], cwd=work, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
 
 
 def _cpu(words: list[str], work: Path, settings: dict[str, str]) -> float:
-    """Seconds of the program and its children, in a copy of the directory."""
+    """Runs the program in a copy of the directory. Returns the CPU seconds of the program and its children."""
     place, local = work / "programs", work / "local"
     for path in (place, local):
         shutil.rmtree(path, ignore_errors=True)
@@ -48,7 +48,7 @@ def _cpu(words: list[str], work: Path, settings: dict[str, str]) -> float:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """The programs' times with both shims, in pairs with those without."""
+    """CPU times of the programs with both shims, in pairs with the times without."""
     os.sync()
     rows = []
     for what, words in PROGRAMS.items():

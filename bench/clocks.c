@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compares the clocks of all nodes ROUNDS times; prints the milliseconds that each took, of the rank that took longest. */
+/* Measures the clock offsets of all nodes ROUNDS times. Prints the milliseconds of each round, for the slowest rank. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What comparing the clocks of four nodes costs, as at MPI_Init, MPI_Finalize and VT_TIMESYNC.
+"""Cost of measuring the clock offsets of four nodes, as at MPI_Init, MPI_Finalize and VT_TIMESYNC.
 
-The nodes are ranks with host names of their own on this machine, so they share its cores, as no real ones do.
+The nodes are ranks on this machine with different host names. Unlike real nodes they share its cores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NODES = 4
 
 
 def prepare(work: Path) -> None:
-    """Builds the program, and what gives each rank a host name."""
+    """Builds the program, and the library that gives each rank a host name."""
     build("vtrace-cc", "-vt:cc", "mpicc", "-DVTRACE", "-O2", HERE / "clocks.c", "-o", "clocks_traced", cwd=work)
     script = work / "on_node"
     script.write_text('#!/bin/sh\nhostname node$PMI_RANK\nexec "$@"\n')
@@ -23,7 +23,7 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """The median over repetitions of five comparisons each; nothing where host names cannot be given."""
+    """The median over repetitions of five measurements each; empty if host names cannot be set."""
     for own in (["unshare", "--uts"], ["unshare", "-r", "--uts"]):
         if subprocess.run([*own, "hostname", "node"], capture_output=True).returncode == 0:
             break

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One event, to measure what starting and ending cost. */
+/* A program with one event, to measure the cost of start and end. */
 int main(void) { return 0; }

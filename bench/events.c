@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* events KIND CALLS PASSES: prints for each pass the ns a call of a tiny function (KIND function), of write(2) of 64 bytes
-   (write), of fgets (fgets), of a pair of malloc and free (malloc); with -DMPI of a message and its answer between two ranks
-   (exchange). */
+/* events KIND CALLS PASSES: prints the ns per call for each pass. KIND function: a tiny function; write: write(2) of 64
+   bytes; fgets: fgets; malloc: a pair of malloc and free; with -DMPI, exchange: a message and its answer between two
+   ranks. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

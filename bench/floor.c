@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The floor of a function event: hooks in a shared library that read the clock and store 8 bytes into a mapping of the same
-   kind as vtrace's buffer, and do nothing else. */
+/* The floor of a function event: hooks in a shared library that only read the clock and store 8 bytes into a mapping of
+   the same kind as vtrace's buffer. */
 #include "mapping.h"
 #include "now.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The floor of calls of I/O: preloaded wrappers of the same functions that read the clock before and after, store as many
-   words as vtrace's records of the call have into a mapping of the same kind, and do nothing else. */
+/* The floor of I/O calls: preloaded wrappers of the same functions. They only read the clock before and after the call,
+   and store as many words as vtrace's records into a mapping of the same kind. */
 #include "mapping.h"
 #include <dlfcn.h>
 #include <stdarg.h>

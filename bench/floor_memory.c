@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The floor of a recorded malloc or free: preloaded wrappers that read the clock before and after the call, store as many
-   words as vtrace's records of the call have into a mapping of the same kind, and do nothing else. */
+/* The floor of a recorded malloc or free: preloaded wrappers. They only read the clock before and after the call, and
+   store as many words as vtrace's records into a mapping of the same kind. */
 #include "mapping.h"
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The floor of an MPI call: wrappers that read the clock before and after, and do nothing else. */
+/* The floor of an MPI call: wrappers that only read the clock before and after the call. */
 #include <mpi.h>
 #include <stdint.h>
 #include "now.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writing a full buffer out, against write(2) of as many bytes to a file beside it."""
+"""Writing a full buffer, against write(2) of as many bytes to a file in the same directory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from measure import ENVIRONMENT, Row, against_floor, at_most, run
 from vtrace.io.archive.overview import read_overview
 
 BYTES = int(BUFFER * 0.7)
-"""The first thread's share of VT_BUFFER_SIZE."""
+"""Share of the first thread in VT_BUFFER_SIZE."""
 
 
 def prepare(work: Path) -> None:
-    """The program is that of functions.py."""
+    """Uses the program of functions.py."""
 
 
 def write_plainly(work: Path) -> float:
-    """ns a byte, for bytes that are in memory already."""
+    """ns per byte for bytes that are in memory already."""
     data = os.urandom(1 << 16)
     begin = time.monotonic_ns()
     with (work / "plain.bytes").open("wb", buffering=0) as file:
@@ -35,7 +35,7 @@ def write_plainly(work: Path) -> float:
 
 
 def flush(work: Path) -> tuple[float, float]:
-    """ns a byte of the buffer, as the runtime measures them, and bytes of files for each byte of the buffer."""
+    """ns per byte of the buffer, measured by the runtime, and bytes of files per byte of the buffer."""
     run("./traced", CALLS, 4, "exe", 1, cwd=work, VT_BUFFER_SIZE="64M", VT_MAX_FLUSHES="0")
     written = sum(path.stat().st_size for path in work.glob("traced.*.events.z"))
     vtunify = [Path(sys.executable).with_name("vtunify"), "-q", "--force", "traced"]
@@ -47,7 +47,7 @@ def flush(work: Path) -> tuple[float, float]:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Each flush in a run of its own."""
+    """Measures each flush in a run of its own."""
     pairs, sizes = [], []
     for _ in range(repetitions):
         floor = write_plainly(work)

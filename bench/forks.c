@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forks CHILDREN: forks one child after the other, each of which calls a function and ends; prints the us from before the
-   fork to after the wait, the mean of all. */
+/* forks CHILDREN: forks children one after the other; each calls a function and ends. Prints the mean time in us from
+   before the fork to after the wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

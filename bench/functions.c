@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* functions CALLS PASSES [exe|lib|both] [THREADS]: each of THREADS threads calls a tiny function of the executable, of a
-   shared library (functions_lib.c), or of both in turn, CALLS times, PASSES times over; prints the ns per call of each
-   pass. Compiled with the hooks of vtrace, with those of floor.c, and with neither. */
+/* functions CALLS PASSES [exe|lib|both] [THREADS]: each thread calls a tiny function CALLS times, in PASSES passes. The
+   function is in the executable, in a shared library (functions_lib.c), or alternately in both. Prints the ns per call
+   of each pass. Compiled with vtrace's hooks, with those of floor.c, and without hooks. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

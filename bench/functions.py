@@ -11,14 +11,14 @@ from measure import HERE, Row, against_floor, at_most, build, run
 CALLS = 1_000_000
 BUFFER = 64 * 1024 * 1024
 SLICE, SLICES = 20_000, 60
-"""Calls that a filter keeps out: the best of many short passes is what they cost, whatever else the machine does."""
+"""Passes of filtered calls. Many short passes: the best one has the least disturbance by other processes."""
 CASES = {
     "executable": ("exe", 1), "shared library": ("lib", 1), "alternating": ("both", 1), "2 threads": ("exe", 2),
 }  # fmt: skip
 
 
 def prepare(work: Path) -> None:
-    """Builds the program untraced, with the floor's hooks, and with vtrace-cc."""
+    """Builds the program untraced, with the hooks of the floor, and with vtrace-cc."""
     program, library = HERE / "functions.c", HERE / "functions_lib.c"
     hooks = ["-finstrument-functions"]
     origin = "-Wl,-rpath,$ORIGIN"
@@ -37,8 +37,8 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Passes of 2 million events in a buffer for 5.9 million: the first touches new memory, the third writes it out,
-    the fourth and fifth find it warm."""
+    """Passes of 2 million events in a buffer for 5.9 million. The first pass touches new memory, the third writes the
+    buffer, the fourth and fifth use memory that was touched before."""
     first: list[tuple[float, float]] = []
     warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
     flush: list[float] = []
@@ -50,7 +50,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             plain = min(run("./plain", CALLS, 5, where, threads, cwd=work))
             floor = [t - plain for t in run("./floor", CALLS, 6, where, threads, cwd=work)]
             settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
-            if threads > 1:  # every thread its own buffer, as large as the first one's
+            if threads > 1:  # each thread has a buffer, as large as that of the first thread
                 settings = {"VT_BUFFER_SIZE": "45M", "VT_THREAD_BUFFER_SIZE": "45M", "VT_MAX_FLUSHES": "0"}
             traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
             mean = statistics.mean(traced[3:5])

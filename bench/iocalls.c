@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* iocalls THREADS CALLS PASSES prints ns a call of fputc, fprintf of a number, read and pread of one byte, writev of two: the
-   best pass of the slowest thread. */
+/* iocalls THREADS CALLS PASSES: prints the ns per call of fputc, fprintf of a number, read and pread of one byte, and
+   writev of two bytes: the best pass of the slowest thread. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

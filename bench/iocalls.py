@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of I/O against preloaded wrappers of the same functions, which read the clock twice and store as many words
-into a mapping of the same kind (floor_io.c), and what they cost while off."""
+"""I/O calls against preloaded wrappers that read the clock twice and store as many words into a mapping of the same
+kind (floor_io.c); and the cost of the calls while recording is off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHIM = str(LIB / "libvtrace-io.so")
 
 
 def prepare(work: Path) -> None:
-    """Builds the program and the floor's wrappers."""
+    """Builds the program and the wrappers of the floor."""
     build("cc", "-O2", HERE / "iocalls.c", "-o", "iocalls", "-pthread", cwd=work)
     flags = ("-O2", "-shared", "-fPIC", "-ftls-model=initial-exec")
     build("cc", *flags, "-DALL=(8u<<20)", HERE / "floor_io.c", "-o", "floor_io.so", cwd=work)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where floors store: a file mapping of the same kind as vtrace's buffer, for each thread: grown by the same steps, cleared
-   in the same way, 64 KiB touched at a time, used again from the start after ALL bytes. */
+/* The memory into which the floors store: for each thread a file mapping of the same kind as vtrace's buffer. It grows
+   by the same steps, is cleared in the same way, 64 KiB at a time, and is reused from the start after ALL bytes. */
 #ifndef BENCH_MAPPING_H
 #define BENCH_MAPPING_H
 
@@ -53,7 +53,7 @@ static __attribute__((noinline, cold)) void more(void)
     end = at + CHUNK / 8;
 }
 
-/* Where so many words can be stored, which are one record. */
+/* Returns the address for a record of this number of words. */
 static inline uint64_t *record(unsigned words)
 {
     if (__builtin_expect(at + words > end, 0)) more();
@@ -62,7 +62,7 @@ static inline uint64_t *record(unsigned words)
     return here;
 }
 
-/* A record of so many words, stored one by one. */
+/* Stores a record of this number of words, one by one. */
 static inline void store(uint64_t time, unsigned words)
 {
     volatile uint64_t *here = record(words);

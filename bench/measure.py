@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all benchmarks share: running programs, medians of pairs, rows of the table."""
+"""Functions shared by all benchmarks: running programs, medians of pairs, rows of the table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("VT_")} |
 
 @dataclass
 class Row:
-    """One line of the table. floor and measured in the same unit; ratio is the median of the ratios within one
-    repetition, not the ratio of the medians; held: whether the bar is."""
+    """One row of the table. floor and measured have the same unit. ratio is the median of the ratios within one
+    repetition, not the ratio of the medians. held: the measured value keeps the bar."""
 
     what: str
     unit: str
@@ -42,12 +42,12 @@ def run(*words: object, cwd: Path, **settings: str) -> list[float]:
 
 
 def build(*words: object, cwd: Path) -> None:
-    """Calls a compiler; its messages are shown."""
+    """Calls a compiler and shows its messages."""
     subprocess.run([str(w) for w in words], cwd=cwd, env=ENVIRONMENT, check=True)
 
 
 def against_floor(what: str, pairs: Sequence[tuple[float, float]], most: float, unit: str = "ns") -> Row:
-    """A row of (floor, measured) pairs whose ratio must not exceed most."""
+    """A row of (floor, measured) pairs; the ratio must not exceed most."""
     ratio = statistics.median(measured / floor for floor, measured in pairs)
     return Row(
         what, unit, statistics.median(f for f, _ in pairs), statistics.median(m for _, m in pairs), ratio,

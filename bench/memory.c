@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory PAIRS THREADS PASSES prints what a call of malloc or free costs in ns, the best of PASSES: PAIRS pairs in each of
-   THREADS threads. */
+/* memory PAIRS THREADS PASSES: prints the ns per call of malloc or free, the best of PASSES. Each of THREADS threads
+   makes PAIRS pairs. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

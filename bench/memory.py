@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """malloc and free against preloaded wrappers that read the clock twice and store as many words into a mapping of the
-same kind (floor_memory.c), and what they cost while off."""
+same kind (floor_memory.c); and the cost of the calls while recording is off."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from measure import HERE, Row, against_floor, at_most, build, run
 from vtrace.paths import LIB
 
 SHIM = str(LIB / "libvtrace-mem.so")
-# Pairs in a pass, passes, megabytes of buffer: used again and again, or new memory for all that is recorded.
+# Pairs in a pass, passes, megabytes of buffer: reused memory, or new memory for all records.
 CASES = {"": (1_000, 400, 8), ", new memory": (100_000, 12, 128)}
 
 
 def prepare(work: Path) -> None:
-    """Builds the program and the floor's wrappers."""
+    """Builds the program and the wrappers of the floor."""
     build("cc", "-O2", "-fno-builtin", HERE / "memory.c", "-o", "memory", "-pthread", cwd=work)
     flags = ("-O2", "-fno-builtin", "-shared", "-fPIC", "-ftls-model=initial-exec")
     for _, _, size in CASES.values():

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi CALLS PASSES: on one rank, calls of MPI that wait for nobody; prints for each pass the ns per call of MPI_Allreduce
-   on MPI_COMM_SELF, of MPI_Sendrecv to itself, of MPI_Comm_rank, of MPI_Put to itself, per put of the MPI_Win_unlock that
-   completes them, of MPI_File_write_at of no bytes, which needs no system call, of a message to itself in a window of
-   MPI_Irecv and MPI_Isend with one MPI_Waitall, and of an MPI_Put with the MPI_Win_flush that completes it. */
+/* mpi CALLS PASSES: on one rank, MPI calls that wait for no other rank. Prints for each pass the ns per call of:
+   MPI_Allreduce on MPI_COMM_SELF; MPI_Sendrecv to itself; MPI_Comm_rank; MPI_Put to itself; MPI_Win_unlock, per put
+   that it completes; MPI_File_write_at of 0 bytes, which needs no system call; a message to itself, among MPI_Irecv and
+   MPI_Isend calls with one MPI_Waitall; MPI_Put with the MPI_Win_flush that completes it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static PLAIN double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* CALLS messages to itself, WINDOW of them under way at once. */
+/* CALLS messages to itself, WINDOW of them active at once. */
 static PLAIN void windows(long calls)
 {
     MPI_Request requests[2 * WINDOW];

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI calls against a wrapper that only reads the clock twice, and what they cost while MPI is not recorded.
+"""MPI calls against a wrapper that only reads the clock twice, and the cost of the calls while MPI is not recorded.
 
-The floor of all calls is that wrapper around MPI_Comm_rank. Around a longer call the processor hides part of it: what
-remains visible there is shown in rows of its own, without a bar.
+The floor of all calls is that wrapper around MPI_Comm_rank. Around a longer call the processor hides part of the
+wrapper's cost. The visible part has rows of its own, without a bar.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ CALLS = 4_032
 PASSES = 400
 ROOM = {"VT_BUFFER_SIZE": "64M", "VT_THREAD_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
 KINDS = ("Allreduce", "Sendrecv", "Comm_rank", "Put", "Win_unlock", "File_write_at", "message", "flushed put")
-"""What bench/mpi.c prints, in order; of Win_unlock the ns per put that it completes."""
+"""The figures that bench/mpi.c prints, in order. For Win_unlock: ns per put that it completes."""
 WINDOWS = {
     "message": "message in a window of MPI_Irecv and MPI_Isend with one MPI_Waitall",
     "flushed put": "MPI_Put with its MPI_Win_flush",
 }
-"""Several calls each: the floor is its wrappers around all of them."""
+"""Rows of several calls each: the floor is the wrappers around all of them."""
 TEXTS = {
     "Allreduce": "with its collective",
     "Sendrecv": "with its two messages",
@@ -30,13 +30,13 @@ TEXTS = {
     "File_write_at": "of 0 bytes, with its operation",
 }
 THREADED = ("Allreduce", "Comm_rank")
-"""What bench/mpi_threads.c prints."""
+"""The figures that bench/mpi_threads.c prints."""
 SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
-"""Longer calls: what the floor's wrapper costs around them."""
+"""Longer calls: cost of the floor's wrapper around them."""
 
 
 def prepare(work: Path) -> None:
-    """Builds the programs untraced, with the floor's wrappers, and with vtrace-cc."""
+    """Builds the programs untraced, with the wrappers of the floor, and with vtrace-cc."""
     for name in ("mpi", "mpi_threads"):
         source = HERE / f"{name}.c"
         build("mpicc", "-O2", "-pthread", source, "-o", f"{name}_plain", cwd=work)
@@ -45,13 +45,13 @@ def prepare(work: Path) -> None:
 
 
 def best(work: Path, program: str, kinds: tuple[str, ...], **settings: str) -> list[float]:
-    """ns per call of each kind, the best of the passes: the others were interrupted."""
+    """ns per call of each kind, from the best pass, which had the least disturbance."""
     numbers = run(program, CALLS, PASSES, cwd=work, **settings)
     return [min(numbers[kind :: len(kinds)]) for kind in range(len(kinds))]
 
 
 def measure_threads(work: Path, repetitions: int) -> list[Row]:
-    """The same with two threads at once."""
+    """The same with two threads at the same time."""
     pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in THREADED}
     for _ in range(repetitions):
         plain = best(work, "./mpi_threads_plain", THREADED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_threads CALLS PASSES: on one rank under MPI_THREAD_MULTIPLE, 2 threads call MPI at once; prints for each pass the ns
-   per call of MPI_Allreduce, each thread on a communicator of its own, and of MPI_Comm_rank. */
+/* mpi_threads CALLS PASSES: on one rank under MPI_THREAD_MULTIPLE, 2 threads call MPI concurrently. Prints for each
+   pass the ns per call of MPI_Allreduce, with one communicator for each thread, and of MPI_Comm_rank. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ns of a parallel region of 2 threads, of a barrier and a critical region of one thread, and of two floors of the latter
-   two: reading the clock twice and storing 8 bytes each time; and, with -DVTRACE, two records of vtrace, a user region's
-   begin and end, each with its clock read. The best of many short runs each. */
+/* Prints the ns of a parallel region of 2 threads, of a barrier and a critical region of one thread, and of two floors
+   of the latter two. The first floor reads the clock twice and stores 8 bytes each time. The second floor, with
+   -DVTRACE, is two records of vtrace: begin and end of a user region, each with its clock read. Each figure is the best
+   of many short runs. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

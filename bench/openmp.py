@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP of gcc and clang: a parallel region traced and untraced; barrier and critical against two clock reads, and
-against two records."""
+"""OpenMP of gcc and clang: a parallel region traced and untraced; a barrier and a critical region against two clock
+reads, and against two records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = {"VT_BUFFER_SIZE": "1G", "VT_THREAD_BUFFER_SIZE": "1G", "OMP_DYNAMIC"
 
 
 def prepare(work: Path) -> None:
-    """Builds the program with and without vtrace, and a tool that does nothing."""
+    """Builds the program with and without vtrace, and an OMPT tool that does nothing."""
     build("gcc", "-O2", "-shared", "-fPIC", HERE / "empty_tool.c", "-o", "empty_tool.so", cwd=work)
     for compiler in COMPILERS:
         source = HERE / "openmp.c"
@@ -26,8 +26,8 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Of a region the ratio of both programs; of barrier and critical the difference between them, also against what
-    libomp takes for a tool that does nothing."""
+    """For the region the ratio of both programs. For barrier and critical region the difference between both programs,
+    also against the cost of libomp with an OMPT tool that does nothing."""
     rows = []
     for compiler in COMPILERS:
         found = []

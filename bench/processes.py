@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a forked child that records costs its parent, and vtunify, against children that are not traced."""
+"""Cost of a forked child that records, for its parent and for vtunify, against children that are not traced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def prepare(work: Path) -> None:
 
 
 def unify(work: Path) -> float:
-    """Seconds of CPU of vtunify."""
+    """CPU seconds of vtunify."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(BIN / "vtunify"), "--force", "forks_traced"], cwd=work, env=ENVIRONMENT, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -28,7 +28,7 @@ def unify(work: Path) -> float:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """A fork with the wait for its child, and what vtunify takes of many processes beyond what it takes of two."""
+    """A fork with the wait for its child, and the time of vtunify for many processes less its time for two."""
     added, small, many = [], [], []
     for _ in range(repetitions):
         (plain,) = run("./forks_plain", CHILDREN, cwd=work)

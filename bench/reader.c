@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reader LIBRARY ANCHOR LOCATION: the floor of reading: libotf2 reads all events of a location with callbacks that count
-   Enter and Leave. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2 reader", "event reader callbacks". */
+/* reader LIBRARY ANCHOR LOCATION: the floor of reading. libotf2 reads all events of a location with callbacks that
+   count Enter and Leave. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2 reader", "event reader
+   callbacks". */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void *find(const char *name)
     return p;
 }
 
-/* Of this process's processor time: ns. */
+/* Processor time of this process in ns. */
 static double now(void)
 {
     struct timespec t;

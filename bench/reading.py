@@ -28,7 +28,7 @@ begin, cpu = time.perf_counter(), time.process_time()
 trace.prepare(*sys.argv[2:]) if sys.argv[2:] else trace.scan([Columns()], jobs=1)
 print(time.perf_counter() - begin, time.process_time() - cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
-"""Prints seconds, processor seconds and MiB. Without questions the columns are only filled, by one thread."""
+"""Prints seconds, CPU seconds and MiB. Without questions one thread only fills the columns."""
 
 
 COMMAND = """
@@ -41,18 +41,18 @@ print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).
 
 
 def prepare(work: Path) -> None:
-    """Builds the floor, and heat2d; the traced function program is functions.py's."""
+    """Builds the floor and heat2d. The traced program with functions is that of functions.py."""
     build("gcc", "-O2", HERE / "reader.c", "-o", "reader", "-ldl", cwd=work)
     prepare_heat(work)
 
 
 def ask(archive: Path, *questions: str) -> list[float]:
-    """What ASK prints, in a process of its own."""
+    """Runs ASK in a process of its own. Returns the figures that it prints."""
     return run(sys.executable, "-c", ASK, archive, *questions, cwd=archive.parent)
 
 
 def heat(work: Path) -> tuple[Path, int]:
-    """The archive of heat2d on 4 ranks, and its events."""
+    """The archive of heat2d on 4 ranks, and its number of events."""
     words = ["mpiexec", "-n", "4", "./heat2d", "400", str(HEAT_STEPS)]
     subprocess.run(words, cwd=work, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
     vtunify(work, 2, "heat2d")
@@ -61,7 +61,7 @@ def heat(work: Path) -> tuple[Path, int]:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Rates in millions of events a second of one processor."""
+    """Rates in millions of events per second on one processor."""
     library, floors, rates, profiles, mixed = _otf2.Config.lib_path(), [], [], [], []
     record(work, EVENTS, 1)
     vtunify(work, 2)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures vtrace against floors taken in the same run, and prints one table. Called by `make bench`.
+"""Measures vtrace against floors of the same run, and prints one table. Called by `make bench`.
 
-Every repetition measures floor and vtrace one after the other; the figures are medians over the repetitions, the ratios
-medians of the ratios within one repetition, since the speed of a shared machine changes over time.
+Each repetition measures floor and vtrace one after the other. The figures are medians over the repetitions. The ratios
+are medians of the ratios within one repetition, since the speed of a shared machine changes over time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MODULES = (
 
 
 def show(rows: list[Row]) -> None:
-    """The table on standard output."""
+    """Prints the table to standard output."""
     table = Table(title=f"vtrace benchmarks ({os.cpu_count()} cores)")
     for heading in ("what", "unit", "floor", "measured", "ratio", "to hold", ""):
         table.add_column(heading, justify="left" if heading in ("what", "unit", "to hold", "") else "right")
@@ -80,7 +80,7 @@ def main() -> None:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
-        functions.prepare(work)  # unify.py uses its traced program too
+        functions.prepare(work)  # unify.py uses its traced program, too
         for module in MODULES:
             if args.only not in (None, module.__name__):
                 continue

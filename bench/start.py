@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What starting and ending a traced program adds to its time, and `vtrace run` before it."""
+"""Time that start and end of a traced program add, and the time of `vtrace run` before it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seconds(work: Path, *program: object) -> float:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """The difference to the untraced program, in one repetition after the other."""
+    """The difference to the untraced program, repetition by repetition."""
     added = [(seconds(work, "./empty_traced") - seconds(work, "./empty_plain")) * 1e3 for _ in range(repetitions)]
     before = [
         (

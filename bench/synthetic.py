@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the local files of a traced program of any size, with clocks that are wrong in a known way.
+"""Makes the local files of a traced program of any size, with known clock errors.
 
-For example, 4 ranks on 2 hosts whose clocks are up to 2 s and 100 ppm apart, and as many steps as make 10 M events:
+For example, 4 ranks on 2 hosts whose clocks differ by up to 2 s and 100 ppm, with 10 M events:
 
     python bench/synthetic.py work/big --ranks 4 --events 10e6 --offset 2 --drift 100 && vtunify work/big
 """
@@ -39,16 +39,16 @@ from vtrace.io.local import records as r
 
 WORDS = r.RAW_MAX // 8
 _SLAB = 4_000_000
-"""Words that are put together at a time."""
+"""Words that are packed at a time."""
 _MAIN = r.FUNCTION | SLOT + 16 * FUNCTIONS
 _MEMBERS = 8000
 _MASK = 0xFFFFFFFF
 _PAIRED = 1_000_000_000
-"""Ticks between two looks at the other clocks: the runtime takes a pair at most once a second."""
+"""Ticks between two clock pairs: the runtime takes one at most once a second."""
 
 
 class Writer:
-    """Writes a run's files, rank by rank."""
+    """Writes the files of a run, rank by rank."""
 
     def __init__(self, prefix: Path, program: Program, truth: bool) -> None:
         self.prefix, self.program, self.clocks = prefix, program, HostClocks(program)
@@ -63,7 +63,7 @@ class Writer:
         return self.prefix.with_name(f"{self.prefix.name}.{name}.{kind}.z")
 
     def begin(self, rank: int) -> None:
-        """Files with a head each, and the first block of the main thread: into main, through MPI_Init."""
+        """Writes the head of each file and the first block of the main thread: enter main, MPI_Init."""
         for location in self.locations[rank]:
             location.path.write_bytes(
                 file_head(r.EVENTS, self.program, self.clocks, rank, location.number, self.prefix.name)
@@ -78,7 +78,7 @@ class Writer:
             self._put(location, whole, np.ones(1, bool), START + np.array([[45_000]]), classes, depth=0)
 
     def steps(self, rank: int, first: int, turns: dict[str, Times]) -> None:
-        """The blocks of some steps."""
+        """Writes the blocks of some steps."""
         new = r.CLASS_NEW_CODE if not first else 0
         for location in self.locations[rank]:
             classes = r.CLASS_FUNCTION | new
@@ -90,7 +90,7 @@ class Writer:
             self._put(location, table, heads, times, classes, depth=1)
 
     def end(self, rank: int, last: int) -> None:
-        """MPI_Finalize and out of main, and the definitions."""
+        """Writes MPI_Finalize, the leave of main, and the definitions."""
         region = REGIONS.index("MPI_Finalize") + 1
         words = np.array([[r.what("ENTER") + region, r.what("LEAVE") + region, _MAIN | r.FUNCTION_LEAVE]], np.uint64)
         times = last + np.array([[1000, 50_000, 51_000]], np.int64)
@@ -103,7 +103,7 @@ class Writer:
             self._define(location, last)
 
     def _put(self, location: Location, table: Any, heads: Any, times: Times, classes: int, depth: int) -> None:
-        """Whole rows of table (rows, words) in blocks."""
+        """Whole rows of a table (rows, words) as blocks."""
         host = location.rank // self.program.ranks_per_host
         ticks = self.clocks.at(host, times)
         if self.truth is not None:
@@ -167,7 +167,8 @@ class Writer:
         return found
 
     def _offsets(self, host: int, last: int) -> list[list[Any]]:
-        """Measured against the host whose number lacks the lowest bit, as the shim's binomial tree does."""
+        """Each host is measured against the host whose number lacks the lowest bit, as in the binomial tree of the
+        shim."""
         c, peer = self.program.clocks, host & (host - 1)
         random = np.random.default_rng((self.program.seed, host))
         moments = np.linspace(START + 20_000, last + 20_000, max(c.measured, 1)).astype(np.int64)[: c.measured]
@@ -204,7 +205,7 @@ def write(prefix: Path, program: Program, truth: bool = False, jobs: int = 1) ->
 
 
 def main() -> None:
-    """Command line."""
+    """Entry point of the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", type=Path)
     program, clocks = Program(), Clocks()

@@ -47,7 +47,7 @@ class Location:
     sequence: int = 0
     ticks: int = 0
     paired: int = 0
-    """Ticks of its newest clock pair."""
+    """Ticks of its latest clock pair."""
 
     @property
     def thread(self) -> int:
@@ -55,7 +55,7 @@ class Location:
 
 
 def file_head(content: int, program: Program, clocks: HostClocks, rank: int, number: int, prefix: str) -> bytes:
-    """Who wrote a file."""
+    """The process that wrote a file."""
     host = rank // program.ranks_per_host
     mono = int(clocks.at(host, np.array([START - 1000]))[0])
     head = np.zeros(1, r.FILE)
@@ -75,7 +75,7 @@ def file_head(content: int, program: Program, clocks: HostClocks, rank: int, num
 
 
 def block(location: Location, content: int, raw: bytes, **fields: Any) -> bytes:
-    """One block; of events as columns and compressed, as the runtime does."""
+    """One block. Events are packed into columns and compressed, as in the runtime."""
     if content == r.EVENTS:
         columns = ctypes.create_string_buffer(2 * r.CHUNK_SIZE)
         size = library().columns(raw, len(raw) // 8, columns)

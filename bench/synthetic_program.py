@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program that synthetic.py pretends to have traced: a ring of ranks on hosts with clocks that are wrong."""
+"""The program that synthetic.py simulates: a ring of ranks on hosts with wrong clocks."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ START = 10 * SECOND
 """True time of the first event."""
 EPOCH = 1_700_000_000 * SECOND
 SLOT = 4096
-"""Where functions begin in the code space."""
+"""Address of the first function."""
 FUNCTIONS = 16
 BARRIER, BCAST, ALLREDUCE, REDUCE = 0, 1, 11, 12  # OTF2_CollectiveOp
 REGIONS = ("MPI_Init", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Barrier",
            "MPI_Bcast", "MPI_Reduce", "MPI_Finalize")  # fmt: skip
 OPERATIONS = ((ALLREDUCE, "MPI_Allreduce", 8, 8), (BARRIER, "MPI_Barrier", 0, 0), (BCAST, "MPI_Bcast", 64, 64),
               (REDUCE, "MPI_Reduce", 8, 8))  # fmt: skip
-"""By turns: operation, region, bytes sent and received (by those that send and receive)."""
+"""Collectives in turn: operation, region, bytes sent and bytes received, for ranks that send or receive."""
 NO_ROOT = 0xFFFFFFFF
 BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """How the clocks of the hosts are wrong, and how well that is measured. Host 0 is right."""
+    """Errors of the clocks of the hosts, and of their measurement. Host 0 is right."""
 
     offset: float = 0.0
-    """Seconds, at most, either way."""
+    """Largest offset in seconds, in both directions."""
     drift: float = 0.0
-    """Parts per million, at most, either way."""
+    """Largest drift in parts per million, in both directions."""
     wave: int = 0
-    """Nanoseconds by which the rate swings about the straight line."""
+    """Nanoseconds by which the clock deviates from a straight line."""
     period: float = 1.0
-    """Seconds of one swing."""
+    """Period of that deviation in seconds."""
     error: int = 0
-    """Nanoseconds by which a measured offset is wrong, at most."""
+    """Largest error of a measured offset in nanoseconds."""
     measured: int = 2
-    """How often offsets are measured, evenly over the run, both ends included; 0: never."""
+    """Number of measurements of the offset, evenly over the run, with both ends; 0: none."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What the traced program does. calls: function calls of a rank in a step; threads: per rank, the main one too."""
+    """The simulated program. calls: function calls of a rank in a step; threads: for each rank, with the main
+    thread."""
 
     ranks: int = 4
     threads: int = 1
@@ -60,11 +61,11 @@ class Program:
     compute: int = 20_000
     """Nanoseconds of a step without communication."""
     latency: int = 2_000
-    """Nanoseconds of a message, at least."""
+    """Shortest nanoseconds of a message."""
     jitter: int = 500
-    """Mean of what is added to that at random."""
+    """Mean of the random addition to that time."""
     tags: int = 1
-    """Of messages: so many steps until one comes again."""
+    """For messages: number of steps between two messages."""
     clocks: Clocks = field(default_factory=Clocks)
     seed: int = 1
 
@@ -76,12 +77,12 @@ class Program:
         return 2 * self.calls + 35
 
     def events_of_step(self) -> int:
-        """Of a rank: its main thread, then each other one."""
+        """For a rank: events of its main thread, then of each other thread."""
         return 2 * self.calls + 20 + (self.threads - 1) * 2 * self.calls
 
 
 class HostClocks:
-    """From true time to what the clocks of the hosts show, in ns."""
+    """Converts true time to the time that the clocks of the hosts show, in ns."""
 
     def __init__(self, program: Program) -> None:
         random = np.random.default_rng(program.seed)
@@ -93,7 +94,7 @@ class HostClocks:
         self.offset[0] = self.drift[0] = self.wave[0] = 0
 
     def at(self, host: int, true: Times) -> Times:
-        """What the clock of a host shows at true times."""
+        """The time that the clock of a host shows at true times."""
         wrong = self.offset[host] + (true - START) * self.drift[host]
         if self.wave[host]:
             wrong = wrong + self.wave[host] * np.sin(2 * np.pi * true / self.period + self.phase[host])
@@ -101,7 +102,7 @@ class HostClocks:
 
 
 class Simulation:
-    """The true times of a step's turning points for all ranks, one step after the other."""
+    """The true times of the events of a step for all ranks, step by step."""
 
     def __init__(self, program: Program) -> None:
         self.program, self.random = program, np.random.default_rng(program.seed + 1)
@@ -113,7 +114,7 @@ class Simulation:
         return p.latency + self.random.exponential(p.jitter, p.ranks).astype(np.int64)
 
     def run(self, steps: int) -> dict[str, Times]:
-        """Turning points of that many further steps; arrays (steps, ranks)."""
+        """Times of a number of further steps; arrays (steps, ranks)."""
         names = ("begin", "ready", "waited", "received", "collect", "end")
         found = {name: np.empty((steps, self.program.ranks), np.int64) for name in names}
         for i in range(steps):
@@ -142,9 +143,8 @@ class Simulation:
 
 
 def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) -> tuple[Any, Any, Times]:
-    """Words of the main thread in steps from number first on: array (steps, words) with the lower halves of heads and
-    whole payloads; which of the words are heads; the true times of these.
-    """
+    """Words of the main thread in steps from number first on. Returns an array (steps, words) with the lower halves of
+    heads and whole payloads; which of the words are heads; the true times of the heads."""
     steps, p = len(turns["begin"]), program
     words, heads, times = [], [], []
     begin, ready, waited, received, collect, end = (turns[n][:, rank] for n in turns)
@@ -200,7 +200,8 @@ def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) 
 
 
 def calls(program: Program, rank: int, begin: Times, end: Times, call: Any) -> None:
-    """Function calls in pairs, one inside the other, spread over the time, no two alike; an odd one ends alone."""
+    """Function calls in pairs, one inside the other, at different distances. If the number is odd, the last call is
+    alone."""
     count = program.calls
     space = (end - begin) // (2 * count + 2)
     random = np.random.default_rng((program.seed, rank, int(begin[0]) if len(begin) else 0))
@@ -222,7 +223,7 @@ def calls(program: Program, rank: int, begin: Times, end: Times, call: Any) -> N
 
 
 def thread_step(program: Program, rank: int, turns: dict[str, Times]) -> tuple[Any, Any, Times]:
-    """The same of another thread, which only computes."""
+    """The same for another thread, which only computes."""
     words: list[int] = []
     times: list[Times] = []
 

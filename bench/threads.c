@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* threads HOW TIMES PASSES: prints the ns of each pass, for one time. create: creates a thread that does nothing and waits
-   for it. lock: locks and unlocks a mutex. spawn: starts /bin/true by posix_spawn and waits for it. */
+/* threads HOW TIMES PASSES: prints the ns per operation for each pass. create: creates a thread that does nothing and
+   joins it. lock: locks and unlocks a mutex. spawn: starts /bin/true by posix_spawn and waits for it. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <spawn.h>

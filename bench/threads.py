@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Creating a thread, and a program, and waiting for it, traced against untraced; what a lock costs unrecorded."""
+"""Creating a thread or a program and waiting for its end, traced against untraced; cost of a lock that is not
+recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Of five passes the best: the first of a traced program makes its files."""
+    """The best of five passes: in its first pass a traced program creates its files."""
     pairs: dict[str, list[tuple[float, float]]] = {"create": [], "lock": [], "spawn": []}
     for _ in range(repetitions):
         for how, times in (("create", 5000), ("lock", 2_000_000), ("spawn", 200)):

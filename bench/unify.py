@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify against libotf2 writing as many events in a loop; sizes, memory, processor time from start to archive; and
+"""vtunify against libotf2, which writes as many events in a loop; sizes, memory, CPU time from start to archive; and
 vtunify-mpi on two ranks against one."""
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from synthetic_program import Clocks, Program
 
 EVENTS = 60_000_000
 SHARED = 240_000_000
-"""Events of 4 ranks for vtunify-mpi: so many that starting Python, which ranks do not share, counts little."""
+"""Events of 4 ranks for vtunify-mpi. Enough for the start of Python, which ranks do not share, to matter little."""
 LARGE = (10_000_000, 100_000_000, 1_000_000_000)
 SHM = Path("/dev/shm")
 ROOM = 6 << 30
-"""Bytes of two archives of SHARED events, their local files, and some more."""
+"""Bytes of two archives of SHARED events, of their local files, and some more."""
 HEAT_STEPS = 2000
 LOCATIONS = (12_500, 25_000, 50_000, 100_000)
 
 
 def prepare(work: Path) -> None:
-    """Builds the floor, and heat2d; the traced function program is functions.py's."""
+    """Builds the floor and heat2d. The traced program with functions is that of functions.py."""
     build("gcc", "-O2", HERE / "writer.c", "-o", "writer", "-ldl", cwd=work)
     sources = [HERE.parent / "examples" / "heat2d" / name for name in ("heat.c", "halo.c")]
     build("vtrace-cc", "-O2", *sources, "-o", "heat2d", "-lm", cwd=work)
@@ -42,7 +42,7 @@ def prepare(work: Path) -> None:
 
 @contextmanager
 def memory(work: Path) -> Iterator[Path]:
-    """A directory in memory if there is room for it, so that no disk limits what several threads write; else work."""
+    """A directory in memory if there is room for it, so that no disk limits several writing threads; else work."""
     place = os.statvfs(SHM) if SHM.is_dir() else None
     if place is None or place.f_bavail * place.f_frsize < ROOM:
         print(f"{SHM} has no room for {ROOM >> 30} GiB: all rows are the disk's", file=sys.stderr)
@@ -55,12 +55,12 @@ def memory(work: Path) -> Iterator[Path]:
 
 
 def record(work: Path, events: int, threads: int) -> None:
-    """Leaves the local files of a program that makes that many events, shared by its threads."""
+    """Writes the local files of a program with that many events, shared by its threads."""
     run("./traced", events // 2 // threads, 1, "exe", threads, cwd=work, VT_MAX_FLUSHES="0")
 
 
 def seconds(work: Path, commands: Sequence[Sequence[object]]) -> float:
-    """Of commands at the same time, start-up and all. Archives of before are removed first."""
+    """Seconds of commands that run at the same time, with their start. Earlier archives are removed first."""
     for archive in work.glob("*.trace"):
         shutil.rmtree(archive)
     begin = time.perf_counter()
@@ -75,7 +75,7 @@ def seconds(work: Path, commands: Sequence[Sequence[object]]) -> float:
 
 
 def vtunify(work: Path, prefix: str, *options: str, jobs: int = 1, programs: int = 1) -> float:
-    """Seconds that so many take at the same time, each for an archive of its own; the local files stay."""
+    """Seconds of that many commands at the same time, each with an archive of its own. The local files stay."""
     words = [BIN / "vtunify", "-q", "-k", "-j", jobs, *options, prefix, "-o"]
     return seconds(work, [[*words, f"archive{number}"] for number in range(programs)])
 
@@ -87,19 +87,19 @@ def vtunify_mpi(work: Path, prefix: str, ranks: int, programs: int = 1) -> float
 
 
 def writers(work: Path, count: int) -> float:
-    """Seconds that so many programs take in which libotf2 writes EVENTS events each, at the same time."""
+    """Seconds of that many programs at the same time, in each of which libotf2 writes EVENTS events."""
     places = [work / f"floor{number}.trace" for number in range(count)]
     return seconds(work, [["./writer", _otf2.Config.lib_path(), place, EVENTS] for place in places])
 
 
 def children_cpu() -> float:
-    """Processor seconds of all children so far."""
+    """CPU seconds of all children so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Rates in millions of events a second, on disk and in memory, and sizes."""
+    """Rates in millions of events per second, on disk and in memory, and sizes."""
     rows = measure_place(work, repetitions, "on disk", on_disk=True)
     with memory(work) as place:
         rows += measure_place(place, repetitions, "in memory", on_disk=False)
@@ -111,8 +111,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
 
 
 def measure_place(work: Path, repetitions: int, where: str, *, on_disk: bool) -> list[Row]:
-    """One thread against libotf2; two threads, whose floor is two programs at once against one of them: with libotf2 on
-    disk, vtunify in memory."""
+    """One thread against libotf2. For two threads the floor is two programs at the same time against one: with libotf2
+    on disk, with vtunify in memory."""
     rates, gains, cpu = [], [], []
     for _ in range(repetitions):
         floor = writers(work, 1)
@@ -122,7 +122,7 @@ def measure_place(work: Path, repetitions: int, where: str, *, on_disk: bool) ->
         rates.append((EVENTS / floor / 1e6, EVENTS / one / 1e6))
         cpu.append((children_cpu() - begin) / EVENTS * 1e9)
         most = 2 * floor / writers(work, 2) if on_disk else 2 * one / vtunify(work, "traced", programs=2)
-        record(work, (3 if on_disk else 6) * EVENTS, 2)  # the start counts little then
+        record(work, (3 if on_disk else 6) * EVENTS, 2)  # the start matters little then
         gains.append((most, vtunify(work, "traced") / vtunify(work, "traced", jobs=2)))
     one = against(f"vtunify -j 1, {where}", "M events/s", rates, ">= 20 M events/s", lambda ratio, rate: rate >= 20)
     two = f"vtunify -j 2, two locations, {where}"
@@ -136,15 +136,15 @@ def measure_place(work: Path, repetitions: int, where: str, *, on_disk: bool) ->
 def against(
     what: str, unit: str, pairs: Sequence[tuple[float, float]], bar: str, held: Callable[[float, float], bool]
 ) -> Row:
-    """A row of (floor, measured) pairs; held takes the medians of the ratio and of what was measured."""
+    """A row of (floor, measured) pairs. held gets the medians of the ratio and of the measured values."""
     ratio = statistics.median(measured / floor for floor, measured in pairs)
     floor, measured = (statistics.median(values) for values in zip(*pairs, strict=True))
     return Row(what, unit, floor, measured, ratio, bar, held(ratio, measured))
 
 
 def ranks_row(place: Path, repetitions: int, what: str, *program: str) -> Row:
-    """The whole commands, start-up and all, with the same files of a program; the floor is two programs of a rank at
-    once against one."""
+    """The whole commands, with their start, on the same files of a program. The floor is two programs of one rank at
+    the same time against one."""
     make = [sys.executable, HERE / "synthetic.py", "big", *program, "--events", str(SHARED)]
     subprocess.run(make, cwd=place, check=True, stdout=subprocess.DEVNULL)
     gains = []
@@ -174,14 +174,14 @@ def heat_bytes(work: Path) -> float:
 
 
 WRONG = Clocks(offset=2, drift=100, error=500, wave=20_000, period=0.05)
-"""Two hosts, between which about a third of all messages and collectives run backwards."""
+"""Two hosts with clocks by which about a third of all messages and collectives run backwards."""
 
 
 def measure_repair(work: Path, repetitions: int) -> list[Row]:
-    """4 ranks on 2 hosts with wrong clocks, without and with the repair, in one thread; a tenth is MPI's. The floor of
-    two threads is two programs at once against one."""
+    """4 ranks on 2 hosts with wrong clocks, without and with the repair, in one thread; a tenth of the events is of
+    MPI. The floor of two threads is two programs at the same time against one."""
     program = Program(ranks=4, calls=100, clocks=WRONG)
-    steps = SHARED // 2 // program.ranks // program.events_of_step()  # the start counts little then
+    steps = SHARED // 2 // program.ranks // program.events_of_step()  # the start matters little then
     synthetic.write(work / "hosts", replace(program, steps=steps))
     events = program.ranks * steps * program.events_of_step()
     without, repaired, gains = [], [], []
@@ -200,7 +200,7 @@ def measure_repair(work: Path, repetitions: int) -> list[Row]:
 
 
 def measure_scaling(work: Path) -> list[Row]:
-    """Processor time and memory for twice as many locations of 126 events, on hosts of 50 with wrong clocks."""
+    """CPU time and memory for twice as many locations of 126 events, on hosts of 50 locations with wrong clocks."""
     rows: list[Row] = []
     before = 0.0
     for ranks in LOCATIONS:
@@ -223,7 +223,7 @@ def measure_scaling(work: Path) -> list[Row]:
 
 
 def measure_memory(work: Path) -> list[Row]:
-    """The largest resident memory of vtunify for traces of growing length, in MiB."""
+    """The largest resident memory of vtunify for traces of increasing length, in MiB."""
     rows = []
     for events in LARGE:
         record(work, events, 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user CALLS PASSES: calls a tiny function with a region of the user API in it; prints the ns per call of each pass. With
-   -DVTRACE and vtrace-cc the region is recorded; with the hooks of floor.c the function is; with neither nothing is. */
+/* user CALLS PASSES: calls a tiny function that contains a region of the user API. Prints the ns per call of each pass.
+   With -DVTRACE and vtrace-cc the region is recorded, with the hooks of floor.c the function, else nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A region of the user API against the floor of a function event, and what one costs that is linked without vtrace."""
+"""A region of the user API against the floor of a function event, and its cost in a program linked without vtrace."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ HEADER = f"-I{LIB / 'user'}"
 
 
 def prepare(work: Path) -> None:
-    """Builds the program untraced, with the floor's hooks (functions.py has built them), linked without vtrace, and
-    with vtrace-cc."""
+    """Builds the program untraced, with the hooks of the floor (built by functions.py), linked without vtrace, and with
+    vtrace-cc."""
     source = HERE / "user.c"
     hooks = ["-finstrument-functions", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", "-L.", "-lfloor"]
     build("gcc", "-O2", HEADER, source, "-o", "user_plain", cwd=work)
@@ -27,7 +27,7 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Passes as in functions.py: the fourth and fifth find the buffer warm."""
+    """Passes as in functions.py: the fourth and fifth use memory that was touched before."""
     pairs: list[tuple[float, float]] = []
     alone: list[float] = []
     settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an event costs with this vtrace and with another installation of it, in turn: `bench/versions.py BIN`.
+"""Cost of an event with this vtrace and with another installation, alternately: `bench/versions.py BIN`.
 
-BIN is the directory of the other one's commands. Prints ns an event above the untraced program for this vtrace and for
-the other one, and the ratio. A pass fills one segment of the buffer (16 MiB), in memory that was not used before; the
-first pass of each process is left out, and the best of all other passes of all repetitions counts.
+BIN is the directory of the commands of the other installation. Prints for both the ns per event above the untraced
+program, and the ratio. A pass fills one segment of the buffer (16 MiB) in new memory. The first pass of each process is
+left out; the best of the other passes of all repetitions counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS: dict[str, tuple[int, int, dict[str, str]]] = {
     "malloc": (4, 175_000, MEMORY),
     "exchange": (8, 210_000, {}),
 }
-"""Of each kind of bench/events.c the events of a call (of both ranks, if there are two), calls of a pass, settings."""
+"""For each kind of bench/events.c: events of a call (of both ranks, if there are two), calls of a pass, settings."""
 
 
 def path(commands: Path) -> str:

@@ -35,7 +35,7 @@ def _report(work: Path) -> float:
 
 
 def _view(work: Path) -> float:
-    """Until the tracks are there; without the start of the browser."""
+    """Seconds until the page shows the tracks, without the start of the browser."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     from support.users.browser import browser
 

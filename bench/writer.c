@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* writer LIBRARY DIRECTORY EVENTS: the floor of unifying: Enter and Leave written by libotf2 itself, in a loop, with its
-   own prototypes as the kernel does. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2 archive", "event writer". */
+/* writer LIBRARY DIRECTORY EVENTS: the floor of unifying. libotf2 writes Enter and Leave in a loop, called by
+   prototypes of this file, as in the kernel of vtunify. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2
+   archive", "event writer". */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

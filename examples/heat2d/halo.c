@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has which part of the grid, and what neighbours tell each other. */
+/* The distribution of the grid, and the communication between neighbours. */
 #include "heat.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The part of n cells that the index-th of count processes has: its begin, and in size how many. */
+/* The part of process `index` of `count` when n cells are distributed. Returns its first cell and stores the number of
+   cells in size. */
 static int part(int n, int count, int index, int *size)
 {
     int begin = (int)((long)n * index / count);
@@ -52,7 +53,7 @@ void grid_free(struct grid *g)
     free(g->next);
 }
 
-/* Sends the outermost own cells to the four neighbours and receives theirs into the border. */
+/* Sends the outermost own cells to the four neighbours and receives their cells into the border. */
 void exchange_halo(struct grid *g)
 {
     enum { NORTHWARD, SOUTHWARD, WESTWARD, EASTWARD };
@@ -70,7 +71,7 @@ void exchange_halo(struct grid *g)
     MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
 }
 
-/* The heat in the rows of this process, known to the westernmost process of them only (0 elsewhere). */
+/* The heat in the rows of this process. The result is valid in the westernmost process only, 0 elsewhere. */
 double sum_of_rows(const struct grid *g)
 {
     double own = 0, all = 0;

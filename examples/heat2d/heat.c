@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solves the heat equation u_t = u_xx + u_yy on the unit square with cold edges, by explicit steps in time.
-   It starts from sin(pi x) sin(pi y), for which the discrete solution is known exactly: the result is checked.
+/* Solves the heat equation u_t = u_xx + u_yy on the unit square with cold edges, by explicit time steps. It starts from
+   sin(pi x) sin(pi y). The discrete solution is then known exactly and the result is checked.
    usage: heat2d [CELLS [STEPS]] */
 #include "heat.h"
 
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RATIO 0.2 /* time step over square of the cell size; stable up to 0.25 */
+#define RATIO 0.2 /* time step divided by the square of the cell size; stable up to 0.25 */
 #define REPORT_EVERY 25
 static const double PI = 3.14159265358979323846;
 
-/* The exact solution when the start has been multiplied with factor. */
+/* The exact solution after the start values have been multiplied by factor. */
 static void fill(const struct grid *g, double factor, double *values)
 {
     double h = 1.0 / (g->cells + 1);
@@ -22,7 +22,7 @@ static void fill(const struct grid *g, double factor, double *values)
     }
 }
 
-/* One step in time; returns the sum of the squares of all changes of this process. */
+/* One time step. Returns the sum of the squares of all changes in this process. */
 static double update(struct grid *g)
 {
     double change = 0;
@@ -65,7 +65,7 @@ static double solve(struct grid *g, int steps)
     return last;
 }
 
-/* Largest difference to the exact solution, in which each step multiplies all values with the same factor. */
+/* Largest difference to the exact solution, in which each step multiplies all values by the same factor. */
 static double largest_error(struct grid *g, int steps)
 {
     double own = 0, all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* core SCENARIO: drives the recording core from inside, for what no program can bring about at will. Linked with
-   csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files that each scenario leaves. */
+/* core SCENARIO: calls functions inside the recording core for situations that no program can bring about at will.
+   Linked with csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files of each scenario. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static uint32_t region(const char *name)
     return id;
 }
 
-/* A gap that 32 bits do not hold, and a clock that steps back. */
+/* A time difference that needs more than 32 bits, and a clock that steps back. */
 static void gap(void)
 {
     uint32_t r = region("gap");
@@ -36,7 +36,7 @@ static void gap(void)
     vt_leave(r);
 }
 
-/* Code that no module holds. */
+/* An address in no module. */
 static void address(void)
 {
     void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,13 +75,13 @@ static void interrupted(int on_other_stack)
 static __attribute__((noinline)) void leave_while_busy(void)
 {
     char deep[4096];
-    __asm__ volatile("" : : "r"(deep) : "memory"); /* no compiler may shorten the frame */
+    __asm__ volatile("" : : "r"(deep) : "memory"); /* keeps the compiler from shortening the frame */
     vt_busy_begin(vt_own_location);
     raise(SIGUSR2);
     __asm__ volatile("" : : "r"(deep) : "memory");
 }
 
-/* siglongjmp leaves a recording for good: the next event finds the busy word stale and records. */
+/* siglongjmp interrupts a recording for good. The next event finds the stale busy word and records. */
 static void stale(void)
 {
     interrupted(0);
@@ -92,7 +92,7 @@ static void stale(void)
     vt_leave(in_handler);
 }
 
-/* Three chunks; the first ends with 40 regions open. */
+/* Three chunks; the first ends with 40 open regions. */
 static void chunks(void)
 {
     uint32_t r[40], leaf = region("leaf");
@@ -109,7 +109,8 @@ static void chunks(void)
     for (int i = 39; i >= 0; i--) vt_leave(r[i]);
 }
 
-/* Calls of two to five records in runs, one with hundreds inside, in more than one chunk; the last stays open. */
+/* Runs of calls of two to five records, one call with hundreds of records inside, in several chunks. The last call
+   stays open. */
 static void runs(void)
 {
     const uint32_t r = region("call"), all = region("all"), open = region("open");
@@ -154,7 +155,7 @@ static void world(const char *rank)
     memset(w.run, 0xab, sizeof w.run);
     uint32_t r = region("before");
     vt_enter(r);
-    vt_complete(); /* files under the name of a process without a rank, which follow */
+    vt_complete(); /* files of a process without a rank; the events of the next process follow */
     vt_set_world(&w);
     vt_leave(r);
 }
@@ -165,7 +166,7 @@ static void *one_event(void *r)
     return NULL;
 }
 
-/* Threads one after the other, each leaving a region open. */
+/* Threads one after the other; each leaves a region open. */
 static void reuse(void)
 {
     pthread_t t;

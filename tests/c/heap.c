@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shim of the heap under a sanitizer: its functions bear other names here, since the sanitizer's own malloc has to come
-   first in the program. Threads allocate what others free, and end while others begin. Prints ok. */
+/* The memory shim under a sanitizer. Its functions have other names here, since the sanitizer's malloc must come first
+   in the program. Threads allocate blocks that others free, and end while others begin. Prints ok. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 #define BLOCKS 500
 #define SHELVES 64
 
-static _Atomic(void *) shelves[SHELVES]; /* blocks that wait for whoever comes */
+static _Atomic(void *) shelves[SHELVES]; /* blocks that any thread may free */
 
 static void put(unsigned at, void *block) { free(atomic_exchange(&shelves[at % SHELVES], block)); }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The recording core, with a thread that comes to rest where its location is being made, which the linker leads through here
-   (--wrap). Meanwhile another thread records, and the program ends. */
+/* The recording core with a thread that is stopped while its location is created: the linker redirects a call to this
+   file (--wrap). Meanwhile another thread records, and the program ends. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>

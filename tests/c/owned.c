@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Around the recording core, whose calls the linker leads through here (--wrap): chunks that are full or given back are
-   write-protected, so that a store into a chunk that nobody owns ends the program. For programs with one thread. */
+/* Wraps calls of the recording core (the linker's --wrap). Full and returned chunks are write-protected, so a store
+   into a chunk without an owner ends the program. For programs with one thread. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "../../csrc/core/internal.h"

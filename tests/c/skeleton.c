@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A whole shim, as small as one can be: it records the calls of nanosleep. Whoever adds the next shim begins with a copy.
+/* A complete shim, as small as possible: it records the calls of nanosleep. Begin a new shim with a copy of this file.
 
-   A shim defines functions of another library, records their calls and hands them on. It gets into a program in one of
-   two ways, from the same source (DIR: where libvtrace.so.1 is; include/ beside it has core.h):
+   A shim defines functions of another library, records their calls and calls the next definition. It gets into a
+   program in one of two ways, from the same source (DIR: directory of libvtrace.so.1; core.h is in its include/):
 
      preloaded   cc -shared -fPIC -IDIR/include skeleton.c -o libskeleton.so -LDIR -l:libvtrace.so.1 -Wl,-rpath,DIR
-                 LD_PRELOAD=$PWD/libskeleton.so ./program        also programs that know nothing of vtrace
+                 LD_PRELOAD=$PWD/libskeleton.so ./program        also for programs built without vtrace
      linked      cc -c -fPIC -IDIR/include skeleton.c && vtrace-cc program.c skeleton.o
 
-   It is compiled by the compiler itself, not by vtrace-cc: its own functions are not to be recorded. Calls that the
-   library makes of its own functions inside (glibc's sleep) go past a shim. */
-#define _GNU_SOURCE /* RTLD_NEXT */
+   It is compiled by the compiler itself, not by vtrace-cc, since its own functions must not be recorded. A shim does
+   not see calls inside the library, such as those of glibc's sleep. */
+#define _GNU_SOURCE /* for RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <time.h>
-#include "core.h" /* all that a shim needs of vtrace; msgpack.h where it writes definitions of its own */
+#include "core.h" /* all that a shim needs of vtrace; also msgpack.h if it writes definitions of its own */
 
-/* Weak, so that a program's own definition goes before this one where the shim is linked in. */
+/* Weak, so that a definition in the program takes precedence when the shim is linked in. */
 #define WRAPPER __attribute__((weak, visibility("default")))
 
-/* ---- Once per shim: attaching ---- */
+/* ---- Once per shim: attaching to the runtime ---- */
 
 enum state { NEW, ATTACHING, RECORD, PASSIVE };
 static _Atomic(int) state = NEW;
 
-/* At the first call, not in a constructor: a program that never calls the library gets no files because of its shim.
-   Nobody waits for a thread that is attaching, which might be this one, below a signal handler: such calls are handed
-   on unrecorded. */
+/* Attaches at the first call, not in a constructor: a program that never calls the library gets no files. No call
+   waits for the attaching thread, since a signal handler may have interrupted that very thread. Such calls are not
+   recorded. */
 static void attach(void)
 {
     int expected = NEW;
@@ -40,12 +40,12 @@ static void attach(void)
 
 struct wrapped {
     const char *name;
-    uint8_t paradigm, role; /* OTF2's numbers */
+    uint8_t paradigm, role; /* values of OTF2 */
     _Atomic(uint32_t) region;
 };
 
-/* Regions are defined when first used: a shim of hundreds of functions starts as fast as this one. Of two threads that
-   come at once both define the region; vtunify joins equal ones. */
+/* A region is defined when it is first used, so a shim of hundreds of functions starts fast. Two threads may define the
+   region at the same time; vtunify merges equal regions. */
 static uint32_t first_call(struct wrapped *w)
 {
     attach();
@@ -55,7 +55,7 @@ static uint32_t first_call(struct wrapped *w)
     return atomic_compare_exchange_strong(&w->region, &expected, region) ? region : expected;
 }
 
-/* The region of a call, 0 when it is not to be recorded: one load and one branch where nothing is recorded. */
+/* The region of a call; 0 if the call is not recorded. Costs one load and one branch. */
 static inline uint32_t begin(struct wrapped *w)
 {
     if (atomic_load_explicit(&state, memory_order_relaxed) == PASSIVE) return 0;
@@ -67,15 +67,15 @@ static inline uint32_t begin(struct wrapped *w)
 
 static struct wrapped wrapped_nanosleep = {"nanosleep", VT_PARADIGM_NONE, VT_ROLE_FUNCTION, 0};
 
-/* The definition behind this one. Until it is known the pointer leads to who looks for it, so that calls need not ask.
-   dlsym takes locks and may allocate: a shim of malloc, or of what dlsym itself calls, needs another way. Functions of
-   which libc has several versions (pthread_cond_wait) want dlvsym. */
+/* The next definition. Until it is known the pointer leads to the function that looks it up, so calls need no test.
+   dlsym takes locks and may allocate memory: a shim of malloc, or of a function that dlsym calls, needs another way.
+   Functions with several versions in libc (pthread_cond_wait) need dlvsym. */
 static int find_and_nanosleep(const struct timespec *wanted, struct timespec *left);
 static __typeof__(nanosleep) *_Atomic next_nanosleep = find_and_nanosleep;
 
 static void find(void)
 {
-    const int saved = errno; /* the caller's; vt_ functions keep it, dlsym does not */
+    const int saved = errno; /* the caller's errno: vt_ functions keep it, dlsym does not */
     __typeof__(nanosleep) *found;
     *(void **)&found = dlsym(RTLD_NEXT, "nanosleep");
     if (found) atomic_store(&next_nanosleep, found);
@@ -91,11 +91,11 @@ static int find_and_nanosleep(const struct timespec *wanted, struct timespec *le
     return -1;
 }
 
-/* Early, so that the first call may come from a signal handler. What runs before main may still come first. */
+/* Runs early, so that the first call may come from a signal handler. Code before main may still call first. */
 __attribute__((constructor)) static void find_early(void) { find(); }
 
-/* The function's own prototype, result and errno. If it ends by an exception, longjmp or the thread's cancellation, there
-   is no leave: vtunify closes the region where the next outer one ends. */
+/* Prototype, result and errno are those of the function. If the call ends by an exception, longjmp or cancellation of
+   the thread, there is no leave: vtunify closes the region at the end of the enclosing one. */
 WRAPPER int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     __typeof__(nanosleep) *next = atomic_load_explicit(&next_nanosleep, memory_order_relaxed);

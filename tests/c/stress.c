@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stress SCENARIO: many threads in the recording core at once, for ThreadSanitizer. Linked with csrc/core and csrc/funwrap;
-   tests/integration/test_sanitizers.py runs it. Prints how many events were made where that is known. */
+/* stress SCENARIO: many threads in the recording core, for ThreadSanitizer. Linked with csrc/core and csrc/funwrap;
+   tests/integration/test_sanitizers.py runs it. Prints the number of events where that is known. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ void __cyg_profile_func_exit(void *function, void *site);
 #define CHECK(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1)))
 #define THREADS 4
 #define ROUNDS 20000
-#define HELD 40 /* chunks; all threads together need more than the first segment */
+#define HELD 40 /* in chunks; all threads together need more than the first segment */
 
 static _Atomic long made;
 static _Atomic int owners;
@@ -28,7 +28,7 @@ static void start(pthread_t *thread, void *(*body)(void *), long n)
     CHECK(!pthread_create(thread, NULL, body, (void *)n));
 }
 
-/* A function, a region and a message; two or three events a round. */
+/* A function, a region and a message: two or three events in each round. */
 static void record(long rounds)
 {
     uint32_t own = vt_define_region("own", VT_PARADIGM_USER, VT_ROLE_FUNCTION, "stress.c", 1);
@@ -67,7 +67,7 @@ static void *creator(void *rounds)
     return NULL;
 }
 
-/* Whoever has a chunk has it alone, also while the buffer grows. */
+/* Each chunk has one owner, also while the buffer grows. */
 static void *owner(void *rounds)
 {
     uint32_t me = (uint32_t)atomic_fetch_add(&owners, 1);
@@ -117,7 +117,7 @@ static void end_while_recording(void)
     exit(0);
 }
 
-/* A library comes and goes while others record; its function is one of libm. */
+/* Loads and unloads libm while other threads record. */
 static void load_and_unload(void)
 {
     pthread_t t[THREADS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sums of threads: rounds of threads that each allocate and free a little, mark their end and go; places are used again,
-   and what is in use stays. Then the same in a forked child. Prints ok. */
+/* The sums of threads. In each round threads allocate and free a little, mark their end and end. Their entries are
+   reused and the sums stay. Then the same in a forked child. Prints ok. */
 #include "memwrap/sums.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AT_ONCE 80 /* more than a page of sums has */
+#define AT_ONCE 80 /* more than fit in a page of sums */
 #define ROUNDS 10
 
 static _Atomic(struct vt_sums *) places[AT_ONCE * ROUNDS];
