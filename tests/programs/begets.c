@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* begets HOW CHILDREN THREADS CALLS: THREADS threads call work at least CALLS times each, and until main has made CHILDREN
-   children, calling work once before each. HOW: fork, clone (the bare system call), vfork, spawn (posix_spawn of
-   /bin/true), handler (fork in the handler of a timer that interrupts calls of work; here main calls work until all are
-   made), early (fork, all before main's only call of work; all end together, by exit). Else a child: child 1 -> work 7,
-   then by turns _exit, exec of /bin/true, exit; after vfork _exit and exec only.
-   Prints how often main called work, and how often the threads did. */
+/* begets HOW CHILDREN THREADS CALLS: THREADS threads call work at least CALLS times each, and until main has created
+   CHILDREN children. Before each child main calls work once. HOW: fork; clone (the bare system call); vfork; spawn
+   (posix_spawn of /bin/true); handler (fork in the handler of a timer that interrupts calls of work; here main calls
+   work until all children are created); early (fork, all before main's only call of work; all end by exit at the same
+   time). Else a child: child 1 -> work 7, then alternately _exit, exec of /bin/true, exit; after vfork _exit and exec
+   only. Prints the number of calls of work by main, and by the threads. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static volatile int in_child;
 static long calls, children;
 static _Atomic long by_threads;
 static _Atomic int all_made;
-static sigset_t timer; /* for main alone */
+static sigset_t timer; /* for main only */
 
 KEEP void work(void)
 {
@@ -43,7 +43,7 @@ static QUIET void *body(void *unused)
     long i = 0;
     for (; i < calls || !all_made; i++) {
         work();
-        if (i % 64 == 63) usleep(50); /* or the trace would be large */
+        if (i % 64 == 63) usleep(50); /* keeps the trace small */
     }
     by_threads += i;
     return unused;
@@ -82,7 +82,7 @@ static QUIET void on_signal(int unused)
     if (fork() == 0) in_child = 1;
 }
 
-/* Nothing has been recorded when they begin, so that each may be the first of the run. */
+/* Nothing is recorded before they begin, so each child may be the first process of the run. */
 static QUIET long all_before(void)
 {
     int status;
@@ -94,7 +94,7 @@ static QUIET long all_before(void)
     return 1;
 }
 
-/* The child goes on where the handler interrupted its parent, which may be the middle of recording. */
+/* The child continues where the handler interrupted its parent, perhaps in the middle of recording. */
 static QUIET long by_handler(void)
 {
     struct itimerval every = {{0, 1000}, {0, 1000}};
@@ -107,7 +107,7 @@ static QUIET long by_handler(void)
         work();
         if (in_child) be_child((int)made);
     }
-    if (in_child) be_child((int)made); /* the last signal came between the last look and the end of the loop */
+    if (in_child) be_child((int)made); /* a signal may come between the last test and the end of the loop */
     while (wait(&status) > 0)
         if (status) exit(1);
     return i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A ring of messages that any receive would take, collectives, and the clocks compared half-way.
+// A ring of messages that any receive would match, collectives, and a measurement of clock offsets in the middle.
 #include <mpi.h>
 #include <stdio.h>
 #include "vt_user.h"

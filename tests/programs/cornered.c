@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cornered HOW CALLS [MORE]: main 1 -> work CALLS, then no file can be written any more, then work MORE. HOW: descriptors (the
-   program may open no more), chroot (into the empty directory "jail"), user (the program is that of user 65534), seccomp (no
-   file is opened; each attempt fails with EPERM), nothing. Prints "done" and ends with 7; 3: it may not do so here. */
+/* cornered HOW CALLS [MORE]: main 1 -> work CALLS, then no file can be written, then work MORE. HOW: descriptors (none
+   is free), chroot (into the empty directory "jail"), user (the user id becomes 65534), seccomp (open fails with
+   EPERM), nothing. Prints "done" and exits with 7, or with 3 if HOW is not permitted. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>

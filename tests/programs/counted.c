@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* counted FILE THREADS LIMIT: every thread (at least one, the main thread is none of them) calls work, up to LIMIT
-   times, and counts each finished call in its own long of FILE, which is mapped: the count outlives the process.
-   A pause of about a microsecond lies between two calls. */
+/* counted FILE THREADS LIMIT: each thread (at least one, besides the main thread) calls work up to LIMIT times and
+   counts each finished call in its own long of FILE. FILE is mapped, so the count outlives the process. Between two
+   calls there is a pause of about a microsecond. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* descriptors HOW CALLS: calls work CALLS times. HOW: closed (0, 1 and 2 are closed before anything is traced; meanwhile
-   another thread writes to them all the time, which must fail), own (so too, but files own.0, own.1 and own.2 take their
-   place; each gets a line before and after the calls), loop (another thread closes all from 3 on, again and again, and
-   writes own.N files in between), full (no descriptor is free any more), freed (nor during the calls, but after them).
-   Exit code 0, or 1 when something was written where it must not. */
+/* descriptors HOW CALLS: calls work CALLS times. HOW: closed (0, 1 and 2 are closed before anything is traced; another
+   thread writes to them all the time, which must fail), own (as closed, but the files own.0, own.1 and own.2 take their
+   place; each gets a line before and after the calls), loop (another thread repeatedly closes all from 3 on and writes
+   files own.N in between), full (no descriptor is free from then on), freed (the same during the calls, not after
+   them). Exit code 0, or 1 if something was written to a wrong file. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static QUIET void *write_to_closed(void *unused)
     return unused;
 }
 
-/* A thread that closes what is not its own may find its own closed too; but nobody else writes into its files. */
+/* The other thread may close this descriptor, but no other code writes into these files. */
 static QUIET void write_own(int number)
 {
     char name[32], line[8] = "";
@@ -46,7 +46,7 @@ static QUIET void write_own(int number)
 static QUIET void *close_all(void *unused)
 {
     for (int i = 0; !done; i++) {
-        for (int fd = 1023; fd > 2; fd--) close(fd); /* 3 last, and own.N takes it at once */
+        for (int fd = 1023; fd > 2; fd--) close(fd); /* 3 is closed last, and own.N gets it at once */
         write_own(i % 20);
     }
     return unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dies, under MPI: main 1 -> work 20 + rank on each rank; after a barrier rank 1 kills itself, the others wait for it. */
+/* dies, under MPI: main 1 -> work 20 + rank on each rank. After a barrier rank 1 kills itself; the others wait. */
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>

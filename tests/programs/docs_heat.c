@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of the kind that docs/ speaks of: 110 iterations in 1.3 s, with a message and a barrier in each. */
+/* A program like those in docs/: 110 iterations in 1.3 s, with a message and a barrier in each. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

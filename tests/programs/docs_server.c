@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Serves for SECONDS (1): two threads take turns, until a signal or the end. */
+/* Runs for SECONDS (1): two threads alternate, until a signal or the end. */
 #include <pthread.h>
 #include <unistd.h>
 #ifndef SECONDS

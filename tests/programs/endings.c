@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* endings HOW CALLS: main 1 -> work CALLS, then it ends HOW: return, exit, _exit, quick_exit, abort, segv, kill,
-   thread (another thread calls exit), atexit (work CALLS more in an atexit handler), true (becomes /bin/true),
-   again (becomes itself with return and CALLS). */
+/* endings HOW CALLS: main 1 -> work CALLS, then the end by HOW: return, exit, _exit, quick_exit, abort, segv, kill,
+   thread (another thread calls exit), atexit (work CALLS more in an atexit handler), true (exec of /bin/true), again
+   (exec of itself with return and CALLS). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

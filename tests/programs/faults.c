@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults HOW THREADS PIPE: main and THREADS threads call a function of their own, w0 to w7, 100 + 10 times its number
-   + the rank; then the process writes a line "RANK NUMBER CALLS PID" for each into PIPE, and ends as HOW says: kill, segv,
-   abort, term, xcpu, mpi_abort (the last rank only; the others wait), _exit, quick_exit, exec, return, wait (for whatever
-   comes). The threads wait meanwhile. With -DMPI it is an MPI program that never reaches MPI_Finalize. */
+/* faults HOW THREADS PIPE: main and THREADS threads call a function of their own, w0 to w7, 100 + 10 times its number +
+   rank times. Then the process writes a line "RANK NUMBER CALLS PID" for each thread into PIPE, and ends by HOW: kill,
+   segv, abort, term, xcpu, mpi_abort (on the last rank; the others wait), _exit, quick_exit, exec, return, wait (for a
+   signal). The threads wait meanwhile. With -DMPI it is an MPI program without MPI_Finalize. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For other tools' archives: 2 threads that take a mutex 10 times each; then 5 times 100 bytes into a file. */
+/* For archives of other tools: 2 threads that take a mutex 10 times each; then 5 times 100 bytes into a file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For other tools' archives, under MPI: 5 times an int around the ring, even ranks send first, and MPI_Allreduce. */
+/* For archives of other tools, under MPI: 5 times an int around a ring, even ranks send first, and MPI_Allreduce. */
 #include <mpi.h>
 
 enum { ROUNDS = 5, TAG = 7 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handler CALLS SIGNALS: main 1 -> work CALLS, while another thread sends it signals, SIGNALS or fewer:
-   on_signal 1 -> handled 1 each. Prints how many handlers ran. */
+/* handler CALLS SIGNALS: main 1 -> work CALLS, while another thread sends up to SIGNALS signals to it: on_signal 1 ->
+   handled 1 each. Prints the number of handlers that ran. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < calls; i++) {
         long seen = handlers;
         while (i % 1000 == 0 && handlers == seen && handlers < signals)
-            ; /* the other thread may have to wait for its turn */
+            ; /* the other thread may have to wait for a processor */
         work(i);
     }
     finished = 1;

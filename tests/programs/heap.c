@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every function that allocates, a known number of times; what a thread frees another one has allocated. On stdout: by
-   how many blocks and usable bytes the heap grows from begin() to end(). */
+/* Each function that allocates, a known number of times; one thread frees blocks of another one. Prints the blocks and
+   usable bytes by which the heap grows from begin() to end(). */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

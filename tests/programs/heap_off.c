@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks that are allocated and freed while recording is switched off, by a thread too that ends meanwhile. On stdout: by
-   how many usable bytes the heap grows from begin() to end(), with 11 blocks. */
+/* Blocks allocated and freed while recording is off, also by a thread that ends meanwhile. Prints the usable bytes by
+   which the heap grows from begin() to end(), with 11 blocks. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 
 #define MOST 64
 
-static std::atomic<long> bytes, blocks; // what this program keeps, as it counts itself
+static std::atomic<long> bytes, blocks; // memory that this program keeps, by its own count
 static pthread_key_t key, late_key;
 static pthread_barrier_t together;
 static long rounds;
@@ -55,7 +55,7 @@ struct Object {
 };
 static thread_local Object object;
 
-/* The block that the thread set, one made now that goes to a later round of destructors, and one that stays. */
+/* The block set by the thread, a block for a later round of destructors, and a block that stays. */
 extern "C" KEEP void late_end(void *block) { give(block); }
 extern "C" KEEP void key_end(void *block)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that free each other's blocks, many short threads, a timer whose handler records too, and a child: from begin()
-   to end() the heap does not grow by a byte.  heap_threads THREADS PAIRS SHORT */
+/* Threads that free each other's blocks, many short threads, a timer whose handler records, and a child. From begin()
+   to end() the heap does not grow.  heap_threads THREADS PAIRS SHORT */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #define SLOTS 512
 #define MOST 64
-#define BIG (1 << 20) /* above the threshold of the test: what the main thread has is told */
+#define BIG (1 << 20) /* above the threshold of the test: blocks of the main thread are recorded */
 
 static _Atomic(void *) slots[SLOTS];
 static pthread_barrier_t together;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     int n = argc > 3 ? atoi(argv[1]) : 0, status;
     if (n < 1 || n > MOST) return 2;
     pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, 128 * 1024); /* libc keeps that many stacks, and what it allocated for them */
+    pthread_attr_setstacksize(&small, 128 * 1024); /* libc keeps that many stacks and their memory */
     pthread_barrier_init(&together, NULL, (unsigned)n);
     threads(n, body);
     free(malloc(BIG));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host LIBRARY: not traced itself; a thread calls entry of LIBRARY once, which is unloaded while the thread still runs.
+/* host LIBRARY: not traced itself. A thread calls entry of LIBRARY once; LIBRARY is unloaded while the thread runs.
    Prints "unloaded". Exit code 5. */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// hosts CALLS ROUNDS: in each round the two threads of a rank call work, CALLS times on rank 0 and a tenth of that elsewhere;
-// the main threads send around a ring, a send with a wrong count fails, and all meet in an Allreduce, a Scan and a fence.
+// hosts CALLS ROUNDS: in each round two threads of a rank call work, CALLS times on rank 0, CALLS / 10 elsewhere.
+// Then the main threads send around a ring, a send with a wrong count fails; then Allreduce, Scan and a fence.
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* idles SECONDS [off]: two threads call leaf once, the first one again and again for twice so many seconds; then both wait for
-   ever. main ends after four times as many; with "off" it switches recording off after so many. */
+/* idles SECONDS [off]: two threads call leaf once, the first one repeatedly for 2 * SECONDS; then both wait for ever.
+   main ends after 4 * SECONDS. With "off" it switches recording off after SECONDS. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

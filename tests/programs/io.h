@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that do I/O and say themselves what the trace must hold of it: one line for each call, in the words of
-   tests/support/oracles/io_calls.py. Memory keeps the lines until the end, past all that is recorded. */
+/* Programs that do I/O and print the expected records: one line for each call, in the format of
+   tests/support/oracles/io_calls.py. The lines stay in memory until the end, after everything that is recorded. */
 #ifndef IO_H
 #define IO_H
 
@@ -16,7 +16,7 @@
 static char told[1 << 20];
 static size_t told_bytes;
 
-/* One call: its function and what it did. */
+/* One call: its function and its effect. */
 __attribute__((format(printf, 1, 2))) static void call(const char *format, ...)
 {
     va_list list;
@@ -26,7 +26,7 @@ __attribute__((format(printf, 1, 2))) static void call(const char *format, ...)
     told[told_bytes++] = '\n';
 }
 
-/* To descriptor 9 if that is open, else to standard output. */
+/* Prints to descriptor 9 if it is open, else to standard output. */
 static void tell(void)
 {
     int to = syscall(SYS_fcntl, 9, F_GETFD) < 0 ? 1 : 9;
@@ -40,15 +40,15 @@ static int failed(int line, const char *what)
 }
 
 #define MUST(what) (void)((what) || failed(__LINE__, #what))
-/* A call that is recorded, and the line that says how. */
+/* A call that is recorded, and its line. */
 #define CALL(what, ...) (MUST(what), call(__VA_ARGS__))
 
-/* The function of libc, not what headers or the compiler make of its call. */
+/* The function of libc, without redirection by headers or the compiler. */
 static void *volatile as_it_is;
 #define REAL(f) ((__typeof__(&f))(as_it_is = (void *)f, as_it_is))
 
 #if defined(_FILE_OFFSET_BITS) && _FILE_OFFSET_BITS == 64
-#define BIG(f) f "64" /* what the headers make of open */
+#define BIG(f) f "64" /* the headers turn open into open64 */
 #else
 #define BIG(f) f
 #endif

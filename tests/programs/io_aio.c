@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asynchronous I/O: what is issued is complete when its result is asked for. */
+/* Asynchronous I/O: an operation is complete when its result is requested. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <fcntl.h>

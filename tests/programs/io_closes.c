@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that closes all descriptors, the standard ones too, as daemons do, and then opens others with their numbers. */
+/* Closes all descriptors, also the standard ones, as daemons do. Then opens others, which get their numbers. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include "io.h"
@@ -19,9 +19,9 @@ int main(void)
     CALL(open("one", O_RDWR | O_CREAT, 0600) == 1, BIG("open") " +one");
     CALL(write(1, "abc", 3) == 3, "write w:one:3:3");
     CALL(read(0, &c, 1) == 0, "read r:zero:1:0");
-    CALL(puts("text") >= 0, "puts w:one:5:5"); /* libc's stdout is on 1 as before */
+    CALL(puts("text") >= 0, "puts w:one:5:5"); /* libc's stdout still uses 1 */
     CALL(!fflush(stdout), "fflush f:one:?:?");
-    struct rlimit most; /* a number far up, of another part of the table */
+    struct rlimit most; /* a large number, in another part of the table */
     MUST(!getrlimit(RLIMIT_NOFILE, &most));
     most.rlim_cur = most.rlim_max < 5001 ? most.rlim_max : 5001;
     MUST(!setrlimit(RLIMIT_NOFILE, &most));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call on descriptors, with what it must leave in the trace. */
+/* Each call on descriptors, with its expected records. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include "io.h"
 
-static volatile size_t size = 10; /* not known to the compiler: fortified calls are checked at run time */
+static volatile size_t size = 10; /* unknown to the compiler: fortified calls check it at run time */
 static char bytes[64] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 static void opening(void)

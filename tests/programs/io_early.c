@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library that does I/O before main, and before the constructors of what is preloaded, and after main. */
+/* A library that does I/O before main, before the constructors of preloaded libraries, and after main. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

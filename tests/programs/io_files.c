@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call on files by their names, and directories, with what it must leave in the trace. */
+/* Each call on files by name, and on directories, with its expected records. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void naming(int fd)
     CALL(!fchownat(AT_FDCWD, "file", (uid_t)-1, (gid_t)-1, 0), "fchownat");
 }
 
-/* After chdir and with directories' descriptors the paths are still the right ones. */
+/* Paths are correct after chdir and with descriptors of directories. */
 static void directories(void)
 {
     DIR *d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Children with the parent's descriptors: forked, vforked, and started by libc. Only the parent's calls are told. */
+/* Children with the parent's descriptors: by fork, vfork and libc. Only the parent's calls are printed. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -24,7 +24,7 @@ static void forked(int fd)
     MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3);
 }
 
-/* The child has the parent's memory: what it closes must stay open in the parent, and in what is known of it. */
+/* The child shares the parent's memory. A descriptor that it closes stays open in the parent. */
 static void vforked(int fd)
 {
     int status, other;

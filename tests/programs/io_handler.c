@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A timer's handler that reads and writes, wherever in its calls of I/O it finds the program; threads that are cancelled
-   while they read. Prints how many calls there were: of the program, and of the handler. */
+/* A timer's handler reads and writes, also while it interrupts an I/O call of the program; threads are cancelled while
+   they read. Prints the number of calls of the program and of the handler. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

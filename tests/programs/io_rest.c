@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The other names of functions: what headers, compilers and old programs make of calls, and rarer functions. Only for
-   programs that vtrace-cc links: libc keeps some of the names for programs built long ago. */
+/* Other names of functions, which headers, compilers and old programs use, and rarer functions. Only for programs that
+   vtrace-cc links: libc keeps some of these names for old programs only. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include "io.h"
 
-/* other is a second name of the function. */
+/* other: a second name of the function. */
 #define NAMED(function, other) extern __typeof__(function) as_##other __asm__(#other);
 
 NAMED(fopen, _IO_fopen) NAMED(fclose, _IO_fclose) NAMED(fdopen, _IO_fdopen) NAMED(fflush, _IO_fflush)

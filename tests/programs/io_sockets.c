@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call on sockets, with what it must leave in the trace: a connection of the program with itself. */
+/* Each call on sockets, with its expected records: a connection of the program with itself. */
 #define _GNU_SOURCE
 #include <sys/socket.h>
 #include <sys/uio.h>

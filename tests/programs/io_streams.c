@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call on streams, with what it must leave in the trace. A stream has the handle of its descriptor behind it. */
+/* Each call on streams, with its expected records. The parent of a stream's handle is its descriptor's. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <wchar.h>
 #include "io.h"
 
 static volatile size_t size = 10;
-static const char *volatile text = "some text"; /* not known to the compiler, which would call fwrite for fputs */
+static const char *volatile text = "some text"; /* unknown to the compiler, which would call fwrite for fputs */
 static const char *volatile number = "%d %g\n";
 static char bytes[256];
 
 #ifdef __OPTIMIZE__
-#define GETLINE "getdelim" /* what the headers make of it */
+#define GETLINE "getdelim" /* the headers turn getline into getdelim */
 #else
 #define GETLINE "getline"
 #endif
@@ -106,7 +106,7 @@ static void seeking(FILE *f)
     call("funlockfile U:text"), funlockfile(f);
 }
 
-/* Standard streams, on a file of their own. */
+/* Standard streams, redirected to a file. */
 static void standard(void)
 {
     int n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that open, write, duplicate and close at once, so that they get each other's old descriptors. Each tells nothing:
-   all do the same. */
+/* Threads open, write, duplicate and close at the same time, so that they get each other's old descriptors. They print
+   nothing, since all do the same. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include "io.h"

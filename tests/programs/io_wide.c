@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every function of libc that reads or writes wide characters, under each of its names. */
+/* Each function of libc that reads or writes wide characters, under each of its names. */
 #define _GNU_SOURCE
 #include <locale.h>
 #include <wchar.h>
 #include "io.h"
 
-/* Names that headers put in the place of others, or that none declares. */
+/* Names that headers substitute, or that no header declares. */
 #define SCAN(name)                                                                                                     \
     extern int plain_##name(const wchar_t *, ...) __asm__(#name);                                                      \
     extern int plain_f##name(FILE *, const wchar_t *, ...) __asm__("f" #name);                                         \
@@ -20,7 +20,7 @@ extern wchar_t *__fgetws_chk(wchar_t *, size_t, int, FILE *), *__fgetws_unlocked
 extern int __wprintf_chk(int, const wchar_t *, ...), __fwprintf_chk(FILE *, int, const wchar_t *, ...);
 extern int __vwprintf_chk(int, const wchar_t *, va_list), __vfwprintf_chk(FILE *, int, const wchar_t *, va_list);
 
-/* The forms that take a list. */
+/* The variants with a va_list. */
 #define LIST(name, call)                                                                                               \
     static int list_##name(FILE *f, const wchar_t *format, ...)                                                        \
     {                                                                                                                  \

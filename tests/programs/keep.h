@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* KEEP: a function that stays a function at every optimisation. QUIET: one that is never traced. */
+/* KEEP: the compiler does not inline the function. QUIET: the function is never traced. */
 #define KEEP __attribute__((noinline))
 #define QUIET __attribute__((no_instrument_function))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* late LIBRARY: main 1 -> (a signal handler that interrupts malloc -> entry 1), entry 2. An allocator of its own, which ends the
-   program with 3 if it is called while it works. */
+/* late LIBRARY: main 1 -> (a signal handler that interrupts malloc -> entry 1), entry 2. The program has an allocator
+   of its own, which exits with 3 if it is called recursively. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>

@@ -29,7 +29,7 @@ static QUIET void *body(void *unused)
         VT_USER_START2(grouped);
         VT_USER_END2(grouped);
     }
-    VT_USER_END2(-1); /* numbers that nobody has given */
+    VT_USER_END2(-1); /* numbers that were never returned */
     VT_USER_START2(-2);
     return unused;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lives HOW [N]: threads that begin and end in every way, each doing work(1).
-   join: two named threads at the same time, waited for in the other order.   same: three of one name.
-   detach: a detached thread, one by its attributes and one that is detached later; main sees both end.
-   cancel, exit: a thread that is cancelled, or calls pthread_exit in a function below.
-   try: pthread_tryjoin_np until it has ended, then pthread_timedjoin_np and pthread_clockjoin_np of others.
-   c11: thrd_create, thrd_join and thrd_detach.   nested: a thread that creates one and waits for it.
-   short: N threads, one after the other.   late: the thread's exit handler (of a key) does work(1) as well.
-   fails: a thread with an impossible stack.   clone: a thread made by the kernel alone. */
+/* lives HOW [N]: threads that begin and end in every way, each calling work(1).
+     join: two named threads at the same time, joined in the other order.   same: three threads with one name.
+     detach: a detached thread, detached by its attributes and detached later; main waits until both have ended.
+     cancel, exit: a thread that is cancelled, or calls pthread_exit in a called function.
+     try: pthread_tryjoin_np until the thread has ended, then pthread_timedjoin_np and pthread_clockjoin_np of others.
+     c11: thrd_create, thrd_join and thrd_detach.   nested: a thread that creates a thread and joins it.
+     short: N threads, one after the other.   late: a destructor of the thread (of a key) calls work(1) as well.
+     fails: a thread with an impossible stack.   clone: a thread created by the bare system call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/futex.h>
@@ -88,14 +88,14 @@ static QUIET void *late(void *unused)
     return unused;
 }
 
-/* Also its handlers have run when the kernel no longer counts a thread: a directory has 2 links, and here one more each. */
+/* The directory has 2 links and one for each thread: with 3 all other threads and their destructors have ended. */
 static QUIET void await(int n)
 {
     struct stat tasks;
     while (done < n || stat("/proc/self/task", &tasks) || tasks.st_nlink > 3) usleep(1000);
 }
 
-/* A thread as glibc's own would be, but unknown to all that stands before pthread_create. */
+/* A thread like one of glibc, but unknown to every wrapper of pthread_create. */
 static QUIET int raw_body(void *unused)
 {
     (void)unused;
@@ -113,7 +113,7 @@ static QUIET int raw(void)
     char *block = aligned_alloc(64, 65536);
     if (!tls || !block || stack == MAP_FAILED) return 77;
     memset(block, 0, 65536);
-    memcpy(block + 32768, (char *)pthread_self(), 2304); /* variables of threads lie below it */
+    memcpy(block + 32768, (char *)pthread_self(), 2304); /* thread-local variables are below it */
     void **tcb = tls(block + 32768);
     if (!tcb) return 77;
     tcb[0] = tcb[2] = tcb;

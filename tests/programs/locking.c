@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* locking TURNS: two threads take turns: each waits TURNS times, with a condition, until the number is its own, and adds 1.
-   main holds a recursive mutex three times meanwhile, tries one that is held, and uses a C11 mutex, a read-write lock, a spin
-   lock and semaphores; all three meet at a barrier at the end. Prints the number. */
+/* locking TURNS: two threads alternate. Each waits TURNS times, with a condition variable, until the number is its own,
+   and adds 1. Meanwhile main holds a recursive mutex three times, tries one that is held, and uses a C11 mutex, a
+   read-write lock, a spin lock and semaphores. All three meet at a barrier at the end. Prints the number. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ static sem_t semaphore;
 
 static QUIET void on_signal(int number) { if (number) sem_post(&semaphore); }
 
-/* 0: every call had the result that it should have. */
+/* Returns 0 if every call had the expected result. */
 static QUIET int others(void)
 {
     const struct timespec past = {1, 0};

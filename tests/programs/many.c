@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* many CALLS [EXITCODE [PIPE]]: main 1 -> work CALLS. Prints "done CALLS", when somebody has opened the named PIPE to
-   write. */
+/* many CALLS [EXITCODE [PIPE]]: main 1 -> work CALLS. Prints "done CALLS", after another process has opened the named
+   PIPE to write. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange messages; then one calls MPI_Abort, or with an argument both end without MPI_Finalize: when both have
-   got all, since a launcher may kill the other one then. */
+/* Two ranks exchange messages. Then one calls MPI_Abort, or with an argument both end without MPI_Finalize, after both
+   have received all messages, since a launcher may kill the other rank then. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ QUIET static void on_timer(int number)
     close(open("waits", O_CREAT | O_WRONLY, 0666));
 }
 
-/* Says so when this process has computed for another 100 ms, which MPI_Recv does while it waits. */
+/* Reports when this process has used another 100 ms of CPU, which MPI_Recv does while it waits. */
 QUIET static void will_wait(void)
 {
     struct itimerval later = {{0, 0}, {0, 100000}};

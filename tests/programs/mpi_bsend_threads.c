@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Four threads of rank 0 start persistent buffered sends at once, four of rank 1 persistent receives: first all on one
+/* Four threads of rank 0 start persistent buffered sends, four of rank 1 persistent receives: first on one
    communicator, then each pair of threads on its own. Open MPI gives a buffered send another request each time. */
 #include <mpi.h>
 #include <pthread.h>

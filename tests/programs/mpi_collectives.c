@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective operation once with root 1, all counts different, then those that can in place, between two groups,
-   and among neighbours. -DNONBLOCKING: each starts and is waited for; -DPERSISTENT: all are started and waited for
-   together, ROUNDS times. Prints "none" where the MPI has no such functions. */
+/* Each collective operation with root 1 and different counts. Then those that allow it in place, between two groups,
+   and among neighbours. -DNONBLOCKING: each starts and is completed at once; -DPERSISTENT: all are started and
+   completed together, ROUNDS times. Prints "none" if the MPI has no such functions. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #endif
 
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
-/* There the second start of a scatter fails, and Neighbor_alltoallw reads behind its copies of the types where there are
-   not as many neighbours to receive from as to send to. */
+/* In these versions the second start of a scatter fails. Neighbor_alltoallw reads beyond its copies of the types if the
+   numbers of sources and destinations differ. */
 #define OLD_MPICH
 #define ROUNDS 1
 #else
@@ -137,7 +137,7 @@ static void all(void)
         places[i] = i * MOST;
         same[i] = 2;
         steps[i] = 8 * i;
-        /* what goes between two ranks has the type of the lower one */
+        /* data between two ranks have the type of the lower one */
         types[i] = (i < rank ? i : rank) % 2 ? MPI_INT : MPI_SHORT;
         lower[i] = i;
         higher[i] = rank + 1 + i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators made in every way, on 4 ranks. On each one a ring message whose tag tells which one it is. */
+/* Communicators created in every way, on 4 ranks. On each one a ring message with a tag of its own. */
 #include <mpi.h>
 
 #define W MPI_COMM_WORLD
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         if (i % 100 == 0) ring(c, 30);
         MPI_Comm_free(&c);
     }
-    /* made where no wrapper sees it */
+    /* created without a wrapper */
     PMPI_Comm_dup(W, &c);
     ring(c, 31);
     MPI_Comm_free(&c);

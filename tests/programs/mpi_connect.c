@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Four ranks: the first two accept what the other two connect with, once per group and once per process. */
+/* Four ranks: the first two accept connections of the other two, once as groups and once one by one. */
 #include <mpi.h>
 #include <string.h>
 

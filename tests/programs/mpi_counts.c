@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Alltoallv and its like with counts of 0: first nobody has anything for himself only, then rank 0 has nothing for the last
-// rank either; at last the same operations among the neighbours of a ring.
+// Alltoallv and similar operations with counts of 0: first no rank sends to itself, then rank 0 not to the last
+// rank either; then the same operations among the neighbours of a ring.
 #include <mpi.h>
 
 #define MOST 16

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that fail while errors are returned. What rank 1 prints must not depend on tracing. */
+/* Calls that fail while errors are returned. The output of rank 1 must not depend on tracing. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static void say(const char *what, int result)
     if (rank == 1) printf("%s %d\n", what, class);
 }
 
-/* Two messages, of which the first is longer than what rank 1 awaits. */
+/* Two messages; the first is longer than the receive buffer of rank 1. */
 static void two(MPI_Request *r)
 {
     if (rank == 1) {

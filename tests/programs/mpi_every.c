@@ -80,7 +80,7 @@ static void add(void *in, void *inout, int *n, MPI_Datatype *t) { (void)in, (voi
 static void add_big(void *in, void *inout, MPI_Count *n, MPI_Datatype *t) { (void)in, (void)inout, (void)n, (void)t; }
 #endif
 
-/* ---- what the calls want around them ---- */
+/* ---- code that the calls need ---- */
 
 static int did(int function, int result)
 {
@@ -118,7 +118,7 @@ static void end_partitioned(void)
 }
 #endif
 
-/* A TCP connection of the two ranks, -1 where there is none. */
+/* A TCP connection of the two ranks; -1 if it fails. */
 static int connected(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

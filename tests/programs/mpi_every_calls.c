@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How mpi_every.c calls the functions whose arguments tests/support/build/every_mpi_call.py does not know by itself.
-   A section: names (* and ? are wildcards; the first that fits counts, for MPI_Send_c too) | parameter=value | ...
-   and what stands around the call. $CALL is the call, $name the pointer that is given for the parameter name. */
+/* Calls of mpi_every.c for functions whose arguments tests/support/build/every_mpi_call.py cannot choose by itself.
+   A section: names (* and ? are wildcards; the first match counts, for MPI_Send_c, too) | parameter=value | ...
+   and the code around the call. $CALL is the call, $name the pointer that is passed for the parameter name. */
 
 //// MPI_Init MPI_Init_thread MPI_Finalize MPI_Abort
 /* main calls them */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_flood ROUNDS CALLS: main 1 -> round ROUNDS -> work CALLS, then a message to the next rank and one from the one before
-   (MPI_Sendrecv), a write to /dev/null, and malloc with free. */
+/* mpi_flood ROUNDS CALLS: main 1 -> round ROUNDS -> work CALLS, then MPI_Sendrecv with the next and the previous rank,
+   a write to /dev/null, and malloc with free. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! MPI from Fortran on 3 ranks, with F08 by module mpi_f08, with MPIF by mpif.h, else by module mpi. What MPI gives back
-! is checked here; the events are counted by the test.
+! MPI from Fortran on 3 ranks: with F08 by module mpi_f08, with MPIF by mpif.h, else by module mpi. The program checks
+! the results of MPI; the test counts the events.
 #ifdef F08
 #define USES use mpi_f08
 #define INCLUDES
@@ -29,7 +29,7 @@
 module checks
   implicit none
   integer :: rank, size
-  integer :: first = 1 ! index that a call gives for the first request: 0 in the module mpi_f08 of some MPICHs
+  integer :: first = 1 ! index that a call returns for the first request: 0 in the module mpi_f08 of some MPICHs
 contains
   subroutine check(good, what)
     logical, intent(in) :: good
@@ -116,7 +116,7 @@ contains
     call check(v(1) == mod(rank + 2, 3), 'ring')
   end subroutine blocking
 
-  ! Rank 0 sends what rank 1 receives, each time finished by another call.
+  ! Rank 0 sends, rank 1 receives; another call completes each message.
   subroutine requests
     integer, parameter :: many = 40
     integer :: v(many), i, n, left, indices(many)
@@ -275,7 +275,7 @@ contains
     call MPI_Comm_free(line, ierror)
   end subroutine communicators
 
-  ! The delete function is called inside MPI_Comm_free, and calls it itself. Optional errors are left out where they can.
+  ! MPI_Comm_free calls the delete function, which calls it again. Optional ierror arguments are omitted if possible.
   subroutine attributes
     HANDLE(MPI_Comm) :: copy, kept
     integer(MPI_ADDRESS_KIND) :: value

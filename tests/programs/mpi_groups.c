@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One function of many groups of MPI functions, on one side of each message. */
+/* One function of many groups of MPI functions, before and after a message. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error handlers that count their calls, on MPI_COMM_WORLD, MPI_COMM_SELF, a window, a file and a session: none is called
-   where nothing fails, and where something does they are called as often as without vtrace. Before, where an error would
-   end the program, communicators that are made by PMPI functions, so that vtrace does not see it, are used in each way for
-   the first time. 2 ranks. */
+/* Error handlers on MPI_COMM_WORLD, MPI_COMM_SELF, a window, a file and a session, which count their calls. None is
+   called unless something fails. After a failure they are called as often as without vtrace. Before that, while an
+   error would end the program, communicators created by PMPI functions, which vtrace does not see, are used in each
+   way. 2 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static MPI_Comm unseen(void)
     return comm;
 }
 
-/* Each first call on a communicator that was made out of sight, tag 1 to 5. */
+/* First calls on a communicator that a PMPI function created, tags 1 to 5. */
 static void first_calls(void)
 {
     int in = 0, other = 1 - rank;
@@ -137,7 +137,7 @@ static void windows_and_files(void)
     MPI_Errhandler_free(&handler);
 }
 
-/* One message that is too long among three: waiting for all calls the handler once. */
+/* Three messages, one too long: the completion of all of them calls the handler once. */
 static void too_long(void)
 {
     int in[3], out[4] = {0};

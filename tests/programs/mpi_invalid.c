@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is no communicator, and how often that calls the program's own error handlers. In Open MPI a handle is an
-   address, so that only null can be tried there. */
+/* Invalid communicators, and the number of calls of the program's own error handlers for them. In Open MPI a handle is
+   an address, so only a null handle can be tried there. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_io [FILE]: each kind of call of MPI-IO, on two ranks. Rank r transfers 16 + r bytes in each operation; the program
-   fails when it reads what it has not written. */
+/* mpi_io [FILE]: each kind of MPI-IO call, on two ranks. Rank r transfers 16 + r bytes in each operation. The program
+   fails if it reads other data than it has written. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static MPI_File file;
 
 static int bytes(void) { return 16 + rank; }
 
-/* What is read next must be the letter that this rank writes. */
+/* The next data read must be the letter that this rank writes. */
 static void check(const char *where)
 {
     for (int i = 0; i < bytes(); i++)
@@ -54,7 +54,7 @@ static void together(void)
     check("read_all");
 }
 
-/* The pointer that all share is moved by rank 0, which may be here while others do not have it from the call before. */
+/* Rank 0 moves the shared pointer. It may do so while others have not completed the previous call. */
 static __attribute__((no_instrument_function)) void rewind_shared(MPI_Offset to)
 {
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -128,7 +128,7 @@ static void non_blocking(void)
     MPI_File_iread_shared(file, in, bytes(), MPI_CHAR, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* two at once, of different sizes */
+    /* two active operations of different sizes */
     MPI_File_iwrite_at(file, 256 + 32 * rank, out, 3, MPI_CHAR, &requests[0]);
     MPI_File_iwrite_at(file, 512 + 32 * rank, out, 5, MPI_CHAR, &requests[1]);
     MPI_Waitall(2, requests, statuses);
@@ -161,7 +161,7 @@ static void about(void)
     char representation[MPI_MAX_DATAREP_STRING];
     int mode, atomic;
     MPI_File_sync(file);
-    /* Open MPI preallocates more than it is asked for, and hangs where the file is smaller */
+    /* Open MPI preallocates more than requested, and hangs if the file is smaller */
     MPI_File_set_size(file, 1000);
     MPI_File_preallocate(file, 1000);
     MPI_File_set_size(file, 1000);
@@ -179,7 +179,7 @@ static void about(void)
     MPI_File_set_atomicity(file, 1);
     MPI_File_get_atomicity(file, &atomic);
     MPI_File_set_atomicity(file, 0);
-    /* fewer bytes than asked for: 1000 are there */
+    /* fewer bytes than requested: 1000 exist */
     MPI_File_read_at(file, 990, in, 32, MPI_CHAR, MPI_STATUS_IGNORE);
     MPI_File_seek(file, -4, MPI_SEEK_END);
     MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
@@ -188,7 +188,7 @@ static void about(void)
     if (size != 1000) failures++;
 }
 
-/* Many files, and one again and again. */
+/* Many files, and one file repeatedly. */
 static void often(void)
 {
     char name[32];

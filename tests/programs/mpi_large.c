@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The large-count twins; prints "none" where the MPI has none. */
+/* Functions with large counts; prints "none" if the MPI has none. */
 #include <mpi.h>
 #include <stdio.h>
 

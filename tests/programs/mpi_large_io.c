@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The large-count twins of one-sided communication and MPI-IO, each rank with itself; prints "none" where the MPI has
-   none. */
+/* Functions with large counts of one-sided communication and MPI-IO, each rank with itself. Prints "none" if the MPI
+   has none. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators that overlap, made and freed in a loop, which each rank makes in an order of its own. Argument: rounds.
-   In each round: the pairs of neighbours in the ring, by MPI_Comm_create_group, a split into halves that change, and a
-   duplicate of a half. On each one a ring message. */
+/* Overlapping communicators, created and freed in a loop; each rank has its own order. Argument: rounds. In each round:
+   the pairs of neighbours in the ring, by MPI_Comm_create_group, a split into halves that change, and a duplicate of a
+   half. On each one a ring message. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     for (int round = 0; round < rounds; round++) {
         int own = rank, before = (rank + size - 1) % size;
-        /* Even ranks begin with their own pair, odd ones with that of the rank before: it is the same one. */
+        /* Even ranks begin with their own pair, odd ranks with that of the previous rank: the same one. */
         pair(rank % 2 ? before : own);
         pair(rank % 2 ? own : before);
         MPI_Comm half, twin;

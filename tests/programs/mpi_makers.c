@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The newer ways to make communicators, on 4 ranks, and many of them: a ring message on each, whose tag tells which one it
-   is. Argument: how many. */
+/* Newer functions that create communicators, on 4 ranks, and many of them. On each one a ring message with a tag of its
+   own. Argument: their number. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static void graphs(void)
     MPI_Comm_free(&graph);
 }
 
-/* On groups that overlap, with tags in any order. */
+/* On overlapping groups, with tags in any order. */
 static void groups(void)
 {
     MPI_Comm c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call that sends or receives, each with a tag of its own, from rank 0 to rank 1. */
+/* Each call that sends or receives, with a tag of its own, from rank 0 to rank 1. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

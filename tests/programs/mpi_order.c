@@ -23,7 +23,7 @@ static void send(int tag)
     for (int n = 1; n <= 3; n++) MPI_Send(out, n, MPI_INT, 1, tag, W);
 }
 
-/* room: of the second receive one int, of the others three */
+/* room of the second receive: one int; of the others: three */
 static int room(int i) { return i == 1 ? 1 : 3; }
 
 static void receive(int tag)
@@ -46,7 +46,7 @@ static void receive(int tag)
         }
     }
     if (tag == 5) MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
-    for (int i = 0; tag == 5 && i < 3; i++) /* some MPIs give up at the first error */
+    for (int i = 0; tag == 5 && i < 3; i++) /* some MPI libraries give up at the first error */
         if (r[i] != MPI_REQUEST_NULL) MPI_Wait(&r[i], MPI_STATUS_IGNORE);
 }
 
@@ -55,7 +55,7 @@ static int left(const MPI_Request *r)
     return r[0] != MPI_REQUEST_NULL || r[1] != MPI_REQUEST_NULL || r[2] != MPI_REQUEST_NULL;
 }
 
-/* Until all are done: some MPIs give up at the first error. */
+/* Until all are complete: some MPI libraries give up at the first error. */
 static void complete(int tag, MPI_Request *r)
 {
     int done, index, some[3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In a ring: messages in partitions, two rounds, and sends and receives that share a request. Prints "none" where the MPI
-   has neither. */
+/* In a ring: partitioned messages, two rounds, and sends and receives with one request. Prints "none" if the MPI has
+   neither. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static void paired(void)
     MPI_Isendrecv(out, 4, MPI_INT, rank == size - 1 ? MPI_PROC_NULL : right, 4, in, 4, MPI_INT,
                   rank == 0 ? MPI_PROC_NULL : left, 4, W, &r[0]);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
-#ifdef MPICH_NUMVERSION /* does not tell what it received */
+#ifdef MPICH_NUMVERSION /* the status has no source and tag */
     MPI_Isendrecv(out, 1, MPI_INT, right, 5, in, 1, MPI_INT, left, 5, W, &r[0]);
 #else
     MPI_Isendrecv(out, 1, MPI_INT, right, 5, in, 5, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, W, &r[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording switched off and on by MPI_Pcontrol, on 2 ranks: regions entered on one side are left on the other, requests
-   start on one side and end on the other. */
+/* MPI_Pcontrol switches recording off and on, on 2 ranks: regions are entered in one state and left in the other;
+   requests start in one state and end in the other. */
 #include <mpi.h>
 
 static int rank, other, in, out;

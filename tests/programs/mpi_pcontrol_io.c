@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows, files and what is under way on them across MPI_Pcontrol, on 2 ranks. */
+/* Windows, files and active operations on them across MPI_Pcontrol, on 2 ranks. */
 #include <mpi.h>
 
 static MPI_Win make(long *memory)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_random SEED STEPS THREADS: a random program that all ranks work out alike from the seed. Each thread writes into
-   log.RANK.THREAD what it did: "call NAME" for each call of MPI, and after it what must stand in the archive inside
-   this call; "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ... */
+/* mpi_random SEED STEPS THREADS: a random program that each rank computes from the seed. Each thread writes a
+   log.RANK.THREAD: "call NAME" for each MPI call, followed by the expected events of the archive inside this call.
+   "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ... */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define WORDS 1024
 
 struct comm {
-    MPI_Comm handle; /* MPI_COMM_NULL where this rank is no member */
+    MPI_Comm handle; /* MPI_COMM_NULL if this rank is no member */
     int id, n, members[MOST], me; /* ranks in MPI_COMM_WORLD; own rank or -1 */
     int cart;        /* a periodic line */
 };
@@ -26,11 +26,11 @@ struct request {
     char kind; /* s: send, r: receive, p: both, c: collective, x: to be cancelled */
     int id, persistent, partitioned, active, peer, tag;
     const struct comm *comm;
-    char about[80]; /* what the archive says of it at its end */
+    char about[80]; /* expected event at its end */
     double *memory;
 };
 
-/* What one thread does. plan yields the same on all ranks, own does not. */
+/* State of one thread. plan yields the same numbers on all ranks, own does not. */
 struct agent {
     unsigned plan, own;
     int number, base, steps, n_comms, n_requests, ids, ids_of_requests, round;
@@ -61,7 +61,7 @@ static void note(struct agent *a, const char *format, ...)
     fputc('\n', a->log);
 }
 
-/* The call comes first: at its end other threads may be at work already. */
+/* The call is noted first: when it returns, other threads may go on already. */
 #define CALL(name, ...) (note(a, "call %s", #name), name(__VA_ARGS__))
 
 static void must(int truth, const char *what)
@@ -77,8 +77,8 @@ static void exchange(struct agent *a, const struct comm *c, int wild);
 
 /* ---- messages ---- */
 
-/* One round of messages between members of a communicator: all that do not wait begin, then come those that wait, in
-   the order of the plan, so that nobody waits for one who waits for him; then all requests end. */
+/* One round of messages between members of a communicator: first all calls that do not block, then the blocking ones in
+   the order of the plan, so that there is no deadlock; then all requests complete. */
 static void exchange(struct agent *a, const struct comm *c, int wild)
 {
     struct message list[MESSAGES];
@@ -125,7 +125,7 @@ static struct comm *add_comm(struct agent *a, int n, const int *members)
     return c;
 }
 
-/* The new communicator's name, by which it is known in the archive. */
+/* The name of the new communicator in the archive. */
 static void name_comm(struct agent *a, struct comm *c)
 {
     char name[16];
@@ -137,7 +137,7 @@ static void name_comm(struct agent *a, struct comm *c)
     fputc('\n', a->log);
 }
 
-/* Members with an even and an odd draw apart; each part becomes a communicator in the table of all ranks. */
+/* Splits members by even and odd random numbers. Each part becomes a communicator in the table of all ranks. */
 static void split(struct agent *a, const struct comm *parent)
 {
     int parts[2][MOST], n[2] = {0, 0}, mine = 0;
@@ -157,7 +157,7 @@ static void split(struct agent *a, const struct comm *parent)
     }
 }
 
-/* By a group of some of the members, collective over all of them or over the group. */
+/* By a group of some members; collective over all members or over the group. */
 static void create(struct agent *a, const struct comm *parent, int by_all)
 {
     int ranks[MOST], members[MOST], n = 0;
@@ -198,7 +198,7 @@ static void copy(struct agent *a, const struct comm *parent, int how)
     name_comm(a, c);
 }
 
-/* Two parts that lie side by side, joined by an inter-communicator and put together again. */
+/* Two adjacent parts are joined by an inter-communicator and merged. */
 static void merge(struct agent *a, const struct comm *parent)
 {
     const struct comm from = *parent;
@@ -241,7 +241,7 @@ static void change_comms(struct agent *a)
 /* ---- the plan ---- */
 
 static struct agent agents[4];
-static pthread_barrier_t last; /* no thread takes over what the runtime keeps for one that has ended */
+static pthread_barrier_t last; /* no thread reuses the location of an ended one */
 
 static void *work(void *argument)
 {
@@ -283,7 +283,7 @@ static void prepare(struct agent *a, int number, unsigned seed, int steps, MPI_C
     add_comm(a, size, all)->handle = comm;
 }
 
-/* Open MPI 4.1 does so at the first one, in whichever threads these are, and crashes where there are two. */
+/* Open MPI 4.1 does so at the first one, in any thread, and crashes if two threads do. */
 static void prepare_topologies(void)
 {
 #ifdef OPEN_MPI

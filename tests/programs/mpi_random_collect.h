@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective operations of mpi_random.c: waiting, non-blocking and persistent. */
+/* Collective operations of mpi_random.c: blocking, non-blocking and persistent. */
 
 #define NOWHERE 0xffffffffu
 
@@ -118,7 +118,7 @@ static void all_to_all(struct agent *a, const struct comm *c, struct collective 
         steps[i] = 1024 * i;
         each[i] = t;
     }
-    if (x->mode && what == 4) what = 3; /* the arrays of a request must live as long as it does */
+    if (x->mode && what == 4) what = 3; /* arrays of a non-blocking operation must live until its end */
     switch (what) {
     case 0:
         barrier(a, c);
@@ -153,7 +153,7 @@ static void near(struct agent *a, const struct comm *c, struct collective *x, in
     will(x, what ? "ALLGATHER" : "ALLTOALL", NOWHERE, s, s);
 }
 
-/* One collective operation of all members. One that does not wait ends together with messages that come after it. */
+/* One collective operation of all members. A non-blocking one completes together with later messages. */
 static void collect(struct agent *a, const struct comm *c)
 {
     static __thread struct collective x;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of mpi_random.c, and what the archive must say of them. Bytes of collectives: templates/coll.c has the
-   table; here it is written down a second time. */
+/* The calls of mpi_random.c and their expected events. The bytes of collectives are written a second time,
+   independently of the table in templates/coll.c. */
 
-#define PARTITIONED (MPI_VERSION >= 4) /* Open MPI 5.0 has it, and waits for ever in these programs */
+#define PARTITIONED (MPI_VERSION >= 4) /* Open MPI 5.0 has it, and hangs in these programs */
 #if defined MPICH_NUMVERSION
 #define PERSISTENT (MPICH_NUMVERSION >= 40100000) /* before, some never end */
 #elif defined OMPI_MAJOR_VERSION
@@ -25,7 +25,7 @@ static int bytes_of(const struct message *m) { return m->count * type_bytes[m->t
 static int source_of(const struct message *m) { return m->any_source ? MPI_ANY_SOURCE : m->from; }
 static int tag_of(const struct message *m) { return m->any_tag ? MPI_ANY_TAG : m->tag; }
 
-/* Both ends of a partitioned message are partitioned, and it has a count. */
+/* Both sides of a partitioned message are partitioned, and it has a count. */
 static void partition(struct message *m)
 {
     if (!PARTITIONED && m->send == SEND_PARTITIONED) m->send = SEND_ISEND;
@@ -83,7 +83,7 @@ static void begin_send(struct agent *a, const struct comm *c, const struct messa
 #endif
 }
 
-/* What a receive says at its end. */
+/* Expected event at the end of a receive. */
 static void expect(struct request *r, const struct comm *c, const struct message *m)
 {
     r->peer = m->from;
@@ -158,7 +158,7 @@ static void wait_receive(struct agent *a, const struct comm *c, const struct mes
     CALL(MPI_Imrecv, r->memory, m->count, type, &message, &r->handle);
 }
 
-/* Each member to one neighbour from another, in one call. */
+/* Each member to one neighbour and from another, in one call. */
 static void shift(struct agent *a, const struct comm *c)
 {
     const unsigned how = draw(&a->plan, PARTITIONED ? 4 : 2);
@@ -206,7 +206,7 @@ static void ended(struct agent *a, struct request *r, const MPI_Status *status)
     r->active = 0;
 }
 
-/* One call for one of them or for all, those included that ended before; 0: none was active. */
+/* Completes some or all of them by one call, also those that ended before; 0: none was active. */
 static int end_some(struct agent *a, int how, int ignore)
 {
     MPI_Request h[REQUESTS];

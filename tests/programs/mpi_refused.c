@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_refused: calls of one-sided communication and MPI-IO that fail while errors are returned. What rank 0 prints must
-   not depend on tracing. */
+/* mpi_refused: calls of one-sided communication and MPI-IO that fail while errors are returned. The output of rank 0
+   must not depend on tracing. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of all kinds, completed in all ways, from rank 0 to rank 1; tags tell the parts apart. */
+/* Requests of all kinds, completed in all ways, from rank 0 to rank 1; each part has its own tags. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 static int rank, out[MANY], in[MANY];
 
-/* n messages with tags from..from+n-1; the receiver says when its receives stand. */
+/* n messages with tags from..from+n-1; the receiver reports when its receives are posted. */
 static void post(int n, int from, MPI_Request *r)
 {
     int (*send[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {MPI_Isend, MPI_Ibsend,
@@ -61,7 +61,7 @@ static void completed(void)
     } while (n != MPI_UNDEFINED);
 }
 
-/* One receive that cannot complete before the test is done. */
+/* A receive that cannot complete before the test has returned. */
 static void pending(void)
 {
     MPI_Request r;

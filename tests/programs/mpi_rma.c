@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_rma: one-sided communication of each kind on three ranks; rank r works on the memory of the rank to its right.
-   The program fails when that does not hold what it should. */
+/* mpi_rma: each kind of one-sided communication on three ranks; rank r uses the memory of the next rank. The program
+   fails if that memory has wrong values. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void fences(MPI_Win win, volatile long *memory)
     want(result[1] == 4 && memory[9] == 4, "MPI_Get or MPI_Accumulate");
 }
 
-/* Locks, one target at a time and all, with flushes in between. */
+/* Locks of one target and of all, with flushes in between. */
 static void locks(MPI_Win win)
 {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win);
@@ -61,12 +61,12 @@ static void atomics(MPI_Win win)
     MPI_Get_accumulate(NULL, 0, MPI_LONG, result, 3, MPI_LONG, right, 10, 3, MPI_LONG, MPI_NO_OP, win);
     MPI_Fetch_and_op(&x, &y, MPI_LONG, right, 13, MPI_SUM, win);
     MPI_Fetch_and_op(&x, &y, MPI_LONG, right, 13, MPI_REPLACE, win);
-    MPI_Win_flush_local(right, win); /* data has come, so that these are complete at both ends */
+    MPI_Win_flush_local(right, win); /* data of gets have arrived, so these are complete at both ends */
     MPI_Compare_and_swap(&x, &y, result, MPI_LONG, right, 14, win);
     MPI_Win_unlock(right, win);
 }
 
-/* Requests: waited for one by one, all together, tested, and after the synchronization. */
+/* Requests completed one by one, all together, by tests, and after the synchronization. */
 static void requests(MPI_Win win)
 {
     MPI_Request request[4];
@@ -116,7 +116,7 @@ static void groups(MPI_Win win)
     MPI_Group_free(&target);
 }
 
-/* The other ways to make a window; on a communicator of its own, and many of them. */
+/* Other functions that create a window; on a communicator of its own, and many of them. */
 static void windows(void)
 {
     MPI_Win win;

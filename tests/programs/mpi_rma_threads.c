@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_rma_threads: threads of two ranks put into the other rank's memory on one window at the same time. Each waits for
-   its own first puts by flushing; the last ones complete when the main thread ends the epoch for all. Then each writes
-   and reads its own part of a file. */
+/* mpi_rma_threads: threads of two ranks put into the other rank's memory on one window at the same time. Each flushes
+   its own first puts. The main thread completes the last ones for all threads, at the end of the epoch. Then each
+   thread writes and reads its own part of a file. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>

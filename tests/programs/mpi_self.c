@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Duplicates of MPI_COMM_SELF, which each process has for itself: a message to oneself and two collectives on each. */
+/* Duplicates of MPI_COMM_SELF: on each one a message of the process to itself and two collectives. */
 #include <mpi.h>
 
 static void use(MPI_Comm comm)

@@ -31,7 +31,7 @@ OWN static int down(int depth)
     return deeper + depth;
 }
 
-/* With -O2 a jump: the caller of such a function is where the call is made from. */
+/* With -O2 a jump: the call site is then in the caller of this function. */
 OWN static int tail(void)
 {
     return MPI_Barrier(MPI_COMM_SELF); /* site: tail */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library whose function communicates for its caller. */
+/* A library with a function that communicates for its caller. */
 #include <mpi.h>
 
 int library_sum(int mine)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks start two children, which start one of their own with other arguments; parents and children talk across and
-   together. */
+/* Two ranks start two children, which start one of their own with other arguments. Parents and children communicate by
+   the inter-communicator and by a merged one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static int rank;
 
-/* Each with the one of its number on the other side; then all in a ring. */
+/* Each rank with the rank of the same number on the other side; then all in a ring. */
 static void talk(MPI_Comm across, int high, int tag)
 {
     MPI_Comm all, twin;

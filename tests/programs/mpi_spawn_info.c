@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank starts a child with an info object that names the child's working directory, or where to look for the child.
-   Arguments: the key and its value, and the command. */
+/* A rank starts a child with an info object that has the child's working directory or search path. Arguments: the key
+   and its value, and the command. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each rank starts the command in its arguments between MPI_Init and MPI_Finalize, without letting it inherit a connection to
+/* Each rank starts the command in its arguments between MPI_Init and MPI_Finalize, without the inherited connection to
    the launcher. Prints its rank and the number of ranks. */
 #include <fcntl.h>
 #include <mpi.h>

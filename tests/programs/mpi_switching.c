@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One thread calls functions while another one switches recording off and on. */
+/* One thread calls functions while another thread switches recording off and on. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 static atomic_int over;
-static atomic_long calls, allowed; /* where main gets no processor, the thread does not fill the trace meanwhile */
+static atomic_long calls, allowed; /* limits the calls of the thread while main gets no processor */
 
 static __attribute__((noinline)) void inner(void) { atomic_fetch_add(&calls, 1); }
 

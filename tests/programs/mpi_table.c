@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shim's table of requests without an MPI that would slow the threads down: all sends have the same handle, as in
-   MPI libraries those that need no waiting, and receives whose handles fall into the same places come and go.
-   Then windows of many requests, with atomic operations and without. Prints how many sends began and completed, and how many
-   entries are left in the table. */
+/* The shim's table of requests without an MPI library, which would slow the threads down. All sends have the same
+   handle, as complete operations have in MPI libraries. Receives with handles for the same places come and go. Then
+   many active requests, with atomic operations and without. Prints the number of sends that began and that completed,
+   and the number of entries left in the table. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Waits a little before each look at the table, so that other threads come between. */
+/* Waits a little before each access to the table, so that other threads run in between. */
 static __thread uint32_t chance;
 static void disturb(void)
 {
@@ -75,7 +75,7 @@ static void wait_for(MPI_Request *request)
     struct vt_mpi_wait wait;
     memset(&status, 0, sizeof status);
     vt_mpi_wait_begin(&wait, 1, 1, request, &status, MPI_STATUS_IGNORE);
-    wait.statuses->MPI_SOURCE = -1; /* a receive from nobody, which asks nothing of MPI */
+    wait.statuses->MPI_SOURCE = -1; /* a receive from MPI_PROC_NULL, for which MPI is not asked */
     vt_mpi_all_end(&wait, 1, request, NULL, MPI_SUCCESS);
 }
 
@@ -94,7 +94,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Many under way at once, by one thread: their handles fill places, rows and levels. */
+/* Many active requests of one thread: their handles fill places, rows and levels. */
 static void window(int n)
 {
     MPI_Request *receive = malloc((size_t)n * sizeof *receive), send = HANDLE(1);
@@ -108,7 +108,7 @@ static void window(int n)
     free(receive);
 }
 
-/* What is left in the table. */
+/* The number of entries left in the table. */
 static int left(void)
 {
     int n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator of MPICH's whose ranks are threads, two in each process: each sends to the next one, waits for all, and adds
-   up. Prints the sum that each thread gets. */
+/* A communicator of MPICH whose ranks are threads, two in each process: each sends to the next one, waits for all, and
+   adds the values. Prints the sum of each thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

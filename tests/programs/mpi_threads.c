@@ -30,7 +30,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Waits for what the other thread cancels. */
+/* Waits for a request that the other thread cancels. */
 static void *listen(void *argument)
 {
     MPI_Wait(argument, MPI_STATUS_IGNORE);

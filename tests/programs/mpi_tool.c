@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tool of another kind that wraps MPI functions, as a library; what it counted it says in the end. */
+/* Another tool that wraps MPI functions, as a library. It prints its counts at the end. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tool of mpi_tool.c counts: one send, two broadcasts. With -DPROFILING it defines a PMPI_ function itself. */
+/* Calls for the tool mpi_tool.c: one send, two broadcasts. -DPROFILING: defines a PMPI_ function itself. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_turns [serialized]: threads of two ranks communicate, each on a communicator of its own, all at once or one after the
-   other in turns; what one of them starts another one waits for. */
+/* mpi_turns [serialized]: threads of two ranks communicate, each on its own communicator, concurrently or in turns. One
+   thread starts an operation and another thread waits for it. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ static pthread_barrier_t all_have_begun;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t next = PTHREAD_COND_INITIALIZER;
 
-/* Both ranks give the turns in the same order: a collective operation waits for its partner. */
+/* Both ranks use the same order of turns: a collective operation waits for its partner. */
 static void begin(int mine)
 {
     if (!serialized) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* naps THREADS CALLS: before main nanosleep 1; main 1 -> nap CALLS -> nanosleep 1 each, too_short 1 -> nanosleep 1,
-   on_signal 1 -> nap 1 -> nanosleep 1; each thread: body 1 -> nap CALLS -> nanosleep 1 each. Prints "ok", and fails where
-   nanosleep's result or errno is not as without a shim. */
+   on_signal 1 -> nap 1 -> nanosleep 1; each thread: body 1 -> nap CALLS -> nanosleep 1 each. Prints "ok". Fails if the
+   result or errno of nanosleep is not as without a shim. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 static long calls;
 static int failed;
-static pthread_barrier_t meeting; /* threads that exist at the same time have locations of their own */
+static pthread_barrier_t meeting; /* threads that exist at the same time have different locations */
 
 static QUIET int sleeps(long seconds, long ns)
 {

@@ -21,7 +21,7 @@ KEEP int fib(int n)
     if (n < 2)
         return n;
     int a = fib(n - 1), b = fib(n - 2);
-    sink = b; /* or the second call would become a loop */
+    sink = b; /* keeps the compiler from turning the second call into a loop */
     return a + b;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gives the name in argv[1], behind a word, to all that a program can name."""
+"""Uses the name in argv[1], after a word, for everything that a program can name."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ NAME = sys.argv[1]
 
 
 def named(label: str) -> str:
-    """label and the name as MPI takes it."""
+    """label and the name, as text that MPI accepts."""
     return label + NAME[:60].encode(errors="replace").decode()
 
 

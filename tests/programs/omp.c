@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Constructs of OpenMP, one per name on the command line, each with closed-form counts; prints what it computes.
-   Every parallel region has 2 threads unless its construct is about their number. */
+/* Constructs of OpenMP, one for each name on the command line, with counts in closed form; prints its results. Each
+   parallel region has 2 threads unless the construct is about their number. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,11 +258,11 @@ struct wide {
     _Alignas(64) long x[20];
 };
 
-/* Data of all shapes that tasks have. */
+/* Data of all shapes that tasks can have. */
 static void data(void)
 {
     struct wide w = {{1, 2, 3}};
-#ifdef __clang__ /* it cannot pass on arrays of variable length */
+#ifdef __clang__ /* clang cannot pass on arrays of variable length */
     int n = 5, v[5];
 #else
     int n = 5, v[n];
@@ -364,7 +364,7 @@ static void teams(void)
     }
 }
 
-/* The threads wait for the one that sleeps. */
+/* The threads wait for one that sleeps. */
 static void waits(void)
 {
     for (int i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks of two threads: each thread exchanges N messages with its twin on the other rank, by a tag of its own. */
+/* Two ranks of two threads: thread i exchanges N messages with thread i of the other rank, with tag i. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>

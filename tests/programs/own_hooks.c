@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hooks of a program's own, which count and tell at the end: with -DENTER_ONLY only the one of enters. */
+/* The program's own hooks, which print their counts at the end. With -DENTER_ONLY only the hook of enter. */
 #include <stdio.h>
 
 #define PLAIN __attribute__((no_instrument_function))

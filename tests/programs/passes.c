@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What functions take and give back in registers of all kinds, and errno, must be as without hooks: exits with 0.
-   main 1 -> mixed 10, complex_ 10, vector 10, pair 10, fails 10. */
+/* Arguments and results of functions in registers of all kinds, and errno, must be as without hooks: exits with 0. main
+   1 -> mixed 10, complex_ 10, vector 10, pair 10, fails 10. */
 #include <complex.h>
 #include <errno.h>
 #include "keep.h"

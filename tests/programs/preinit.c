@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* preinit: calls early twice from .preinit_array, where libc has no environment yet, opens and allocates there; then main
-   calls work 10 times. */
+/* preinit: calls early twice from .preinit_array, where libc has no environment yet; it opens a file and allocates
+   there. Then main calls work 10 times. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The main thread is not traced, a thread that it starts is: body 1 -> work 10. */
+/* The main thread is not traced, but a thread that it creates is: body 1 -> work 10. */
 #include <pthread.h>
 #include "keep.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks_threads CALLS [PIPE MODE], under MPI: each rank has 3 threads, the main one and 2 more that exist at the same time.
-   main 1 -> work CALLS + rank; each other thread: body 1 -> work CALLS + 10 * its number.
-   Rank 0 opens the named PIPE, which takes until another job has opened it in the other MODE: 0 (to read), 1 (to write). */
+/* ranks_threads CALLS [PIPE MODE], under MPI: each rank has 3 threads at the same time, the main thread and 2 more.
+   main 1 -> work CALLS + rank; each other thread: body 1 -> work CALLS + 10 * its number. Rank 0 opens the named PIPE,
+   and waits until another job opens it in the other MODE: 0 (to read), 1 (to write). */
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     calls = argc > 1 ? atol(argv[1]) : 10;
     pthread_barrier_init(&meeting, 0, 3);
-    for (long i = 1; i <= 2; i++) { /* the first one has its first event before the second begins */
+    for (long i = 1; i <= 2; i++) { /* the first thread has its first event before the second begins */
         pthread_barrier_init(&turn[i - 1], 0, 2);
         pthread_create(&threads[i - 1], 0, body, (void *)i);
         pthread_barrier_wait(&turn[i - 1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring HOW CALLS: main 1 -> work -> step CALLS, then HOW: end; killed (SIGKILL); again (VT_BUFFER_FLUSH, work);
-   default, sigaction, signal, once (SIGUSR1 without and with a handler of its own, work); fork (work in a child, too);
-   threads (work in two, too); flood (SIGUSR1 all the time). Prints how many functions it has entered, and signals met. */
+   default, sigaction, signal, once (SIGUSR1 without and with an own handler, work); fork (also work in a child);
+   threads (also in two); flood (SIGUSR1 all the time). Prints the numbers of functions entered and signals received. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring_mpi ROUNDS: main 1 -> ROUNDS times: a message to the next rank and one from the one before, both under way while work
-   runs on rank 0, MPI_Allreduce, MPI_Ibarrier. */
+/* ring_mpi ROUNDS: main 1 -> ROUNDS times: a message to the next rank and one from the previous rank, both active while
+   work runs on rank 0, MPI_Allreduce, MPI_Ibarrier. */
 #include <mpi.h>
 #include <stdlib.h>
 #include "keep.h"

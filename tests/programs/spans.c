@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spans CALLS SECONDS THREADS: main 1 -> CALLS times: user region "phase" -> step -> leaf 3; then, for so many seconds, main
-   and THREADS more: spin -> leaf, again and again. */
+/* spans CALLS SECONDS THREADS: main 1 -> CALLS times: user region "phase" -> step -> leaf 3. Then main and THREADS
+   threads call spin -> leaf repeatedly for SECONDS. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

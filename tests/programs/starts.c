@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starts HOW [WHICH]: starts /bin/echo a b, and waits for it.
-   wait WHICH: forks; the child forks as well, so that it has events, and becomes echo by the function WHICH.
-   silent: the child becomes echo by execv at once.   vfork, posix_spawn, posix_spawnp: by these.
-   system, popen: by a shell.   cleared: by one, after it has emptied its environment.
-   own WHICH: with an environment of its own that has one variable only, by posix_spawn, or by fork and execve or execle.
-   fails: the same, but it cannot become two programs and prints why.   waits WHICH: waits by the function WHICH. */
+     wait WHICH: forks; the child forks as well, so that it has events, and calls the exec function WHICH.
+     silent: the child calls execv at once.   vfork, posix_spawn, posix_spawnp: by these functions.
+     system, popen: by a shell.   cleared: by a shell, after it has emptied its environment.
+     own WHICH: with an environment that has one variable only, by posix_spawn, or by fork and execve or execle.
+     fails: the same, but two programs do not exist; prints the error.   waits WHICH: waits by the function WHICH. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

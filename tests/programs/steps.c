@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: from the 50 000th time that CLOCK_MONOTONIC_RAW is read on it is 2 ms behind. */
+/* A library to preload: from its 50 000th reading on CLOCK_MONOTONIC_RAW is 2 ms slow. */
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>

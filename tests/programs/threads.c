@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* threads together|after THREADS CALLS: main 1 -> work CALLS; each thread: body 1 -> work CALLS.
-   together: all threads exist at the same time (they meet at a barrier); after: one ends before the next begins. */
+/* threads together|after THREADS CALLS: main 1 -> work CALLS; each thread: body 1 -> work CALLS. together: all threads
+   exist at the same time (they meet at a barrier); after: one ends before the next begins. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timer HOW CALLS THREADS: each of THREADS threads (0: the main thread alone) calls work CALLS times, or until HANDLERS
-   handlers have run, with malloc and free between two calls, while a timer of its own interrupts it every 100 us:
+   handlers have run, with malloc and free between two calls. A timer of each thread interrupts it every 100 us:
    on_signal -> handled 20. HOW: here (on its stack), other (on an alternate one), jump (every third handler leaves by
-   siglongjmp). Prints, over all threads, how many traced functions began, how many handlers ran, and how many of these
-   jumped. */
+   siglongjmp). Prints, over all threads, the number of traced functions that began, of handlers that ran, and of
+   handlers that jumped. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static int on_other_stack, jumping;
 
 KEEP void work(void)
 {
-    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); /* a handler may come in the middle */
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); /* a handler may interrupt the increment */
 }
 
 KEEP void handled(void)
@@ -60,7 +60,7 @@ static QUIET void loop(void)
     sigsetjmp(back, 1);
     for (; i < calls || handlers < HANDLERS; i++) {
         work();
-        for (int k = 0; k < 4 && !jumping; k++) { /* malloc may not be left by a jump */
+        for (int k = 0; k < 4 && !jumping; k++) { /* a jump must not leave malloc */
             int slot = (int)(i + k * 5) % 16;
             free(held[slot]);
             held[slot] = malloc((size_t)(i * 7919 % 5000));
@@ -84,7 +84,7 @@ static QUIET void *body(void *unused)
     loop();
     pthread_sigmask(SIG_BLOCK, &signals, 0);
     timer_delete(timer);
-    work(); /* after which is told what the last handler lost */
+    work(); /* records the events that the last handler lost */
     atomic_fetch_add(&all_begun, begun);
     atomic_fetch_add(&all_handlers, handlers);
     atomic_fetch_add(&all_jumps, jumps);

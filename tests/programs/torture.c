@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* torture FILE SEED: main, threads that come and go, and forked children each call a function of their own, w00 to w31,
-   and count each finished call in a long of FILE that belongs to the function; FILE is mapped: the counts outlive any end.
-   In between main starts threads and children and writes its buffer out, by chance from SEED. A child ends by _exit,
-   exit, SIGKILL or abort; main by returning, with some of the threads still there: what these did from then on would be no
-   part of the trace, so they do nothing. */
+   and count each finished call in a long of FILE, which belongs to the function. FILE is mapped, so the counts outlive
+   any end. In between main starts threads and children and writes its buffer, at random from SEED. A child ends by
+   _exit, exit, SIGKILL or abort. main returns while some threads still exist. Calls after that would not be in the
+   trace, so these threads make none. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #define SLOTS 32
 static volatile long sink;
 static _Atomic long *counts;
-static _Atomic int calling, over; /* threads that are inside a call; main is about to return */
+static _Atomic int calling, over; /* number of threads inside a call; main is about to return */
 static uint64_t state;
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every macro of the user API, as C and as C++ (user.cc includes this file).
+// Each macro of the user API, as C and as C++ (user.cc includes this file).
 #include <stdio.h>
 #include <string.h>
 #include "vt_user.h"

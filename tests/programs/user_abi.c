@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls what an object that was compiled with VampirTrace's header calls.
+// Makes the calls of an object that was compiled with VampirTrace's header.
 void VT_User_start__(const char *name, const char *file, int line);
 void VT_User_end__(const char *name);
 unsigned int VT_User_def__(const char *name, const char *group, const char *file, int line);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// user_rewind CASE [N]: what VT_REWIND discards and what it keeps.
+// user_rewind CASE [N]: events that VT_REWIND discards, and events that it keeps.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "vt_user.h"
 
-/* Met first in what is discarded, and again behind it. */
+/* First called in the discarded part, and again after it. */
 static __attribute__((noinline)) void helps(void)
 {
     __asm__ volatile("");
