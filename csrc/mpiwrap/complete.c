@@ -117,7 +117,7 @@ static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_req
     (void)status;
 #endif
     if (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG) vt_received(batch, r, r->words[2], r->words[3]);
-    else vt_warn("this MPI does not tell what an MPI_Isendrecv from any source or with any tag received: not recorded");
+    else vt_warn("this MPI returns no source and tag for MPI_Isendrecv with wildcards: such receives are not recorded");
 }
 
 static __attribute__((noinline)) void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r,

@@ -88,7 +88,7 @@ static struct vt_mpi_path *vt_path(const char *path)
     if (!p) return NULL;
     *p = (struct vt_mpi_path){*bucket, content, (uint32_t)vt_new_id(VT_ID_IO_FILE), NULL};
     if (!p->id || !vt_path_define(p->id, path)) {
-        vt_warn("too many files, or no room to define them: the others' names are not recorded");
+        vt_warn("too many files, or no room for their definitions: names of further ones are not recorded");
         p->id = 0;
     }
     *bucket = p;
@@ -168,7 +168,7 @@ static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm, const st
     const int defined = f->id && vt_file_define(f, path, before);
     if (before || !defined) f->comm = 0;
     if (defined) return f;
-    vt_warn("more I/O handles than can be defined: operations on the others are not recorded");
+    vt_warn("more I/O handles than can be defined: operations on further ones are not recorded");
     vt_file_keep(f);
     return NULL;
 }
@@ -308,7 +308,7 @@ void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum
                         uint64_t bytes, MPI_Offset offset)
 {
     struct vt_mpi_file *f = io->file = vt_file(fh);
-    if (!f && fh != MPI_FILE_NULL) vt_warn("operations on files that were opened out of sight are not recorded");
+    if (!f && fh != MPI_FILE_NULL) vt_warn("operations on files whose opening vtrace did not see are not recorded");
     if (!f || !(io->id = vt_mpi_new_request())) { /* 0: recording is off */
         io->file = NULL;
         vt_enter(region);

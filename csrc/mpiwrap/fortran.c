@@ -50,7 +50,7 @@ __attribute__((noinline, cold)) static void *vt_fortran_find(struct vt_fortran_t
 {
     void *library = dlopen(VT_BINDING_LIBRARY, RTLD_LAZY);
     void *code = library ? dlsym(library, twin->name) : NULL;
-    if (!code) vt_warn("%s: finds no %s", VT_BINDING_LIBRARY, twin->name);
+    if (!code) vt_warn("%s does not define %s", VT_BINDING_LIBRARY, twin->name);
     __atomic_store_n(&twin->code, code, __ATOMIC_RELAXED);
     return code;
 }

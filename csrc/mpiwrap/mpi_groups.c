@@ -22,7 +22,7 @@ static void vt_refuse(const char *name, size_t length)
         vt_add_text(allowed, sizeof allowed, ", ");
         vt_add_text(allowed, sizeof allowed, vt_mpi_groups[i]);
     }
-    vt_warn("VT_MPI_GROUPS: there is no group %.*s of MPI functions: it is left out; there are %s", (int)length, name,
+    vt_warn("VT_MPI_GROUPS: unknown group %.*s of MPI functions is ignored; the groups are %s", (int)length, name,
             allowed);
 }
 

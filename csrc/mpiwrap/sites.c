@@ -103,7 +103,7 @@ void vt_mpi_site(uintptr_t caller)
     for (uint32_t i = 1; i < stack.n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + stack.at[i];
     struct vt_mpi_place *place = vt_find(key ? key : 1);
     if (!place) {
-        vt_warn("VT_MPI_CALLSITES: more than %u call sites: those of others are not told", VT_SITES / 4 * 3);
+        vt_warn("VT_MPI_CALLSITES: more than %u call sites: further ones are not recorded", VT_SITES / 4 * 3);
         return;
     }
     uint32_t id = atomic_load_explicit(&place->id, memory_order_relaxed);
@@ -131,7 +131,7 @@ void vt_mpi_sites_begin(void)
     uint32_t depth = (uint32_t)vt_setting("VT_MPI_CALLSITES");
     if (depth > VT_SITE_DEPTH) depth = VT_SITE_DEPTH;
     if (depth > 1 && !vt_can_walk()) {
-        vt_warn("VT_MPI_CALLSITES=%u: there is no libgcc_s.so.1 to follow the stack with: 1 is used", depth);
+        vt_warn("VT_MPI_CALLSITES=%u: libgcc_s.so.1 for unwinding the stack was not found: 1 is used", depth);
         depth = 1;
     }
     if (depth && (vt_site_attribute = vt_define_attribute())) atomic_store(&vt_mpi_site_depth, depth);

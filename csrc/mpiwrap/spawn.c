@@ -115,7 +115,7 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     for (size_t i = 0; i < n; i++) {
         const char *why = vt_why_not(commands[i], infos ? infos[i] : MPI_INFO_NULL);
         if (why) {
-            vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: %s", commands[i], why);
+            vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: %s", commands[i], why);
             return;
         }
         words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 3;
@@ -123,7 +123,7 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     spawn->bytes = words * sizeof(char *);
     spawn->commands = vt_pages(spawn->bytes);
     if (!spawn->commands) {
-        vt_warn("what MPI_Comm_spawn starts from %s is no part of this run: no memory to name the run", commands[0]);
+        vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: no memory", commands[0]);
         return;
     }
     spawn->argvs = (char ***)(spawn->commands + n);

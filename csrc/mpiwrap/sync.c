@@ -16,7 +16,7 @@ void vt_mpi_sync_begin(bool records)
     if (records) mine = (unsigned)vt_setting("VT_MPI_BARRIER") | (vt_setting("VT_SYNC_FLUSH") ? VT_AROUND_SYNC : 0);
     if (PMPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD) != MPI_SUCCESS) return;
     if (mine & ~all & (VT_AROUND_BEFORE | VT_AROUND_AFTER))
-        vt_warn("VT_MPI_BARRIER: not all ranks record MPI calls and have it: there will be no barriers");
+        vt_warn("VT_MPI_BARRIER is ignored: not all ranks have this setting and record MPI calls");
     atomic_store(&vt_mpi_around, all);
 }
 

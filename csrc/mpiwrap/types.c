@@ -78,6 +78,6 @@ uint64_t vt_mpi_type_size(MPI_Datatype type)
     if (type == MPI_DATATYPE_NULL) return 0;
     struct vt_mpi_made_type *t = (struct vt_mpi_made_type *)vt_mpi_object_find(&vt_made_types, handle);
     if (t) return atomic_load_explicit(&t->size, memory_order_relaxed);
-    vt_warn("datatypes that were made out of sight: what is sent with them counts as 0 bytes");
+    vt_warn("datatypes whose creation vtrace did not see: messages of these datatypes count as 0 bytes");
     return 0;
 }

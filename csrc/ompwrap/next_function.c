@@ -54,7 +54,7 @@ static const struct omp_behind *remember(struct omp_function *f, const void *cal
     static const struct omp_behind none = {(void *)nothing, 0};
     uintptr_t key = (uintptr_t)caller;
     if (!found) {
-        vt_warn("%s is in no library: calls of it do nothing", f->name);
+        vt_warn("no library defines %s: calls of it do nothing", f->name);
         return &none;
     }
     for (uint32_t i = 0, at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40); i < CALLERS; i++, at++) {

@@ -37,7 +37,7 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
     uint64_t id = l ? vt_new_id(kind) : 0;
     size_t bytes = strnlen(text, TEXT_MOST);
     if (!id) {
-        if (l) vt_warn("more than %u texts in the user API: the others stand as ?", VT_ID_MAX);
+        if (l) vt_warn("more than %u texts in the user API: further ones are recorded as ?", VT_ID_MAX);
         return 0;
     }
     struct vt_mp m = begin(l, number, more ? 4 : 3, bytes);
@@ -58,7 +58,7 @@ static uint32_t define_group(const struct vt_user_key *key)
 {
     uint32_t id = atomic_fetch_add(&groups, 1) + 1;
     if (id >= GROUPS) {
-        vt_warn("more than %u groups of counters: counters of the others are in the group User", GROUPS - 1);
+        vt_warn("more than %u groups of counters: counters of further groups are in the group User", GROUPS - 1);
         return 0;
     }
     memcpy(group_names[id], key->text[0], strnlen(key->text[0], GROUP_BYTES - 1));
@@ -98,7 +98,7 @@ VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, i
     if (type == UNSIGNED) key.number = UNSIGNED;
     else if (type == SIGNED || type == INTEGER || type == INTEGER8) key.number = SIGNED;
     else if (type != FLOAT && type != DOUBLE && type != REAL) {
-        vt_warn("counter %.60s: %d is no type of VT_COUNT_DEF: it is not recorded", name, type);
+        vt_warn("counter %.60s is not recorded: VT_COUNT_DEF has no type %d", name, type);
         return 0;
     }
     return vt_user_id(&key, define_counter);

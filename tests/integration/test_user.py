@@ -183,7 +183,7 @@ def test_pairs_that_are_none(build: Builder, tmp_path: Path) -> None:
 
 def test_objects_compiled_with_vampirtrace(build: Builder, tmp_path: Path) -> None:
     done = run(build("user_abi.c", flags=MANUAL[:2]), tmp_path)
-    assert "counter bad: 99 is no type of VT_COUNT_DEF" in done.stderr
+    assert "counter bad is not recorded: VT_COUNT_DEF has no type 99" in done.stderr
     unify(tmp_path, "user_abi")
     trace = check(tmp_path / "user_abi.trace")
     assert story(trace) == ["+all", "+work", "0=42", "-work", "-all"]
