@@ -88,5 +88,6 @@ def test_damaged_event_file_is_found(tmp_path: Path) -> None:
     archive = write(tmp_path / "cut.trace")
     with (archive / "traces" / "1.evt").open("r+b") as file:
         file.truncate(0)
-    with pytest.raises(Exception, match=r".+"):  # which reader notices it first is not ours
+    # Either reader may be the first to refuse it: the otf2 package or otf2-print.
+    with pytest.raises(Exception, match=r"INVALID_ARGUMENT|otf2-print"):
         check(archive)

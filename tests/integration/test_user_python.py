@@ -38,7 +38,12 @@ def _pythons() -> dict[str, str]:
 
 
 PYTHONS = _pythons()
-NEW = [version for version in PYTHONS if int(version.partition(".")[2]) >= 12]
+_MISSING = pytest.mark.skip("no Python 3.12 or newer is in PATH or ~/.pyenv, and Debian 12 has no package of one")
+
+
+def _monitors(version: str) -> bool:
+    """Whether a Python of this version has sys.monitoring."""
+    return int(version.partition(".")[2]) >= 12
 
 
 def record(place: Path, *words: str | Path, env: dict[str, str]) -> Trace:
@@ -48,15 +53,20 @@ def record(place: Path, *words: str | Path, env: dict[str, str]) -> Trace:
     return check(place / "py.trace")
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=[*PYTHONS, *([] if any(map(_monitors, PYTHONS)) else [pytest.param("3.12", marks=_MISSING)])])
 def python(request: pytest.FixtureRequest) -> str:
     return PYTHONS[request.param]
 
 
-def test_there_is_sys_monitoring() -> None:
-    """Otherwise what follows has tested sys.setprofile only."""
-    if not NEW:
-        pytest.skip("no Python 3.12 or newer is in PATH or ~/.pyenv, and Debian 12 has no package of one")
+def test_interface_of_the_interpreter(tmp_path: Path, python: str) -> None:
+    """Functions are recorded through sys.monitoring where the interpreter has it, else through a profiler."""
+    code = (
+        "import sys; tools = getattr(sys, 'monitoring', None); "
+        "print(sys.getprofile() is not None, tools and [tools.get_tool(number) for number in range(6)].count('vtrace'))"
+    )
+    version = next(version for version, path in PYTHONS.items() if path == python)
+    expected = "False 1\n" if _monitors(version) else "True None\n"
+    assert call([python, "-c", code], tmp_path, HOOK).stdout == expected
 
 
 def test_user_module(tmp_path: Path) -> None:
@@ -132,9 +142,11 @@ def test_off_by_default(tmp_path: Path) -> None:
         place.mkdir()
         done = call([sys.executable, PROGRAMS / "functions.py"], place, env)
         assert done.stdout == "closed\n"
-        if number == 0 and names(place):
+        if number == 0:
             unify(place, "py")
             assert own(check(place / "py.trace")) == []
+        else:
+            assert names(place) == set()
 
 
 def test_hidden_by_a_filter(tmp_path: Path) -> None:

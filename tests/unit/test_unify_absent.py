@@ -153,6 +153,8 @@ def test_number_of_no_thread(heat: Path) -> None:
     chunk.location = 2
     write_events(heat.parent / "heat.20002.events.z", [chunk], **more, location=2)
     run(heat)
+    trace = read_back(heat)
+    assert [len(trace.of(location)) for location in trace.locations] == [5, 5, 5]
 
 
 def test_many_files(heat: Path) -> None:
