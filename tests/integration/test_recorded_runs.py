@@ -1,48 +1,91 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files that were recorded earlier, one run for each version of their format, in tests/archives."""
+"""The promise about old files (docs/file-format.md): vtunify reads local files of its own format version and refuses
+others in one line; archives are read for ever, those of Score-P too. tests/archives has the runs."""
 
 from __future__ import annotations
 
 import json
-import re
 import tarfile
 from pathlib import Path
 
 import pytest
 
+import vtrace
 from support.build.run import names, unify
 from support.oracles.check import check
 from support.oracles.user_api import ALL, MARKERS, story
 from support.tools import ROOT
+from vtrace import __version__
 from vtrace.io.local import records
 
-RECORDED = sorted((ROOT / "tests" / "archives").glob("local-*.tar.xz"))
+VERSION_AT = 8
+"""The byte of a local file's head that says the format version, docs/file-format.md."""
+SCOREP = {"heat2d": (14800, 5332), "omp": (5204, 1801), "io": (12045, 2008), "sampling": (119, 0)}
+"""Events and calls in each archive of Score-P, tests/archives/README.md."""
 
 
-def version(path: Path) -> int:
-    found = re.fullmatch(r"local-(\d+)-user\.tar\.xz", path.name)
-    assert found, path
-    return int(found[1])
+def unpack(name: str, where: Path) -> Path:
+    with tarfile.open(ROOT / "tests" / "archives" / f"{name}.tar.xz") as packed:
+        packed.extractall(where, filter="data")
+    return where
 
 
-def test_there_is_one_of_this_version() -> None:
-    assert [version(path) for path in RECORDED].count(records.FORMAT_VERSION) == 1
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
-def test_recorded_run(path: Path, tmp_path: Path) -> None:
-    """What user.c does, as on the day when it was recorded; files of another version are refused in one line."""
-    with tarfile.open(path) as packed:
-        packed.extractall(tmp_path, filter="data")
-    before = names(tmp_path)
-    done = unify(tmp_path, "-k", "user", check=False)
-    if version(path) != records.FORMAT_VERSION:
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-        assert f"format version {version(path)}" in done.stderr
-        assert names(tmp_path) == before
-        return
-    assert (done.returncode, done.stderr.count("warning")) == (0, 0), str(done)
+def test_local_files_of_this_version(tmp_path: Path) -> None:
+    """What user.c does, as on the day when it was recorded."""
+    unpack(f"local-{records.FORMAT_VERSION}-user", tmp_path)
+    done = unify(tmp_path, "-k", "user")
+    assert done.stderr.count("warning") == 0, str(done)
     trace = check(tmp_path / "u_user.trace")
     assert story(trace) == ALL
     assert [(marker.category, marker.text) for marker in trace.markers] == MARKERS
     assert json.loads(trace.properties["VTRACE::USER"]) == {"comments": ["on a Monday"]}
+
+
+@pytest.mark.parametrize("version", [records.FORMAT_VERSION - 1, records.FORMAT_VERSION + 1])
+def test_local_files_of_another_version(tmp_path: Path, version: int) -> None:
+    """One line says which file, which version wrote it, and what to do. The files stay."""
+    unpack(f"local-{records.FORMAT_VERSION}-user", tmp_path)
+    writers = set()
+    for path in [*tmp_path.glob("user.*.def.z"), *tmp_path.glob("user.*.events.z")]:
+        data = bytearray(path.read_bytes())
+        writers.add(bytes(data[data.index(b"vtrace ") :].partition(b"\0")[0]).decode())
+        data[VERSION_AT : VERSION_AT + 2] = version.to_bytes(2, "little")
+        path.write_bytes(data)
+    (writer,) = writers
+    before = names(tmp_path)
+    done = unify(tmp_path, "-k", "user", check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+    assert f"format {version} at byte {VERSION_AT}, written by {writer}; " in done.stderr
+    assert f"vtrace {__version__} reads format {records.FORMAT_VERSION}" in done.stderr
+    assert "unify with the version that wrote it" in done.stderr
+    assert names(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", range(3, records.FORMAT_VERSION + 1))
+def test_archive_of_each_version(tmp_path: Path, version: int) -> None:
+    """The archive that vtunify made of the recorded run when this version was new."""
+    archive = unpack(f"archive-{version}-user", tmp_path) / "user.trace"
+    trace = check(archive)
+    assert story(trace) == ALL
+    opened = vtrace.open(archive)
+    assert int(opened.profile()["calls"].sum()) == trace.kinds()["Enter"] + trace.kinds()["BufferFlush"]
+    assert sorted(row["text"] for row in opened.markers().records()) == sorted(text for _, text in MARKERS)
+
+
+@pytest.mark.parametrize("name", SCOREP)
+def test_archives_of_score_p(tmp_path: Path, name: str) -> None:
+    trace = vtrace.open(unpack(f"scorep-{name}", tmp_path) / f"scorep-{name}")
+    events, calls = SCOREP[name]
+    assert trace.creator == "Score-P 8.4"
+    assert len(trace.events()["time"]) == events
+    assert int(trace.profile()["calls"].sum()) == calls
+
+
+def test_messages_of_score_p(tmp_path: Path) -> None:
+    messages = vtrace.open(unpack("scorep-heat2d", tmp_path) / "scorep-heat2d").messages()
+    assert (len(messages["bytes"]), int(messages["bytes"].sum())) == (800, 1_280_000)
+
+
+def test_reads_of_score_p(tmp_path: Path) -> None:
+    found = vtrace.open(unpack("scorep-io", tmp_path) / "scorep-io").io()
+    assert (int(found["reads"].sum()), int(found["bytes_read"].sum())) == (2000, 130_000)
