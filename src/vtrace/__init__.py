@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "open"]
 
 
 def open(path: str | Path) -> Trace:

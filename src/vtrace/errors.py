@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+__all__ = ["FormatError", "NoFilesError", "UsageError", "VtraceError"]
+
 
 class VtraceError(Exception):
     """A failure that the user can understand: printed as one line, never as a traceback."""

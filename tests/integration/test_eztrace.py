@@ -13,15 +13,14 @@ from support.build.run import vtrace as vtrace_command
 from support.tools import call, need
 from vtrace.analysis.activity import CLASSES
 from vtrace.analysis.questions.collectives import op_name
-from vtrace.analysis.questions.profile import add_names, reduce
+from vtrace.analysis.questions.profile import reduce
 from vtrace.analysis.trace import Trace
 
 
 def called(trace: Trace) -> dict[str, tuple[int, str]]:
     """Calls and class of each function."""
-    table = add_names(reduce(trace.profile(), "region"), trace)
-    kinds = trace.regions.classes
-    return {r["name"]: (r["calls"], kinds[trace.regions["class"][r["region"]]]) for r in table.records()}
+    table, names, kinds = reduce(trace.profile(), "region"), trace.regions["name"], trace.regions.classes
+    return {names[r["region"]]: (r["calls"], kinds[trace.regions["class"][r["region"]]]) for r in table.records()}
 
 
 def test_threads_and_files(build: Builder, tmp_path: Path) -> None:

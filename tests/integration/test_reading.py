@@ -290,8 +290,8 @@ def test_closed_forms(build: Builder, tmp_path: Path) -> None:
     assert "fib(10): 177 calls" in (PROGRAMS / "nested.c").read_text()
     trace = vtrace.open(archive("nested", build, tmp_path))
     names = trace.regions["name"].tolist()
-    table = p.add_names(p.reduce(trace.profile(), "region"), trace)
-    by_name = {row["name"]: row for row in table.records()}
+    table = p.reduce(trace.profile(), "region")
+    by_name = {names[row["region"]]: row for row in table.records()}
     assert {n: by_name[n]["calls"] for n in ("main", "step", "leaf", "fib")} == {
         "main": 1, "step": 10, "leaf": 20, "fib": 177
     }  # fmt: skip

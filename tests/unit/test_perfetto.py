@@ -15,7 +15,7 @@ from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import Foreign
 from support.tools import unavailable
 from vtrace.analysis.questions import timeline_data
-from vtrace.analysis.selection import Selection, window
+from vtrace.analysis.selection import Selection
 from vtrace.export import perfetto
 from vtrace.export import protobuf as pb
 
@@ -138,7 +138,7 @@ def test_messages_of_dropped_calls_belong_to_the_call_around(archive: Path, tmp_
 
 def test_a_window(archive: Path, tmp_path: Path) -> None:
     trace = vtrace.open(archive)
-    _, read = written(archive, tmp_path, window(trace, "0.8ms", "850us", "1"))
+    _, read = written(archive, tmp_path, Selection.of_options(trace, "0.8ms", "850us", "1"))
     assert sorted((one["name"], one["begin"], one["end"]) for one in read.slices) == [
         ("</script><img src=x onerror=window.hit=2><b>bold</b>", 801_000, 850_000),
         ("<script>window.hit=1</script>", 800_000, 850_000),

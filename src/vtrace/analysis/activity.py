@@ -5,25 +5,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import _otf2
 import numpy as np
 
+__all__ = ["ACTIVITIES", "CLASSES", "CLASS_OF", "LAYERS"]
+
 Array = np.ndarray[Any, Any]
 
-CLASSES = ("user", "MPI", "I/O", "memory", "OpenMP", "threads", "other library", "tracing", "runtime")
-"""The classes, by their numbers: the first part of an activity. runtime: what libraries do for themselves, in threads
-of their own and by I/O inside calls of MPI. A region alone does not tell whether it belongs there."""
+
+class ActivityClass(NamedTuple):
+    """A root of the tree of activities.
+
+    root: the first part of the paths below it. name: in tables and reports. colour, pattern: in charts (Okabe and Ito's
+    colours, Plotly's patterns, so that classes can be told apart without colours). light_text: whether text on the
+    colour must be light.
+    """
+
+    root: str
+    name: str
+    colour: str
+    pattern: str = ""
+    light_text: bool = False
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """colour, pattern and light_text, for the JSON of a page."""
+        return {"colour": self.colour, "pattern": self.pattern, "light_text": self.light_text}
+
+
+TREE = (
+    ActivityClass("user", "user", "#56b4e9"), ActivityClass("mpi", "MPI", "#d55e00", "/"),
+    ActivityClass("io", "I/O", "#009e73", "\\"), ActivityClass("memory", "memory", "#f0e442", "x"),
+    ActivityClass("openmp", "OpenMP", "#cc79a7", "-"),
+    ActivityClass("threads", "threads", "#0072b2", "|", light_text=True),
+    ActivityClass("library", "other library", "#999999", "."),
+    ActivityClass("tracing", "tracing", "#7f5fc0", "+", light_text=True),
+    ActivityClass("runtime", "runtime", "#8c564b"),
+)  # fmt: skip
+"""The classes, by their numbers. runtime: the helper threads of libraries, and the I/O of MPI's library inside calls of
+MPI; a region alone does not tell whether it belongs there."""
 USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING, RUNTIME = range(9)
+CLASSES = tuple(one.name for one in TREE)
+"""The names of the classes, by their numbers."""
 ACTIVITIES = (
     "user", "mpi/management", "mpi/p2p", "mpi/collective", "mpi/rma", "mpi/io", "io/posix", "io/iso-c", "io/hdf5",
     "memory", "openmp/region", "openmp/sync", "openmp/task", "threads", "library", "tracing",
     "mpi/management/init", "mpi/management/finalize", "runtime",
 )  # fmt: skip
 """The activities of regions, by their numbers."""
-_ROOTS = {"user": USER, "mpi": MPI, "io": IO, "memory": MEMORY, "openmp": OPENMP, "threads": THREADS,
-          "library": LIBRARY, "tracing": TRACING, "runtime": RUNTIME}  # fmt: skip
+_ROOTS = {one.root: number for number, one in enumerate(TREE)}
 CLASS_OF = np.array([_ROOTS[path.partition("/")[0]] for path in ACTIVITIES], np.uint8)
 """The class of each activity."""
 LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
@@ -130,7 +162,7 @@ def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
         return f"mpi/{_mpi(name, role)}"
     if root == OPENMP:
         return f"openmp/{_OPENMP_ROLES.get(role, 'sync' if 'lock' in name or 'barrier' in name else 'region')}"
-    return f"io/{_io(name)}" if root == IO else next(path for path, number in _ROOTS.items() if number == root)
+    return f"io/{_io(name)}" if root == IO else TREE[root].root
 
 
 def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array:

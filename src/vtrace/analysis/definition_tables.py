@@ -31,6 +31,17 @@ def named(enumeration: Any, numbers: Array) -> Array:
     return texts([names.get(number, str(number)) for number in numbers.tolist()])
 
 
+def has_line(lines: Any) -> Any:
+    """Whether line numbers of definitions are known: OTF2 has 0 and 2**32 - 1 for none."""
+    return (lines > 0) & (lines < _NOTHING)
+
+
+def source_text(regions: Table, row: int) -> str:
+    """Where a region is defined: file:line, the file alone where no line is known, or nothing."""
+    file, line = str(regions["file"][row]), int(regions["line"][row])
+    return f"{file}:{line}" if file and has_line(line) else file
+
+
 @dataclass
 class DefinitionTables:
     """Tables by their names in trace.py, and what finds their rows by OTF2's ids."""

@@ -19,6 +19,8 @@ from vtrace.io.archive.event_files import damage
 from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.left_out import WHOLE_RUN, left_out
 
+__all__ = ["UNKNOWN", "Ledger"]
+
 UNKNOWN = 2**64 - 1
 FLUSH = "flush"
 CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which part of a trace is looked at."""
+"""Which part of a trace a question, a report or an export is about."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,19 @@ from vtrace.errors import UsageError
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["Selection"]
+
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """start, stop: ns since the trace's start, None: its ends. locations: rows, None: all. text: the window in words.
-    helpers: rows of locations that are left out, since libraries made these threads for themselves."""
+    """A window of time and a set of locations.
+
+    start, stop: ns since the start of the trace; None: the window is open there. locations: rows of trace.locations,
+    ascending; None: all. text: the selection as the user wrote it. helpers: rows of the locations that are left out
+    because libraries made these threads for themselves.
+    """
 
     start: int | None = None
     stop: int | None = None
@@ -28,58 +35,69 @@ class Selection:
     text: str = ""
     helpers: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Selection:
+        """The selection of a call of the Python API."""
+        return cls(start, stop, None if locations is None else tuple(map(int, locations)))
+
+    @classmethod
+    def of_options(
+        cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False
+    ) -> Selection:
+        """The selection of a command line.
+
+        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers. Raises UsageError: a value has no
+        meaning, or the selection is empty.
+        """
+        start, stop = _time(begin, trace.duration), _time(end, trace.duration)
+        if start is not None and stop is not None and start >= stop:
+            raise UsageError(f"--from {begin} is not before --to {end}")
+        if start is not None and start >= trace.duration > 0:
+            raise UsageError(f"--from {begin} is not before the end of the trace", _lasts(trace))
+        if stop == 0:
+            raise UsageError(f"--to {end} is not after the start of the trace", _lasts(trace))
+        locations = None if ranks is None else _of_ranks(trace, ranks)
+        left: tuple[int, ...] = ()
+        if not helpers and trace.locations["helper"].any():
+            chosen = range(trace.locations.rows) if locations is None else locations
+            left = tuple(row for row in chosen if trace.locations["helper"][row])
+            locations = tuple(row for row in chosen if not trace.locations["helper"][row])
+        said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
+        return cls(start, stop, locations, " ".join(filter(None, said)), left)
+
     @property
     def recorded(self) -> tuple[int, ...] | None:
-        """locations and helpers, for what tells how complete the recording is."""
+        """locations with helpers: the locations whose recording may be incomplete."""
         return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
     def arguments(self) -> dict[str, Any]:
-        """For the questions of a Trace."""
+        """start, stop and locations, as the questions of a Trace take them."""
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
     def of_recording(self) -> dict[str, Any]:
-        """arguments() with helpers, for what tells how complete the recording is."""
+        """arguments() with helpers, for the ledger."""
         return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: Source) -> list[int]:
-        """Rows of the locations inside that make calls: not those that hold counters alone."""
+        """Rows of the selected locations that make calls: locations of type METRIC are left out."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
 
     def threads(self, trace: Source) -> list[int]:
-        """rows() and helpers."""
+        """rows() with helpers."""
         return sorted([*self.rows(trace), *self.helpers])
 
     def ends(self, trace: Source) -> tuple[int, int]:
-        """start and stop as numbers."""
+        """start and stop in ns; of an open window the start and the duration of the trace."""
         return self.start or 0, trace.duration if self.stop is None else self.stop
-
-
-def window(trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False) -> Selection:
-    """From the values of --from, --to, --ranks and --helpers. Raises UsageError."""
-    start, stop = time(begin, trace.duration), time(end, trace.duration)
-    if start is not None and stop is not None and start >= stop:
-        raise UsageError(f"--from {begin} is not before --to {end}")
-    if start is not None and start >= trace.duration > 0:
-        raise UsageError(f"--from {begin} is not before the end of the trace", _lasts(trace))
-    if stop == 0:
-        raise UsageError(f"--to {end} is not after the start of the trace", _lasts(trace))
-    locations = None if ranks is None else _of_ranks(trace, ranks)
-    left: tuple[int, ...] = ()
-    if not helpers and trace.locations["helper"].any():
-        chosen = range(trace.locations.rows) if locations is None else locations
-        left = tuple(row for row in chosen if trace.locations["helper"][row])
-        locations = tuple(row for row in chosen if not trace.locations["helper"][row])
-    said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
-    return Selection(start, stop, locations, " ".join(filter(None, said)), left)
 
 
 def _lasts(trace: Source) -> str:
     return f"{trace.path.parent} lasts {trace.duration / 1e9:.6g} s"
 
 
-def time(text: str | None, duration: int) -> int | None:
+def _time(text: str | None, duration: int) -> int | None:
     """ns of 1.5, 1.5s, 200ms, 40us, 7ns or 25%. Raises UsageError."""
     if text is None:
         return None
@@ -90,7 +108,7 @@ def time(text: str | None, duration: int) -> int | None:
 
 
 def _of_ranks(trace: Source, ranks: str) -> tuple[int, ...]:
-    """Locations of ranks as in 0-7,12. A trace without MPI counts its processes."""
+    """Rows of the locations of ranks such as 0-7,12; of a trace without MPI, of the processes with these numbers."""
     known = trace.processes.rows
     wanted: set[int] = set()
     for part in ranks.split(","):

@@ -17,6 +17,7 @@ from vtrace.analysis.ledger import Ledger, caveats, read_ledger
 from vtrace.analysis.places import Places
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.scan import Pass, scan
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY, read_properties
@@ -44,7 +45,7 @@ class Source:
         self.path = anchor
         """The anchor file."""
         self._folder = str(anchor.with_suffix(""))
-        self._caveats: dict[Any, list[str]] = {}
+        self._caveats: dict[Selection, list[str]] = {}
         with Reader(anchor) as reader:
             told = read_properties(reader.handle, anchor)
             events = told.vtrace.get("EVENTS")  # other tools do not say what they have
@@ -174,10 +175,11 @@ class Source:
     ) -> list[str]:
         """What numbers of this archive cannot know, one line each: nothing where they are whole. locations: rows;
         start, stop: ns since the trace's start."""
-        window = None if locations is None else tuple(map(int, locations)), start, stop
-        if window not in self._caveats:
-            self._caveats[window] = caveats(self.not_recorded(*window), self._offset, self.resolution)
-        return list(self._caveats[window])
+        selection = Selection.of(start, stop, locations)
+        if selection not in self._caveats:
+            found = self.not_recorded(**selection.arguments())
+            self._caveats[selection] = caveats(found, self._offset, self.resolution)
+        return list(self._caveats[selection])
 
     def __repr__(self) -> str:
         where = self.path.parent if self.path.name == "traces.otf2" else self.path

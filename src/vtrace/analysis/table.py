@@ -10,6 +10,8 @@ import numpy as np
 
 from vtrace.text import html_text
 
+__all__ = ["Table"]
+
 Array = np.ndarray[Any, Any]
 _SHOWN = 20
 

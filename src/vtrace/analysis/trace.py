@@ -19,12 +19,14 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
 from vtrace.io.archive.overview import find_anchor
 
-Window = tuple[int | None, int | None, tuple[int, ...] | None]
+__all__ = ["Trace", "open_trace"]
+
 _Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
 _PREPARED: dict[str, Callable[[], AnyQuestion]] = {
@@ -83,14 +85,13 @@ class Trace(Source):
         """Answers several questions in one pass: names of methods ("profile", "call_tree", "message_matrix", ...),
         which answer at once then, with the same window and their other arguments left out.
         """
-        window = start, stop, None if locations is None else tuple(map(int, locations))
-        wanted = {(name, *window): _PREPARED[name]() for name in names if (name, *window) not in self._answers}
-        self._pass(wanted, window)
+        selection = Selection.of(start, stop, locations)
+        wanted = {(name, selection): _PREPARED[name]() for name in names if (name, selection) not in self._answers}
+        self._pass(wanted, selection)
 
-    def _pass(self, wanted: dict[Any, AnyQuestion], window: Window) -> None:
+    def _pass(self, wanted: dict[Any, AnyQuestion], selection: Selection) -> None:
         if wanted:
-            start, stop, locations = window
-            self.scan(list(wanted.values()), locations, start, stop)
+            self.scan(list(wanted.values()), **selection.arguments())
             self._answers |= wanted
 
     def _ask(
@@ -98,10 +99,10 @@ class Trace(Source):
         make: Callable[[], AnyQuestion] | None = None, *more: Any,
     ) -> Any:  # fmt: skip
         """The answer of a question. more: what else tells it from others of its name."""
-        window = start, stop, None if locations is None else tuple(map(int, locations))
-        key = (name, *window, *more)
+        selection = Selection.of(start, stop, locations)
+        key = (name, selection, *more)
         if key not in self._answers:
-            self._pass({key: (make or _PREPARED[name])()}, window)
+            self._pass({key: (make or _PREPARED[name])()}, selection)
         return self._answers[key].answer()
 
     @_told

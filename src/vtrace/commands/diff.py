@@ -45,13 +45,13 @@ def command(
       vtrace diff four.trace eight.trace --per-rank
       vtrace diff before after --from 25% --to 75%      a part of each
     """
-    from vtrace.analysis import selection
+    from vtrace.analysis.selection import Selection
     from vtrace.reports import diff, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
     paths = diff.Paths()
-    runs = [diff.read(trace, selection.window(trace, begin, end, ranks, helpers), paths) for trace in traces]
+    runs = [diff.read(trace, Selection.of_options(trace, begin, end, ranks, helpers), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
     for note in notes:

@@ -62,8 +62,8 @@ def command(
       vtrace export heat --to perfetto
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
     """
-    from vtrace.analysis import selection
     from vtrace.analysis.questions import timeline_data
+    from vtrace.analysis.selection import Selection
     from vtrace.export import formats, perfetto
 
     kind, end = _aims(aims)
@@ -74,7 +74,7 @@ def command(
         raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
     if not output:
         refuse_unmarked(path, f"-o {operand(path)} replaces it; -o also takes another name")
-    part = selection.window(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
+    part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
         write = formats.write_csv if kind == "csv" else formats.write_parquet

@@ -41,7 +41,7 @@ def write(
     ranks: str | None = None, helpers: bool = False, default: Path | None = None,
 ) -> Path:  # fmt: skip
     """Writes the report and says where it is. default: the name without output."""
-    from vtrace.analysis import selection
+    from vtrace.analysis.selection import Selection
     from vtrace.reports import report, report_numbers
 
     console = Console("vtrace", environment_level("vtrace"))
@@ -53,7 +53,7 @@ def write(
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
         refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o also takes another name")
     report.plotly()
-    part = selection.window(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)
     numbers = report_numbers.read(trace, part)
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)

@@ -62,14 +62,14 @@ def command(
       vtrace summary heat --rank 3 --from 25% --to 75%
       vtrace summary heat --only regions --csv > regions.csv
     """
-    from vtrace.analysis import selection
+    from vtrace.analysis.selection import Selection
     from vtrace.reports import sheet, summary
 
     if as_json and as_csv:
         raise UsageError("--json and --csv", "one of them at a time")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = selection.window(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, begin, end, ranks, helpers)
     numbers = summary.read(trace, part)
     made = [each for each in summary.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:

@@ -28,12 +28,12 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
       vtrace timers heat | jq '.timers[] | select(.label == "solve") | .mean_ns'
       vtrace timers heat --all --ranks 0
     """
-    from vtrace.analysis import selection
     from vtrace.analysis.questions import timers
+    from vtrace.analysis.selection import Selection
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = selection.window(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, begin, end, ranks, helpers)
     caveats = tell_caveats(console, trace, part)
     found, notes = timers.timers(trace, part, every)
     for note in notes:

@@ -58,8 +58,8 @@ def show(
     browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
 ) -> None:  # fmt: skip
     """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
-    from vtrace.analysis import selection
     from vtrace.analysis.questions import timeline_data
+    from vtrace.analysis.selection import Selection
     from vtrace.export import perfetto
     from vtrace.timeline.server import Server, interface
 
@@ -69,7 +69,7 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = selection.window(trace, begin, end, ranks, helpers)
+        part = Selection.of_options(trace, begin, end, ranks, helpers)
         caveats = tell_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)

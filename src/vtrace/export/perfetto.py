@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import has_line
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.calls import Calls, lanes
 from vtrace.analysis.questions.collectives import op_name
@@ -21,6 +22,7 @@ from vtrace.analysis.questions.timeline_data import Shown, label, process_names,
 from vtrace.analysis.table import Array, Table, group
 from vtrace.export import protobuf as pb
 from vtrace.export.perfetto_calls import CallWriter, PacketNumbers, counter_packets
+from vtrace.io.archive.reader_abi import SLICE
 from vtrace.io.common.outfile import MARKS, complete
 
 if TYPE_CHECKING:
@@ -179,8 +181,6 @@ class _Writer:
         table = self.shown.collectives
         if not table.rows:
             return [], []
-        from vtrace.io.archive.reader_abi import SLICE
-
         group_track = self.tracks.add("Collective operations", _EXPLICIT)
         start, stop = self.shown.window.ends(self.trace)
         ops = sorted(set(table["op"].tolist()))
@@ -234,7 +234,7 @@ class _Names:
         self.width = pb.width(len(used) + len(ops) + 1)
         self.category_of_region = regions["class"].astype(np.int64) + 1
         self.collective = np.full(len(self.of_op), len(regions.classes) + 1)
-        known = (regions["line"] > 0) & (regions["line"] < 0xFFFFFFFF) & (regions["file"] != "")
+        known = has_line(regions["line"]) & (regions["file"] != "")
         self.source_of_region = np.where(known, self.of_region, 0)
         names = [(self.of_region[row], label(str(regions["name"][row]))) for row in used]
         names += [(number, op_name(op).capitalize()) for number, op in zip(self.of_op.tolist(), ops, strict=False)]

@@ -71,9 +71,7 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
     read, written = (sum(row[key] for row in rows) for key in _BYTES)
     sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
     own = [place for place, row in enumerate(rows) if any(row[key] for key in _SUMS)]
-    sheet.shown = own[:top]
-    if len(own) > top:
-        sheet.notes.append(f"the first {top:,} of {len(own):,}: {where}")
+    sheet.cut(top, where, own)
     if len(own) < len(rows):
         sheet.totals = _runtime([row for row in rows if not any(row[key] for key in _SUMS)])
         sheet.notes.append(f"what libraries use for themselves (class runtime) is in no total: {where}")

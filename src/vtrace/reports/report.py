@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from vtrace import __version__
+from vtrace.analysis.definition_tables import source_text
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.io_files import reduce_io
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import add_up, group
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
@@ -169,8 +169,6 @@ def _profile(numbers: ReportNumbers) -> str:
     rows = []
     for r in found.take(slice(_MOST_REGIONS)).records():
         at = r["region"]
-        line, file = int(known["line"][at]), str(known["file"][at])
-        source = f"{file}:{line}" if file and 0 < line < 2**32 - 1 else file
         times = (Time(r[name]) for name in ("exclusive", "inclusive"))
         mean = Time(r["total"] // max(1, r["calls"]))
         kind = trace.regions.classes[known["class"][at]]
@@ -184,25 +182,28 @@ def _profile(numbers: ReportNumbers) -> str:
                 Time(r["min"]),
                 Time(r["max"]),
                 r["imbalance"],
-                source,
+                source_text(known, at),
             )
         )
     return table("profile", head, rows, found.rows)
 
 
 def _collectives(numbers: ReportNumbers) -> str:
-    found = numbers.collectives
+    found = by_operation(numbers.collectives)
     if not found.rows:
         return ""
-    first, member = group([found["op"], found["comm"]])
-    sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
     names = [*numbers.trace.comms["name"].tolist(), ""]
     rows = [
-        (op_name(found["op"][at]).capitalize().replace("_", " "), str(names[found["comm"][at]]),
-         int(sums["calls"][row]), Size(sums["sent"][row]), Size(sums["received"][row]), Time(sums["ns"][row]))
-        for row, at in enumerate(first.tolist())
-    ]  # fmt: skip
-    rows.sort(key=lambda row: -row[5])
+        (
+            operation_text(r["op"]),
+            str(names[r["comm"]]),
+            r["calls"],
+            Size(r["sent"]),
+            Size(r["received"]),
+            Time(r["ns"]),
+        )
+        for r in found.records()
+    ]
     head = ("operation", "communicator", "calls", "bytes sent", "bytes received", "time s")
     return _section("collectives", "Collective operations", table("collective", head, rows))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis import programs
+from vtrace.analysis.activity import TREE
 from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.questions import activity_bins
 from vtrace.analysis.questions.collectives import CollectiveTotals
@@ -65,7 +66,7 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
     met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap], window.locations, *ends)
     charts = {
-        "classes": list(trace.regions.classes), "begin": ends[0], "end": ends[1],
+        "classes": list(trace.regions.classes), "styles": [one.style for one in TREE], "begin": ends[0], "end": ends[1],
         "timeline": _timeline(trace, line.answer(), shared, ends), "flame": _flame(trace, *tree.answer()),
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),

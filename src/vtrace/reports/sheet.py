@@ -100,11 +100,14 @@ class Sheet:
         used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
         return [columns[place] for place in used], [[row[place] for place in used] for row in rows]
 
-    def cut(self, most: int, where: str) -> Sheet:
-        """Shows the first rows only, and says so."""
-        if len(self.rows) > most:
-            self.shown = list(range(most))
-            self.notes.append(f"the first {most:,} of {len(self.rows):,}: {where}")
+    def cut(self, most: int, where: str, places: Sequence[int] | None = None) -> Sheet:
+        """Shows people the first rows only, and adds a note where there are more. places: of these rows, None: of all.
+        where: how to see all rows."""
+        of = range(len(self.rows)) if places is None else places
+        if places is not None or len(of) > most:
+            self.shown = list(of[:most])
+        if len(of) > most:
+            self.notes.append(f"the first {most:,} of {len(of):,}: {where}")
         return self
 
 

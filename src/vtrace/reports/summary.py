@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import MPI
+from vtrace.analysis.definition_tables import source_text
 from vtrace.analysis.programs import of_processes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
-from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
+from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
@@ -204,13 +205,12 @@ def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
     rows: list[Row] = []
     for place, r in enumerate(table.records()):
         at = r["region"]
-        file, line = str(known["file"][at]), int(known["line"][at])
         rows.append({
             "exclusive_ns": r["exclusive"], "percent": 100 * r["exclusive"] / whole, "inclusive_ns": r["inclusive"],
             "calls": r["calls"], "min_ns": r["min"], "mean_ns": float(mean[place]), "max_ns": r["max"],
             "deviation_ns": float(deviation[place]), "imbalance": float(r["imbalance"]),
             "class": str(known.classes[known["class"][at]]), "region": str(known["name"][at]),
-            "source": f"{file}:{line}" if file and 0 < line < 2**32 - 1 else file,
+            "source": source_text(known, at),
         })  # fmt: skip
     if sort == "name":
         rows.sort(key=lambda row: row["region"])
@@ -246,20 +246,12 @@ def messages(numbers: SummaryNumbers) -> Sheet:
 
 def collectives(numbers: SummaryNumbers) -> Sheet:
     """Collective operations, those that took longest first."""
-    found, trace = numbers.collectives, numbers.trace
-    first, member = group([found["op"], found["comm"]])
-    sums = {name: add_up(member, found[name], len(first)) for name in ("calls", "sent", "received", "ns")}
-    names = [*trace.comms["name"].tolist(), ""]
+    names = [*numbers.trace.comms["name"].tolist(), ""]
     rows: list[Row] = [
-        {
-            "operation": op_name(found["op"][at]).capitalize().replace("_", " "),
-            "communicator": str(names[found["comm"][at]]), "calls": int(sums["calls"][row]),
-            "sent_bytes": int(sums["sent"][row]), "received_bytes": int(sums["received"][row]),
-            "time_ns": int(sums["ns"][row]),
-        }
-        for row, at in enumerate(first.tolist())
+        {"operation": operation_text(r["op"]), "communicator": str(names[r["comm"]]), "calls": r["calls"],
+         "sent_bytes": r["sent"], "received_bytes": r["received"], "time_ns": r["ns"]}
+        for r in by_operation(numbers.collectives).records()
     ]  # fmt: skip
-    rows.sort(key=lambda row: -row["time_ns"])
     columns = [
         Column("time_ns", "time s", "ns"), Column("calls", "calls"), Column("sent_bytes", "bytes sent"),
         Column("received_bytes", "bytes received"), Column("operation", "operation", "text"),
@@ -318,7 +310,4 @@ def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
         for at, row in enumerate(rows)
         if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in told)
     ]
-    sheet = Sheet("coverage", "Where something was not recorded", columns, rows, shown=short[:top])
-    if len(short) > top:
-        sheet.notes.append(f"the first {top:,} of {len(short):,}: {ALL}")
-    return sheet
+    return Sheet("coverage", "Where something was not recorded", columns, rows).cut(top, ALL, short)

@@ -16,6 +16,8 @@ from vtrace.analysis.table import Array
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["grouped"]
+
 
 class _LinePart(Part):
     def __init__(self, owner: Timeline, row: int) -> None:

@@ -22,6 +22,8 @@ from vtrace.io.common.enumerations import names_of
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["op_name"]
+
 _END = dict.fromkeys("location comm op root sent received begin end region".split(), np.int64)
 _ENDS = ("MpiCollectiveEnd", "NonBlockingCollectiveComplete")
 _KINDS = frozenset((*_ENDS, "MpiCollectiveBegin", "NonBlockingCollectiveRequest"))
@@ -172,6 +174,19 @@ class Collectives(Question[_InstancePart, tuple[Table, Table]]):
             name: ends[name] for name in ("location", "begin", "end", "sent", "received", "region")
         }
         return instances, Table({"instance": member, **parts})
+
+
+def by_operation(totals: Table) -> Table:
+    """The rows of CollectiveTotals joined over locations: op, comm, calls, sent, received, ns; the largest ns first."""
+    first, member = group([totals["op"], totals["comm"]])
+    columns = {name: totals[name][first] for name in ("op", "comm")}
+    sums = {name: add_up(member, totals[name], len(first)) for name in _SUMS}
+    return Table(columns | sums).order("ns")
+
+
+def operation_text(op: int) -> str:
+    """The name of a collective operation in tables for people: Reduce scatter block."""
+    return op_name(op).capitalize().replace("_", " ")
 
 
 def _instances(ends: Table, first: Array, member: Array) -> Table:

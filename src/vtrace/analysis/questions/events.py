@@ -17,6 +17,8 @@ from vtrace.io.archive.reader_abi import event_kinds
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["NO_VALUE"]
+
 NO_VALUE = np.iinfo(np.int64).min
 """In a column of events(): this kind of event has no such value."""
 REFERENCES = {

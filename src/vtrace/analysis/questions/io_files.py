@@ -17,6 +17,8 @@ from vtrace.io.archive.batches import Batch
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["by_layer", "reduce_io"]
+
 _OWN = (
     "opens closes seeks reads writes flushes bytes_read bytes_written read_ns write_ns flush_ns cancelled "
     "unknown_reads unknown_writes"

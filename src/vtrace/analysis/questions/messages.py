@@ -22,6 +22,8 @@ from vtrace.io.archive.reader_abi import DETAIL
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["Matrix"]
+
 SENDS = ("MpiSend", "MpiIsend")
 RECEIVES = ("MpiRecv", "MpiIrecv")
 _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)

@@ -11,12 +11,14 @@ import numpy as np
 
 from vtrace.analysis.question import Answer, Part, Question
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array, Table, group, joined, stack, texts
+from vtrace.analysis.table import Array, Table, group, joined, stack
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import STATS
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+
+__all__ = ["mean_and_deviation", "path_names", "reduce"]
 
 NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
 """The columns of a profile that are sums, minima and maxima over calls, and their types."""
@@ -216,8 +218,3 @@ def path_names(tree: Table, names: Array, path: int) -> list[str]:
         found.append(str(names[tree["region"][path]]))
         path = int(tree["parent"][path])
     return found[::-1]
-
-
-def add_names(table: Table, trace: Source) -> Table:
-    """The table with a column of the regions' names before the others."""
-    return Table({"name": texts(trace.regions["name"][table["region"]].tolist()), **table}, **table.notes)

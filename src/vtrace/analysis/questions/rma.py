@@ -21,6 +21,8 @@ from vtrace.io.common.enumerations import names_of
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+__all__ = ["operation_name"]
+
 _KINDS = ("RmaPut", "RmaGet", "RmaAtomic")
 _PUT, _GET, _ATOMIC = range(3)
 SUMS = ("calls", "sent", "received", "unknown")

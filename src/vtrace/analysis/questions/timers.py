@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
+from vtrace.analysis.definition_tables import has_line
 from vtrace.analysis.question import AnyQuestion, Part, Question
 from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.metrics import MetricMembers
@@ -136,7 +137,7 @@ def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[
             "rank": rank if rank >= 0 else None, "process": str(processes["name"][of]) if of >= 0 else "",
             "thread": str(trace.locations["name"][r["location"]]), "label": str(regions["name"][at]),
             "class": str(regions.classes[regions["class"][at]]), "file": str(regions["file"][at]),
-            "line": line if 0 < line < 2**32 - 1 else None, "calls": r["calls"], "total_ns": r["total"],
+            "line": line if has_line(line) else None, "calls": r["calls"], "total_ns": r["total"],
             "min_ns": r["min"], "max_ns": r["max"], "mean_ns": float(mean[row]),
             "deviation_ns": float(deviation[row]), "bytes": sums.get("bytes"), "flops": sums.get("flops"),
         })  # fmt: skip

@@ -4,9 +4,8 @@
 'use strict';
 (function () {
   const data = JSON.parse(document.getElementById('data').textContent);
-  // Okabe and Ito's colours, and patterns, so that classes can be told apart without colours.
-  const COLOURS = ['#56b4e9', '#d55e00', '#009e73', '#f0e442', '#cc79a7', '#0072b2', '#999999', '#7f5fc0', '#8c564b'];
-  const PATTERNS = ['', '/', '\\', 'x', '-', '|', '.', '+', ''];
+  const COLOURS = data.styles.map((style) => style.colour);
+  const PATTERNS = data.styles.map((style) => style.pattern);
   const outside = () => (dark() ? '#3a3f47' : '#dfe2e6');
   const dark = () => !printing && matchMedia('(prefers-color-scheme: dark)').matches;
   let printing = false;
@@ -124,7 +123,7 @@
         `${short(name, 120)}<br>${seconds(flame.time[i] / 1e9)}, ${share(flame.time[i])}<br>${number(flame.calls[i])} calls`)],
       hoverinfo: 'text', textinfo: 'label', tiling: {orientation: 'v', pad: 1}, pathbar: {thickness: 22},
       marker: {colors: [outside(), ...flame.class.map(colour)], line: {width: 0.5, color: dark() ? '#16181c' : '#fff'}},
-      textfont: {color: '#000'}, insidetextfont: {color: ['', ...flame.class].map((c) => (c === '' ? undefined : [5, 7].includes(c) ? '#fff' : '#000'))},
+      textfont: {color: '#000'}, insidetextfont: {color: ['', ...flame.class].map((c) => (c === '' ? undefined : data.styles[c].light_text ? '#fff' : '#000'))},
     }], layout(Math.min(760, 90 + 30 * (deepest + 1)), {margin: {l: 2, r: 2, t: 30, b: 2}}));
   }
 
