@@ -262,10 +262,10 @@ def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: list[st
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("run", "-o"), 2, "vtrace run --help shows all"),
-        (("filter", "missing"), 1, "missing: No such file or directory (name a file of rules that exists"),
-        (("score", "many", "--fit", "1G", "-o", "nodir/f"), 1, "-o takes a file in a directory that exists"),
-        (("mpip", "many", "-f", "nodir"), 1, "nodir is not a directory (-f takes one that exists)"),
+        (("run", "-o"), 2, "see vtrace run --help"),
+        (("filter", "missing"), 1, "missing: No such file or directory (name an existing filter file"),
+        (("score", "many", "--fit", "1G", "-o", "nodir/f"), 1, "give -o a file name in an existing directory"),
+        (("mpip", "many", "-f", "nodir"), 1, "nodir is not a directory (give -f an existing directory)"),
     ],
 )
 def test_message_has_a_next_step(local: Path, words: tuple[str, ...], code: int, said: str) -> None:

@@ -100,4 +100,4 @@ def test_shell_of_the_user(place: Path, shell: str) -> None:
 def test_no_other_shell(place: Path) -> None:
     done = call([*command("vtrace"), "completion"], place, {"SHELL": "/bin/tcsh"}, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "bash, zsh and fish" in done.stderr
+    assert "bash, zsh or fish" in done.stderr

@@ -59,7 +59,7 @@ TYPED = {
         expect=("write_step is recorded", "other is not recorded"),
     ),
     ("filter.md", "vtrace score heat                             # bytes of buffer and time of each region"): Typed(
-        RAN, ("bytes of buffer for the fullest process", "heat.filter: 0 functions")
+        RAN, ("bytes of buffer in any process", "heat.filter: 0 functions")
     ),
     ("io.md", "VT_IOTRACE=yes ./solve"): Typed(
         "cp $DOCS/heat solve", ("/field",), after="vtrace summary solve --only files --csv"
@@ -107,7 +107,7 @@ TYPED = {
         after="test $(vtrace timers heat2d | jq '.timers[0].mean_ns | floor') -ge 2000000; echo slept",
     ),
     ("summary.md", "vtrace diff before after"): Typed(
-        "for n in before after four eight; do cp -r $DOCS/heat2d.trace $n.trace; done", ("nothing differs",)
+        "for n in before after four eight; do cp -r $DOCS/heat2d.trace $n.trace; done", ("no differences",)
     ),
     ("survival.md", "$ ./heat                            # Killed"): Typed("cp $DOCS/killed heat", code=-1),
     ("survival.md", "vtrace clean --dry-run heat      # what a run of heat left that no process uses any more"): Typed(
@@ -171,7 +171,7 @@ NOT_TYPED = {
     ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
         "wants two nodes",
     ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "wants nodes",
-    ("view.md", "vtrace: from your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
+    ("view.md", "vtrace: on your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
         "what a command prints; tests/integration/test_view.py",
 }  # fmt: skip
 """Why a block is not typed; the layouts of docs/file-format.md are drawings, too."""

@@ -64,7 +64,7 @@ def test_what_is_missing(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "doctor", "--mpicc", tools / "mpicc", env={"PATH": str(tools)}, check=False)
     assert done.returncode == 1
     problems = [line for line in done.stdout.splitlines() if line.startswith(("error: ", "note: "))]
-    assert "error: compilers: no gcc and no clang in PATH: install one" in problems
+    assert "error: compilers: neither gcc nor clang in PATH: install one" in problems
     assert [
         line for line in problems if line.startswith(f"error: MPI: {tools / 'mpicc'}: no such MPI compiler command")
     ]
@@ -76,7 +76,7 @@ def test_places(tmp_path: Path) -> None:
     mpicc = shutil.which("mpicc") or need("mpicc")
     found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path / "none"))
     assert found["code"] == 1
-    assert found["buffer"]["problem"] == f"{tmp_path / 'none'} cannot be written; VT_PFORM_LDIR names another directory"
+    assert found["buffer"]["problem"] == f"cannot write in {tmp_path / 'none'}; set VT_PFORM_LDIR to another directory"
     found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path))
     assert found["code"] == 0
     assert found["buffer"]["value"].startswith(f"{tmp_path} (")
@@ -128,4 +128,4 @@ def test_no_mpi4py(tmp_path: Path) -> None:
     (hidden / "sitecustomize.py").write_text(HIDE)
     found = look(tmp_path, PYTHONPATH=str(hidden))
     assert found["mpi4py"]["value"] == "missing"
-    assert found["mpi4py"]["problem"] == "vtunify-mpi needs it, vtunify does not: pip install mpi4py"
+    assert found["mpi4py"]["problem"] == "vtunify-mpi needs mpi4py, vtunify does not: pip install mpi4py"

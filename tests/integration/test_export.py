@@ -65,7 +65,7 @@ def test_chrome(place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nothing says what to write"), (("--to", "1s"), "--to perfetto, --to chrome"),
+        ((), "no format given"), (("--to", "1s"), "--to perfetto, --to chrome"),
         (("--to", "csv", "--from", "x"), "x is not a time"), (("--to", "csv", "--ranks", "0-2"), "ranks 0 to 1"),
         (("--to", "csv", "--ranks", "a"), "a is not a rank"),
         (("--to", "csv", "--from", "2us", "--to", "1us"), "not before"),

@@ -71,5 +71,5 @@ def test_messages_and_collectives(build: Builder, tmp_path: Path) -> None:
     assert "Collective operations: 10 calls" in shown
     timers = json.loads(vtrace_command(tmp_path, "timers", "foreign_mpi_trace", "--all").stdout)["timers"]
     assert {row["calls"] for row in timers if row["label"] == "MPI_Send"} == {5}
-    assert "nothing differs" in vtrace_command(tmp_path, "diff", "foreign_mpi_trace", "foreign_mpi_trace").stdout
+    assert "no differences" in vtrace_command(tmp_path, "diff", "foreign_mpi_trace", "foreign_mpi_trace").stdout
     assert not trace.problems

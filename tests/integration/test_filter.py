@@ -229,7 +229,7 @@ def test_a_missing_file(many: Path, tmp_path: Path) -> None:
 def test_explain(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("a;b* -- 0\n@ 2\nc -- 9\n@ 3 -- OFF\n")
     done = vtrace(tmp_path, "filter", "rules", "--explain", "bee(int)", "--explain", "c")
-    assert done.stdout == "bee(int) is not recorded: rules:1: b*\nc is recorded: none of the 4 rules hits it\n"
+    assert done.stdout == "bee(int) is not recorded: rules:1: b*\nc is recorded: none of the 4 rules matches\n"
     assert vtrace(tmp_path, "filter", "rules").stdout == "rules: 4 rules\n"
     (tmp_path / "calls").write_text("LIBC-I/O -- 0 G\nLIBC-MALLOC -- 5 G\n")
     done = vtrace(tmp_path, "filter", "calls", "--explain", "fopen", "--explain", "calloc")

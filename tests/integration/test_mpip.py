@@ -256,7 +256,7 @@ def test_options(where: Path, tmp_path: Path) -> None:
     done = vtrace(where, "mpip", "mpi_report", "-s", "7", "-z")
     assert (done.stdout, "-s is ignored" in done.stderr, "-z: no report" in done.stderr) == ("", True, True)
     done = vtrace(where, "mpip", "mpi_report", "-k", "5", "-o", str(tmp_path / "a.mpiP"))
-    assert "the deepest stack that was recorded has 2" in done.stderr
+    assert "the trace has stacks of at most 2 frames" in done.stderr
     assert "next: vtrace summary " in done.stderr
     parse((tmp_path / "a.mpiP").read_text())
     done = vtrace(where, "mpip", "mpi_report", "-f", str(tmp_path), "-v")

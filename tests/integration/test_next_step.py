@@ -62,12 +62,12 @@ def test_run_unify_view(program: Path, tmp_path: Path) -> None:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 assert token.encode() not in path.read_bytes()
-        door = Path(words.removeprefix("file://"))
-        assert door.exists()
+        redirect = Path(words.removeprefix("file://"))
+        assert redirect.exists()
         with urlopen(address) as page:
             assert page.headers["Referrer-Policy"] == "no-referrer"
             assert b"nested" in page.read()
-        assert not door.exists()
+        assert not redirect.exists()
         assert any(line.startswith("vtrace: nested.trace: ") for line in told)
         assert not any("next:" in line and "vtunify" not in line for line in told)
         process.send_signal(signal.SIGINT)

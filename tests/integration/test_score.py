@@ -54,7 +54,7 @@ def test_the_fullest_process_counts(build: Builder, tmp_path: Path) -> None:
 def test_too_small_a_size_is_told(local: Path) -> None:
     done = vtrace(local, "score", "many", "--fit", "3")
     assert done.stdout.splitlines()[-1] == "work -- 0"
-    assert "16 bytes a process are left" in done.stderr
+    assert "16 bytes per process remain" in done.stderr
 
 
 @pytest.mark.parametrize(

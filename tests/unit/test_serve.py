@@ -122,7 +122,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_is_changed_in_the_interface_is_there(server: Server) -> None:
     """The patterns belong to one version of the package."""
     original = (module.interface() / "frontend_bundle.js").read_bytes()
-    for theirs, ours in module._INSTEAD:
+    for theirs, ours in module._PATCHES:
         assert theirs in original
         assert theirs not in server.bundle
         assert ours in server.bundle

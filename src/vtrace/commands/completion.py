@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace completion: shell completion for the commands, and what they offer beside options."""
+"""vtrace completion: print shell completion for all commands; complete prefixes and files as arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOOLS = ("vtrace", "vtunify", "vtunify-mpi")
 
 
 def complete_prefix(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Prefixes of local files that begin with what is typed, with its directory."""
+    """Prefixes of local files that begin with incomplete, which may contain a directory."""
     from vtrace.unify.discover.list_files import prefixes
 
     directory, slash, start = incomplete.rpartition("/")
@@ -27,7 +27,7 @@ def complete_prefix(context: click.Context, parameter: click.Parameter, incomple
 
 
 def complete_target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Prefixes, or files and directories where there is none."""
+    """Prefixes of local files; the shell completes files and directories if no prefix matches."""
     return complete_prefix(context, parameter, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
@@ -44,7 +44,7 @@ def command(shell: str | None) -> None:
     chosen = shell or os.path.basename(os.environ.get("SHELL") or "bash")
     kind = get_completion_class(chosen)
     if kind is None:
-        raise UsageError(f"no completion for {chosen}", "there is one for bash, zsh and fish")
+        raise UsageError(f"no completion for {chosen}", "choose bash, zsh or fish")
     for tool in _TOOLS:
-        # The scripts call the commands again, each with its own variable.
+        # Each command recognises a call for completion by a variable of its own.
         click.echo(kind(command, {}, tool, f"_{tool.upper().replace('-', '_')}_COMPLETE").source())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace diff: what changed between two runs."""
+"""vtrace diff: show what changed between two runs."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 @click.argument("other", metavar="B", shell_complete=complete_target)
 @click.option(
     "--sort", type=click.Choice(["exclusive", "inclusive", "calls"]), default="exclusive", show_default=True,
-    help="The number of call paths whose change is looked at.",
+    help="Number of each call path to compare.",
 )  # fmt: skip
-@click.option("--relative", is_flag=True, help="The largest changes in percent first.")
-@click.option("--per-rank", is_flag=True, help="Divide all numbers by the ranks of each run.")
-@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table.")
+@click.option("--relative", is_flag=True, help="Sort by change in percent.")
+@click.option("--per-rank", is_flag=True, help="Divide all numbers by the number of ranks of their run.")
+@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows in each table.")
 @window_options
-@click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
+@click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
 def command(
     one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, begin: str | None, end: str | None,
     ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what changed from trace A to trace B, the largest changes first.
 
-    Call paths, messages, collective operations and files are aligned by their names. A and B are prefixes, directories
-    of OTF2 archives or their .otf2 files, of any tool.
+    Call paths, messages, collective operations and files are matched by name. A and B are prefixes, directories of
+    OTF2 archives or their .otf2 files, written by any tool.
 
     \b
     Examples:
       vtrace diff before after
       vtrace diff before after --sort calls --top 5
       vtrace diff four.trace eight.trace --per-rank
-      vtrace diff before after --from 25% --to 75%      a part of each
+      vtrace diff before after --from 25% --to 75%      the same part of both
     """
     from vtrace.analysis.selection import Selection
     from vtrace.reports import diff, sheet
@@ -64,15 +64,14 @@ def command(
         click.echo(f"{name}  {plain(_line(run))}")
         for line in run.caveats:
             click.echo(f"   {plain(line)}")
-    click.echo("all numbers: those of one rank on the average\n" if per_rank else "")
-    some = "all with --json"
-    sheet.show([each.cut(top, f"--top shows more, {some}") for each in made if each.rows])
+    click.echo("all numbers: average of one rank\n" if per_rank else "")
+    sheet.show([each.cut(top, "--top shows more, all with --json") for each in made if each.rows])
     if not any(each.rows for each in made):
-        click.echo("nothing differs")
+        click.echo("no differences")
     where = operand(Path(other))
     if runs[0].processes != runs[1].processes and not per_rank:
-        console.note("the runs have different numbers of ranks: --per-rank compares one rank with another")
-    console.note(f"next: vtrace summary {where}   for the second run itself")
+        console.note("the runs have different numbers of ranks: --per-rank compares averages of one rank")
+    console.note(f"next: vtrace summary {where}   for all numbers of the second run")
 
 
 def _about(run: DiffRun) -> dict[str, object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace doctor: what vtrace finds on this machine, and what of the MPIs it records."""
+"""vtrace doctor: show what vtrace finds on this machine, and how much of each MPI vtrace records."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 _COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 _COUNTERS = ("tsc", "kvm-clock", "hyperv", "arch_sys_counter")
-"""Clock sources of the kernel with which the runtime reads the processor's counter, as csrc/core/clock.c has them."""
+"""With these clock sources of the kernel the runtime reads the processor's counter (csrc/core/clock.c)."""
 _PROBE = """
 import os
 from vtrace.wrappers.launch import mpi_library
 mpi_library.choose(os.environ)
 from mpi4py import MPI
 library = MPI.Get_library_version().strip("\\0\\n ").splitlines()[0].partition(",")[0]
-os.write(1, f"{MPI.COMM_WORLD.size} {library}\\n".encode())  # in one piece: lines of both are not to mix
+os.write(1, f"{MPI.COMM_WORLD.size} {library}\\n".encode())  # one write: the lines of two ranks must not mix
 """
-"""What a rank of vtunify-mpi does first; tells how many it finds, and with which MPI."""
+"""Starts MPI as a rank of vtunify-mpi does; prints the size of MPI_COMM_WORLD and the MPI library."""
 _ANYWHERE = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }  # fmt: skip
-"""Open MPI wants to be told that two processes may run here."""
-_ENOUGH = 256 << 20
-"""Bytes that recording wants to be free."""
+"""Lets Open MPI start two processes as root and on a single core."""
+_MIN_FREE = 256 << 20
+"""Free bytes on the disk of the buffer below which doctor warns."""
 
 
 @dataclass
 class _Finding:
-    """One thing looked for. problem: what is wrong and what to do; needed: vtrace does not work then."""
+    """The result of one check. problem: what is wrong and what to do; needed: vtrace cannot work with the problem."""
 
     name: str
     value: str
@@ -58,17 +58,17 @@ class _Finding:
 
 @click.command()
 @click.option("--mpicc", metavar="CMD", multiple=True,
-              help="Look at the MPI of this compiler command [default: those in PATH]; may be repeated.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the names of all functions.")
+              help="Check the MPI of this compiler command; may be repeated [default: all in PATH].")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the names of all functions.")
 @click.pass_context
 def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> None:
-    """Show what vtrace finds on this machine: compilers, MPIs and how much of them is recorded, libraries, the clock.
+    """Show what vtrace finds on this machine: compilers, MPIs, libraries, the clock, and how much of MPI is recorded.
 
-    Ends with 1 when something is missing that vtrace needs; each problem is one line that says what to do.
+    Each problem is one line that says what to do. The exit code is 1 if vtrace cannot work.
 
     \b
     Examples:
-      vtrace doctor                          all there is
+      vtrace doctor                          check everything
       vtrace doctor --mpicc mpicc.openmpi    one MPI
       vtrace doctor --json | jq '.findings[] | select(.problem)'
     """
@@ -92,23 +92,23 @@ def _print(findings: list[_Finding]) -> None:
             click.echo(f"{'error' if finding.needed else 'note'}: {finding.name}: {plain(finding.problem)}")
 
 
-def _tried(name: str, hint: str, look: Callable[[], str], needed: bool = True) -> _Finding:
-    """What look finds; an exception becomes the problem."""
+def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True) -> _Finding:
+    """A finding with the value that check returns; an exception of check becomes the problem."""
     try:
-        return _Finding(name, look())
+        return _Finding(name, check())
     except (VtraceError, OSError, ImportError, AttributeError) as error:
-        said = f"{error.args[0] if error.args else error}".rstrip(".")
-        return _Finding(name, "missing", f"{said}; {hint}", needed)
+        message = f"{error.args[0] if error.args else error}".rstrip(".")
+        return _Finding(name, "missing", f"{message}; {hint}", needed)
 
 
 def _own() -> Iterator[_Finding]:
     yield _Finding("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
     again = "install vtrace again: pip install vtrace"
-    yield _tried("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
-    yield _tried("hooks", again, _hooks, needed=False)
-    yield _tried("libotf2", "pip install otf2", _otf2)
-    zstd = "traces get larger: install the package libzstd1 or libzstd"
-    yield _tried("libzstd", zstd, lambda: str(_loaded("libzstd.so.1")), needed=False)
+    yield _checked("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
+    yield _checked("hooks", again, _hooks, needed=False)
+    yield _checked("libotf2", "pip install otf2", _otf2)
+    zstd = "traces are larger without libzstd: install the package libzstd1 or libzstd"
+    yield _checked("libzstd", zstd, lambda: str(_loaded("libzstd.so.1")), needed=False)
 
 
 def _loaded(library: str | Path) -> str | Path:
@@ -119,7 +119,7 @@ def _loaded(library: str | Path) -> str | Path:
 def _hooks() -> str:
     place = paths.LIB / HOOKS
     if not place.exists():
-        raise VtraceError(f"{place}: calls that a filter keeps out cost more without it")
+        raise VtraceError(f"{place}: without this file filtered calls cost more")
     return str(place)
 
 
@@ -134,7 +134,7 @@ def _otf2() -> str:
 
 def _compilers() -> Iterator[_Finding]:
     found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
-    problem = None if {"gcc", "clang"} & found.keys() else "no gcc and no clang in PATH: install one"
+    problem = None if {"gcc", "clang"} & found.keys() else "neither gcc nor clang in PATH: install one"
     lines = [
         f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}" for name, path in found.items()
     ]
@@ -150,20 +150,20 @@ def _first_line(words: list[str]) -> str:
 
 
 def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
-    """Those of the commands, else each one that a command in PATH or beside this Python stands for."""
+    """The MPIs of the named compiler commands; without names, of all mpicc commands in PATH and beside this Python."""
     known: set[Path] = set()
     for mpicc in named or _in_path():
         try:
             mpi = find_mpi(mpicc)
         except VtraceError as error:
-            said = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
-            yield _Finding("MPI", f"{mpicc}: cannot be used", said, bool(named))
+            message = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
+            yield _Finding("MPI", f"{mpicc}: cannot be used", message, bool(named))
             continue
         if mpi and mpi.library not in known:
             known.add(mpi.library)
             yield _mpi(mpi)
     if not known and not named:
-        yield _Finding("MPI", "none", "no mpicc in PATH: without one MPI calls are not recorded; pip install mpich")
+        yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
 
 
 def _in_path() -> list[str]:
@@ -179,7 +179,7 @@ def _mpi(mpi: Mpi) -> _Finding:
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())
     lines = [
-        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet: vtrace-cc and vtrace run do it when they need it'}",
+        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet: vtrace-cc and vtrace run build it at first use'}",
         f"{found.wrapped} functions wrapped",
         f"{len(found.records)} with full records, {len(found.plain)} enter and leave",
         *(f"{len(names)} off by default: VT_MPI_GROUPS=default,{group}" for group, names in sorted(found.off.items())),
@@ -191,42 +191,42 @@ def _mpi(mpi: Mpi) -> _Finding:
 
 
 def _mpi4py() -> _Finding:
-    """Whether two processes of the mpiexec there is find each other by mpi4py: vtunify-mpi needs that."""
+    """Starts two ranks with mpiexec and mpi4py; vtunify-mpi needs both in one MPI_COMM_WORLD."""
     try:
         release = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
-        return _Finding("mpi4py", "missing", "vtunify-mpi needs it, vtunify does not: pip install mpi4py")
+        return _Finding("mpi4py", "missing", "vtunify-mpi needs mpi4py, vtunify does not: pip install mpi4py")
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
-        return _Finding("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs one: pip install mpich")
+        return _Finding("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")
     words = [mpiexec, "-n", "2", sys.executable, "-c", _PROBE]
     try:
         done = subprocess.run(
             words, env=_ANYWHERE | os.environ, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
-        sizes, said = [line.partition(" ") for line in done.stdout.splitlines()], done.stderr.strip().splitlines()
+        sizes, messages = [line.partition(" ") for line in done.stdout.splitlines()], done.stderr.strip().splitlines()
     except (OSError, subprocess.TimeoutExpired) as error:
-        sizes, said = [], [str(error)]
+        sizes, messages = [], [str(error)]
     more = {"mpiexec": mpiexec, "library": sizes[0][2] if sizes else ""}
     if [size for size, _, _ in sizes] == ["2", "2"]:
         return _Finding("mpi4py", f"{release}, with {more['library']} of {mpiexec}", more=more)
-    hint = "MPI4PY_LIBMPI=/path/libmpi.so names the library of this mpiexec; or use another mpiexec for vtunify-mpi"
+    hint = "set MPI4PY_LIBMPI=/path/libmpi.so to the library of this mpiexec, or use another mpiexec for vtunify-mpi"
     if sizes:
-        problem = f"it loads {more['library']}, by which the processes of {mpiexec} do not find each other; {hint}"
+        problem = f"mpi4py loads {more['library']}, which does not connect the processes of {mpiexec}; {hint}"
     else:
-        problem = f"it does not start under {mpiexec}: {said[-1] if said else 'no message'}; {hint}"
+        problem = f"mpi4py does not start under {mpiexec}: {messages[-1] if messages else 'no message'}; {hint}"
     return _Finding("mpi4py", f"{release}, does not fit {mpiexec}", problem, more=more)
 
 
 def _machine() -> Iterator[_Finding]:
     yield _clock()
     place = Path(os.environ.get("VT_PFORM_LDIR") or ".").resolve()
-    yield _tried("buffer", "VT_PFORM_LDIR names another directory", lambda: _room(place))
-    if place.is_dir() and shutil.disk_usage(place).free < _ENOUGH:
-        yield _Finding("free space", str(place), "less than 256 MiB: VT_PFORM_LDIR names another directory", False)
+    yield _checked("buffer", "set VT_PFORM_LDIR to another directory", lambda: _free_space(place))
+    if place.is_dir() and shutil.disk_usage(place).free < _MIN_FREE:
+        yield _Finding("free space", str(place), "less than 256 MiB: set VT_PFORM_LDIR to another directory", False)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY:
-        problem = "recording stops when the buffer or a local file reaches it: ulimit -f unlimited"
+        problem = "recording stops when the buffer or a local file reaches this size: ulimit -f unlimited"
         yield _Finding("file size limit", f"{limit} bytes", problem)
     yield _Finding("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
 
@@ -237,7 +237,7 @@ def _clock() -> _Finding:
     counter = platform.machine() == "aarch64" or "nonstop_tsc" in flags
     if counter and (not source or source.startswith(_COUNTERS)):
         return _Finding("clock", f"the processor's counter ({source})")
-    problem = "an event costs some 20 ns more than with the processor's counter, which this kernel does not trust"
+    problem = "this kernel does not trust the processor's counter: each event costs about 20 ns more"
     return _Finding("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
 
 
@@ -248,8 +248,8 @@ def _text(path: str) -> str:
         return ""
 
 
-def _room(place: Path) -> str:
+def _free_space(place: Path) -> str:
     if not os.access(place, os.W_OK | os.X_OK):
-        raise VtraceError(f"{place} cannot be written")
+        raise VtraceError(f"cannot write in {place}")
     kind = _first_line(["stat", "-f", "-c", "%T", str(place)])
     return f"{place} ({kind}, {shutil.disk_usage(place).free >> 20} MiB free)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace export: a trace for other programs."""
+"""vtrace export: convert a trace for other programs."""
 
 from __future__ import annotations
 
@@ -15,38 +15,45 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
-_ENDINGS = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
+_SUFFIXES = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
+"""Format -> ending of the file's name."""
 
 
-def _kinds(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(kind) for kind in _ENDINGS if kind.startswith(incomplete)]
+def _complete_format(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(kind) for kind in _SUFFIXES if kind.startswith(incomplete)]
 
 
-def _aims(words: tuple[str, ...]) -> tuple[str, str | None]:
-    """What to write and where the window ends: both are said with --to."""
-    kinds, ends = [word for word in words if word in _ENDINGS], [word for word in words if word not in _ENDINGS]
+def _format_and_end(words: tuple[str, ...]) -> tuple[str, str | None]:
+    """Splits the values of --to into the format and the end of the time range; raises UsageError."""
+    kinds, ends = [word for word in words if word in _SUFFIXES], [word for word in words if word not in _SUFFIXES]
     if len(kinds) != 1 or len(ends) > 1:
-        said = f"--to {' --to '.join(words)}" if words else "nothing says what to write"
-        raise UsageError(said, f"--to {', --to '.join(_ENDINGS)}; a second --to is the end of the window")
+        problem = f"--to {' --to '.join(words)}" if words else "no format given"
+        raise UsageError(problem, f"--to {', --to '.join(_SUFFIXES)}; a second --to is the end of the time range")
     return kinds[0], ends[0] if ends else None
 
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="[default: ARCHIVE.ENDING here]")
 @click.option(
-    "--to", "aims", metavar="KIND|T", multiple=True, shell_complete=_kinds,
-    help="What to write: perfetto, chrome, csv or parquet. Also: only what is before T.",
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE [default: ARCHIVE.ENDING here].",
+)
+@click.option(
+    "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
+    help="Format: perfetto, chrome, csv or parquet. Or a time: only events before T.",
 )  # fmt: skip
-@click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}")
+@click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
 @click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
-@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv and parquet have them always.")
+@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv and parquet always include these threads.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
-    help="Calls for perfetto and chrome; of more the shortest are left out.",
+    help="Write at most N calls to perfetto and chrome: the longest ones.",
 )  # fmt: skip
 def command(
-    archive: str, aims: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
+    archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
     most: int,
 ) -> None:  # fmt: skip
     """Write a trace, or a part of it, for other programs.
@@ -54,8 +61,8 @@ def command(
     \b
     perfetto  the timeline for ui.perfetto.dev and trace_processor
     chrome    the timeline as JSON, for chrome://tracing and speedscope
-    csv       all events, one a line; times in ns
-    parquet   the same, for pandas, DuckDB and others (pip install pyarrow)
+    csv       all events, one per line; times in ns
+    parquet   all events, for pandas, DuckDB and others (pip install pyarrow)
 
     \b
     Examples:
@@ -66,14 +73,14 @@ def command(
     from vtrace.analysis.selection import Selection
     from vtrace.export import formats, perfetto
 
-    kind, end = _aims(aims)
+    kind, end = _format_and_end(targets)
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    path = output or Path(f"{title(trace)}.{_ENDINGS[kind]}")
+    path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
+        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
     if not output:
-        refuse_unmarked(path, f"-o {operand(path)} replaces it; -o also takes another name")
+        refuse_unmarked(path, f"replace it with -o {operand(path)}, or give -o another name")
     part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     tell_caveats(console, trace, part)
     if kind in ("csv", "parquet"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace filter: what the rules of a filter do to a function or call."""
+"""vtrace filter: check a filter file and show which of its rules match."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--explain", "names", multiple=True, metavar="NAME", help="Which rule hits this function or call.")
+@click.option(
+    "--explain", "names", multiple=True, metavar="NAME", help="Show which rule matches this function or call."
+)
 @click.option(
     "--group",
     metavar="GROUP",
-    help="Its group: MPI, LIBC-I/O, LIBC-MALLOC, User... Without it MPI_ stands for MPI, pthread_ for Pthreads, "
-    "!$omp and omp_ for OMP, libc's names for those of I/O and memory, other names for Application.",
+    help="The group of NAME: MPI, LIBC-I/O, LIBC-MALLOC, User... [default: by the name: MPI for MPI_, Pthreads for "
+    "pthread_, OMP for !$omp and omp_, the groups of I/O and memory for functions of libc, else Application].",
 )
-@click.option("--rank", default=0, type=click.IntRange(0), help="For rules of some ranks only.")
-@click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
+@click.option("--rank", default=0, type=click.IntRange(0), help="Apply the rules of this rank.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
 def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> int:
-    """Check a filter file, and say which of its rules hit.
+    """Check a filter file and show which of its rules match.
 
-    Without FILE that of VT_FILTER_SPEC. The runtime itself reads the file, and tells on stderr what it leaves out: then
-    the exit code of a check is 1.
-    docs/filter.md has the two grammars.
+    The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on standard
+    error; the exit code of a check is then 1. docs/filter.md describes both grammars.
     """
     path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
     if not path.name:
-        raise UsageError("which filter?", "name a FILE, or set VT_FILTER_SPEC")
+        raise UsageError("no filter file given", "name a FILE, or set VT_FILTER_SPEC")
     try:
         with open(path, "rb"):
             pass
     except OSError as error:
         raise VtraceError(
-            f"{path}: {error.strerror}", "name a file of rules that exists; docs/filter.md has examples"
+            f"{path}: {error.strerror}", "name an existing filter file; docs/filter.md has examples"
         ) from None
     os.environ["VT_FILTER_SPEC"] = str(path.absolute()).replace("%", "%%")
     runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
@@ -76,7 +77,7 @@ def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: 
 
 
 def _group_of(name: str) -> str:
-    """By the name's beginning, or the library that records it."""
+    """The group of a function: by the start of its name, or by the library of vtrace that records the function."""
     found = next((group for start, group in _GROUPS if name.startswith(start)), None)
     return found or next((group for library, group in _LIBRARIES if _defines(LIB / library, name)), "Application")
 
@@ -103,5 +104,5 @@ def _sentence(row: dict[str, object], path: Path) -> str:
     limit = row["limit"]
     times = f"is recorded {limit} time{'s' * (limit != 1)}"
     what = "is recorded" if limit == -1 else "is not recorded" if limit == 0 else times
-    why = f"{path}:{row['line']}: {row['pattern']}" if row["line"] else f"none of the {row['rules']} rules hits it"
+    why = f"{path}:{row['line']}: {row['pattern']}" if row["line"] else f"none of the {row['rules']} rules matches"
     return f"{row['name']} {what}: {why}"

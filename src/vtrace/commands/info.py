@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace info: who recorded what, where and when, and how much of it."""
+"""vtrace info: show who recorded a trace, where and when, and what the trace contains."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Pairs = list[tuple[str, str]]
 @click.command()
 @click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--all", "everything", is_flag=True, help="A line for each location, also where there are many.")
+@click.option("--all", "everything", is_flag=True, help="Print a line for each location, however many there are.")
 def command(target: str, as_json: bool, everything: bool) -> None:
-    """Show who recorded a trace, where, when and how, and what is in it.
+    """Show who recorded a trace, where, when and how, and what the trace contains.
 
     \b
     Examples:
-      vtrace info heat              heat.trace, or local files that are not unified yet
+      vtrace info heat              heat.trace, or local files that are not yet unified
       vtrace info heat.trace --json
-      vtrace info run/traces.otf2   archives of other tools too
+      vtrace info run/traces.otf2   an archive of any tool
     """
     anchor = find_anchor(Path(target))
     if anchor is None:
@@ -85,7 +85,7 @@ def _data(o: Overview) -> dict[str, Any]:
 
 
 def _programs(o: Overview) -> list[dict[str, Any]]:
-    """Each command line once. ranks: such as 0-3,5; empty for processes without a rank."""
+    """One entry per command line. ranks: a text such as 0-3,5; empty for processes without a rank."""
     from vtrace.analysis.programs import programs
 
     return [
@@ -107,12 +107,12 @@ def _ledger(o: Overview) -> Ledger:
 
 
 def _not_recorded(known: Ledger) -> dict[str, Any]:
-    """Intervals in the ticks of the archive's events; of a count that nobody knows null."""
+    """The intervals in ticks of the archive's clock; an unknown count is null."""
     return {"not_recorded": known.rows(), "notes": known.notes}
 
 
 def _json(o: Overview) -> Iterator[str]:
-    """A line for each location: there may be too many for one text."""
+    """The document in pieces, a line per location: the whole text may be too large for memory."""
     yield json_text(_data(o), indent=2).removesuffix("\n}") + ',\n  "locations": ['
     last = len(o.locations) - 1
     for row, location in enumerate(o.locations):
@@ -157,8 +157,8 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
 
 
 def _sums(o: Overview, known: Ledger) -> list[list[str]]:
-    """By class and reason. The share refers to the time of all threads until the last known moment. Times and shares
-    that nobody knows are empty, counts of events "unknown"."""
+    """A head and a row per class and reason. The share is one of the time of all threads up to the last known moment.
+    Unknown times and shares are empty; unknown counts read "unknown"."""
     from vtrace.analysis.ledger import UNKNOWN
 
     resolution, zero = o.clock
@@ -175,7 +175,7 @@ def _sums(o: Overview, known: Ledger) -> list[list[str]]:
 
 
 def _table(rows: list[list[str]], left: int = 2) -> Iterator[str]:
-    """A head and rows. left: how many columns are text, which is aligned to the left."""
+    """Aligned lines of a head and rows. left: number of first columns to align to the left."""
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:
@@ -214,11 +214,11 @@ def _complete(known: Ledger) -> str:
     if not known.complete:
         return "no: " + "; ".join(known.shortfalls)
     settings = left_out_by(known)
-    return f"yes, but for what {' and '.join(settings)} leave{'s' * (len(settings) == 1)} out" if settings else "yes"
+    return f"yes, except events excluded by {' and '.join(settings)}" if settings else "yes"
 
 
 def _clocks(known: dict[str, Any]) -> str:
-    """Only where there are several: how far times of different hosts may be wrong."""
+    """The error of times between hosts; empty for a single clock."""
     if known.get("count", 1) < 2:
         return ""
     parts = [f"{known['count']}, times are those of {known['reference']}"]
@@ -235,8 +235,8 @@ def _repair(known: dict[str, Any]) -> str:
         return ""
     messages = f"{r['reversed_messages']:,} of {r['messages']:,} messages"
     collectives = f"{r['reversed_collectives']:,} of {r['collectives']:,} collective calls"
-    ran = f"{messages} and {collectives} ran backwards"
-    return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections by {r['largest_ns'] / 1000:.1f} us at most"
+    ran = f"{messages} and {collectives} ran backwards"  # an end before its begin, by the clocks of two hosts
+    return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections of at most {r['largest_ns'] / 1000:.1f} us"
 
 
 def _coverage(coverage: dict[str, Any], known: Ledger) -> str:
@@ -246,7 +246,7 @@ def _coverage(coverage: dict[str, Any], known: Ledger) -> str:
 
 
 def _local(prefix: Path) -> dict[str, Any]:
-    """What lies there of a run that is not unified yet."""
+    """Facts about the local files of a run that is not yet unified. Raises VtraceError for damaged files."""
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.discover.select_run import find_run
 
@@ -292,7 +292,7 @@ def _heading(text: str) -> str:
 
 
 def _aligned(pairs: Pairs, right: bool = False) -> list[str]:
-    """Names may hold bytes that are no text, or that a terminal obeys: only plain ones are shown."""
+    """Lines of key and value, in columns. right: align values to the right."""
     shown = [(plain(key), plain(value)) for key, value in pairs]
     width = max((len(key) for key, _ in shown), default=0)
     numbers = max((len(value) for _, value in shown), default=0) if right else 0

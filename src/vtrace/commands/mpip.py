@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace mpip: the report of mpiP, from a trace."""
+"""vtrace mpip: write mpiP's report from a trace."""
 
 from __future__ import annotations
 
@@ -26,41 +26,50 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE [default: standard output]."
+)
 @click.option(
     "-f", "directory", metavar="DIR", type=click.Path(path_type=Path), help="Write to DIR/PROGRAM.RANKS.PID.N.mpiP."
 )
-@click.option("-c", "concise", is_flag=True, help="Concise: no lines for single ranks.")
-@click.option("-v", "both", is_flag=True, help="The verbose report, then the concise one.")
-@click.option("-d", "brief", is_flag=True, help="Without call sites and their statistics.")
-@click.option("-e", "floating", is_flag=True, help="Plain decimals, not three digits.")
+@click.option("-c", "concise", is_flag=True, help="Write the concise report: no lines for single ranks.")
+@click.option("-v", "both", is_flag=True, help="Write the verbose report, then the concise one.")
+@click.option("-d", "brief", is_flag=True, help="Omit call sites and their statistics.")
+@click.option("-e", "floating", is_flag=True, help="Print decimals in full, not three digits.")
 @click.option(
     "-k", "depth", metavar="N", type=click.IntRange(0),
-    help="Calls of a stack that tell sites apart, 0: none. [default: as many as were recorded]",
+    help="Number of stack frames that identify a call site; 0: none [default: all recorded frames].",
 )  # fmt: skip
-@click.option("-n", "full", is_flag=True, help="Whole paths of source files.")
-@click.option("-p", "pt2pt", is_flag=True, help="Sent bytes by sizes of messages and communicators.")
-@click.option("-y", "collective", is_flag=True, help="Time of collectives by these sizes.")
-@click.option("-s", "hash_size", metavar="N", type=int, help="Ignored: there is no hash table to size.")
+@click.option("-n", "full", is_flag=True, help="Print full paths of source files.")
+@click.option("-p", "pt2pt", is_flag=True, help="Show bytes sent, by sizes of messages and communicators.")
 @click.option(
-    "-t", "threshold", metavar="X", type=click.FloatRange(0, 100), default=0.0, help="Leave out ranks' MPI% below X."
+    "-y", "collective", is_flag=True, help="Show time of collectives, by sizes of messages and communicators."
+)
+@click.option("-s", "hash_size", metavar="N", type=int, help="Ignored: vtrace mpip uses no hash table.")
+@click.option(
+    "-t",
+    "threshold",
+    metavar="X",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    help="Omit lines of ranks with MPI% below X.",
 )
 @click.option(
     "-x", "executable", metavar="EXE", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The program with debug information, for lines that vtunify did not find.",
+    help="Look up missing source lines in EXE, the program with debug information.",
 )  # fmt: skip
-@click.option("-z", "silent", is_flag=True, help="Write no report, say only whether there could be one.")
+@click.option("-z", "silent", is_flag=True, help="Write no report; check only that the trace allows one.")
 @click.pass_context
 def command(
     context: click.Context, archive: str, output: Path | None, directory: Path | None, concise: bool, both: bool,
     brief: bool, floating: bool, depth: int | None, full: bool, pt2pt: bool, collective: bool, hash_size: int | None,
     threshold: float, executable: Path | None, silent: bool,
 ) -> None:  # fmt: skip
-    """Report the time and bytes of MPI calls by call site, as mpiP does.
+    """Report time and bytes of MPI calls by call site, in mpiP's format.
 
-    The layout is that of mpiP 3.4.1, and so are the options. Run the program with VT_MPI_CALLSITES=1 (or more, for that
-    many callers) to have the line of each call; else the functions around the calls stand in. ARCHIVE is a prefix, the
-    directory of an OTF2 archive or its .otf2 file, of any tool.
+    The layout and the options are those of mpiP 3.4.1. Run the program with VT_MPI_CALLSITES=N to record N stack frames
+    per MPI call; without, the functions around the MPI calls are the call sites. ARCHIVE is a prefix, the directory of
+    an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -72,22 +81,22 @@ def command(
     from vtrace.compat import mpip
 
     if output and directory:
-        raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a name like mpiP's")
+        raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a file with mpiP's name")
     if directory and not directory.is_dir():
-        raise VtraceError(f"{directory} is not a directory", "-f takes one that exists")
+        raise VtraceError(f"{directory} is not a directory", "give -f an existing directory")
     console = Console("vtrace", environment_level("vtrace"))
     if hash_size is not None:
-        console.note("-s is ignored: a trace is read without a hash table")
+        console.note("-s is ignored: vtrace mpip uses no hash table")
     trace = opened(archive)
     profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
     if profile is None:
-        raise VtraceError(f"{archive}: no MPI calls are in this trace", f"vtrace info {operand(Path(archive))}")
+        raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {operand(Path(archive))}")
     for problem in profile.problems:
         console.warn(problem)
     caveats = tell_caveats(console, trace, Selection()) if output or directory or silent else trace.caveats()
     _remark(console, profile, depth)
     if silent:
-        console.note(f"-z: no report of {len(profile.sites)} call sites is written")
+        console.note(f"-z: no report written; {len(profile.sites)} call sites found")
         return
     style = mpip.Style(not brief, floating, pt2pt, collective, threshold)
     kinds = [mpip.verbose, mpip.concise] if both else [mpip.concise] if concise else [mpip.verbose]
@@ -101,18 +110,20 @@ def command(
         _write(output, "\n".join(texts))
     else:
         click.echo("\n".join(texts), nl=False)
-    console.note(f"next: vtrace summary {operand(Path(archive))}   for all that is not MPI")
+    console.note(f"next: vtrace summary {operand(Path(archive))}   for functions, I/O and memory")
 
 
 def _remark(console: Console, profile: MpipProfile, depth: int | None) -> None:
     if not profile.depth:
-        console.note("call sites were not recorded: the functions around MPI calls stand in (VT_MPI_CALLSITES=1)")
+        console.note("no call sites recorded: showing the functions around MPI calls (record with VT_MPI_CALLSITES=1)")
     elif depth and depth > profile.depth:
-        console.note(f"-k {depth}: the deepest stack that was recorded has {profile.depth} (VT_MPI_CALLSITES={depth})")
+        console.note(
+            f"-k {depth}: the trace has stacks of at most {profile.depth} frames (record with VT_MPI_CALLSITES={depth})"
+        )
 
 
 def _options(context: click.Context) -> str:
-    """What was given, as mpiP's variable would have it."""
+    """The given options as text, as mpiP's variable MPIP has them."""
     words = []
     for parameter in context.command.params:
         option, value = parameter.opts[0], context.params.get(parameter.name or "")
@@ -142,7 +153,7 @@ def _facts(trace: Trace, profile: MpipProfile, options: str, directory: str) -> 
 
 
 def _paths(directory: Path, trace: Trace, ranks: int) -> Iterator[Path]:
-    """Names as mpiP's that are not taken."""
+    """Unused file names in mpiP's form."""
     program = plain(Path(str(trace.vtrace.get("ABOUT", {}).get("executable") or title(trace))).name)
     number = 0
     while number := number + 1:
@@ -161,7 +172,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _resolver(trace: Trace, executable: Path) -> Resolve:
-    """Looks up addresses in the program: those in a file of its name, or of that of the program that ran."""
+    """A function that looks up addresses of the program in executable. Addresses of the program are those in a module
+    with executable's name or with the name of the program that ran."""
     from vtrace.symbols.modules import Place
     from vtrace.symbols.symbols import Symbols
     from vtrace.unify.merge.stack_texts import call_at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace report: a trace as one HTML file."""
+"""vtrace report: write charts and tables of a trace into one HTML file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ from vtrace.text import plain
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="[default: ARCHIVE.html here]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE [default: ARCHIVE.html here].",
+)
 @window_options
 def command(
     archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
 ) -> None:
-    """Write what a trace tells into one HTML file.
+    """Write charts and tables of a trace into one HTML file.
 
-    It has charts and tables of time, calls, messages, collective operations, files and the heap, and needs no network.
-    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, of any tool.
+    The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without a
+    network. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -40,7 +46,9 @@ def write(
     archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None,
     ranks: str | None = None, helpers: bool = False, default: Path | None = None,
 ) -> Path:  # fmt: skip
-    """Writes the report and says where it is. default: the name without output."""
+    """Writes the report, prints its path and returns the path. default: the path if output is None.
+
+    Raises VtraceError when the file exists and output is None, or when the file cannot be written."""
     from vtrace.analysis.selection import Selection
     from vtrace.reports import report, report_numbers
 
@@ -48,10 +56,10 @@ def write(
     trace = opened(archive)
     path = output or default or Path(f"{title(trace)}.html")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise VtraceError(f"cannot write {path}", "-o takes a file in a directory that exists")
+        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
     if not output:
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
-        refuse_unmarked(path, f"{again} {operand(path)} replaces it; -o also takes another name")
+        refuse_unmarked(path, f"replace it with {again} {operand(path)}, or give -o another name")
     report.plotly()
     part = Selection.of_options(trace, begin, end, ranks, helpers)
     tell_caveats(console, trace, part)
@@ -60,5 +68,5 @@ def write(
     for note in numbers.notes:
         console.warn(note)
     click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
-    console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline itself")
+    console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline")
     return path

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run: its help, what is wrong with its options, and what follows the program. The way without all that is
-vtrace.main.
+"""vtrace run: help, errors of options, and unifying after the program.
+
+vtrace.main runs a program without this module, since click costs each rank time.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from vtrace.wrappers.launch import choices, launchers, start
 from vtrace.wrappers.launch.choices import Choices
 from vtrace.wrappers.launch.preload import Plan
 
-_HELP = """Run a program that was built without vtrace and record it: the libraries that record are loaded before it.
+_HELP = """Run a program and record it, without rebuilding: vtrace run preloads the recording libraries.
 
-PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. Then what it starts is
-recorded, not the launcher. Within a job, behind the launcher, it works as well. The exit code is the program's. VT_
-variables hold as always; an option goes before its variable."""
+PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. vtrace run then records the
+ranks, not the launcher. vtrace run also works behind the launcher, in front of the program. The exit code is the
+program's. VT_ variables apply; an option overrides its variable."""
 
 _EXAMPLES = """\b
 Examples:
   vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks, then: vtunify heat
   mpiexec -n 4 vtrace run ./heat            the same
-  vtrace run --unify mpiexec -n 4 ./heat    writes heat.trace/traces.otf2 at the end
-  vtrace run --unify --view ./simulation    and shows the timeline in a browser
+  vtrace run --unify mpiexec -n 4 ./heat    unify at the end: writes heat.trace/traces.otf2
+  vtrace run --unify --view ./simulation    then show the timeline in a browser
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
-  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that is not found by itself"""
+  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find"""
 
 
 def _options() -> list[click.Parameter]:
@@ -52,11 +53,11 @@ def _options() -> list[click.Parameter]:
 
 
 class _Command(click.Command):
-    """Options end at the program, whose own ones follow."""
+    """Options end at the program's name: later ones are the program's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = next((i for i, word in enumerate(args) if word.startswith("--mpi=")), None)
-        if at is not None:  # an optional value, which click would take from the next word
+        if at is not None:  # click would take an optional value from the next word
             args = [*args[:at], "--mpi", "--mpicc", args[at].partition("=")[2], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
@@ -68,14 +69,14 @@ def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: 
         raise UsageError("--view needs an archive", "vtrace run --unify --view ...")
     for name, (option, what, _) in choices.VALUES.items():
         if others[name] == "":
-            raise UsageError(f"{option}: {what} is empty", "is a variable in it not set?")
+            raise UsageError(f"{option}: {what} is empty", "check the shell variables in the command line")
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
     environ = start.environment()
     if unify and launchers.rank(environ) is not None and launchers.size(environ) != 1:
         if launchers.rank(environ) == 0:
             start.say(
-                "warning: --unify belongs before the launcher: vtrace run --unify mpiexec ...; nothing is unified"
+                "warning: nothing is unified: --unify must stand before the launcher: vtrace run --unify mpiexec ..."
             )
         unify = chosen.unify = False
     made = start.prepare(chosen, environ)
@@ -95,12 +96,14 @@ command = _Command(
 
 
 def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
-    """Runs the program and unifies what it wrote. All talk goes to standard error: standard output is the program's.
-    Returns the program's exit code, or 1 if that was 0 and there is no archive.
+    """Runs the program and unifies its local files. All messages go to standard error: standard output is the
+    program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive.
     """
     after = {**environ, **made.changes}
     if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
-        raise VtraceError(f"{shlex.join(chosen.words)}: finds no program there to unify for", "name the prefix with -o")
+        raise VtraceError(
+            f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
+        )
     prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
     console = Console("vtrace", talk.environment_level("vtrace"))
     archive = Path(f"{prefix}.trace")
@@ -118,11 +121,11 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
         if isinstance(error, NoFilesError) and not any(
             n.startswith(f"{prefix.name}_") for n in prefixes(prefix.parent)
         ):
-            said = f"{chosen.words[0]} left no local files of {prefix}"
-            if code:  # mpiexec may have started nothing: it says why, and no option of vtrace helps
-                said += f", and ended with exit code {code}: what it says stands above"
-            hint = None if code else "--io, --memory or compiling with vtrace-cc record more"
-            error = VtraceError(f"nothing to unify: {said}", hint)
+            problem = f"{chosen.words[0]} wrote no local files of {prefix}"
+            if code:  # a launcher that starts nothing prints why, and no option of vtrace helps
+                problem += f" and ended with exit code {code}; see its messages above"
+            hint = None if code else "record more: --io, --memory, or compile with vtrace-cc"
+            error = VtraceError(f"nothing to unify: {problem}", hint)
         start.say(f"error: {error}")
         return code or 1
     console.note(summary(written))
@@ -135,7 +138,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
 
 
 def _show(prefix: Path) -> None:
-    """What fails now changes nothing of the program's end."""
+    """Shows the timeline. A failure does not change the exit code, which is the program's."""
     from vtrace.commands.view import show
 
     try:

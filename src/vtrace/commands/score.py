@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace score: what regions cost, and a filter for a wanted size."""
+"""vtrace score: show which regions fill the buffer, and write a filter that fits a given size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   vtrace score heat                               bytes and time of each region
-  vtrace score heat --fit 32M -o heat.filter      a filter with which 32 MB a process are enough
+  vtrace score heat --fit 32M -o heat.filter      a filter that needs at most 32 MB per process
   VT_FILTER_SPEC=heat.filter mpiexec -n 4 ./heat
 """
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -35,26 +35,37 @@ def _size(context: click.Context, parameter: click.Parameter, text: str | None) 
         return None
     digits, unit = (text[:-1], _UNITS.get(text[-1:].upper(), 0)) if not text.isdigit() else (text, 1)
     if not digits.isdigit() or not unit:
-        raise UsageError(f"--fit {text} is not a size", "bytes, or a number with K, M or G: --fit 32M")
+        raise UsageError(f"--fit {text} is not a size", "give bytes, or a number with K, M or G: --fit 32M")
     return int(digits) * unit
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
-@click.option("--fit", metavar="SIZE", callback=_size, help="Bytes of buffer that a process is to need at most.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The filter, instead of stdout.")
+@click.option(
+    "--fit",
+    metavar="SIZE",
+    callback=_size,
+    help="Write a filter with which a process needs at most SIZE bytes of buffer.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the filter to FILE [default: standard output].",
+)
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
-@click.option("--json", "as_json", is_flag=True, help="All regions, as a list of objects.")
+@click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
 def command(target: str, fit: int | None, output: Path | None, rows: int, as_json: bool) -> None:
-    """Show bytes of buffer and time by region, and write a filter that meets a wanted size.
+    """Show bytes of buffer and time by region, and write a filter that fits a given size.
 
-    PREFIX names local files, which stay as they are, or a trace that vtunify has made. The bytes are estimates: two
-    events of 8 bytes for a call, and what comes with a call of MPI, I/O or malloc.
+    PREFIX names local files, which vtrace score does not change, or an archive of vtunify. The bytes are estimates: two
+    events of 8 bytes per call, plus the records of MPI, I/O and memory.
     """
     from vtrace.reports import score
 
     if output is not None and fit is None:
-        raise UsageError("-o takes a filter", "--fit SIZE makes one")
+        raise UsageError("-o needs --fit", "--fit SIZE sets the size that the filter must fit")
     console = Console("vtrace", NORMAL)
     trace = _open(target)
     known = len(trace.problems)
@@ -64,7 +75,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     if fit is not None:
         _refuse_incomplete(target, trace)
         for line in trace.caveats():
-            console.warn(line)  # a filter may go to standard output
+            console.warn(line)  # to standard error: the filter may go to standard output
     elif not as_json:
         for line in trace.caveats():
             click.echo(plain(line))
@@ -78,7 +89,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     chosen = score.to_leave_out(found, fit)
     left = score.total(found) - sum(row.most for row in chosen)
     without = some(len(chosen), "function")
-    title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes a process without {without}"
+    title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes per process without {without}"
     functions, unread = _compiled_functions(trace)
     text, reasons = score.filter_text(chosen, title, functions)
     if output is None and not as_json:
@@ -86,15 +97,15 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     elif output is not None:
         with complete(output) as file:
             file.write(text)
-        click.echo(plain(f"{output}: {without}; next: VT_FILTER_SPEC={output} for the run"))
+        click.echo(plain(f"{output}: {without}; next: run with VT_FILTER_SPEC={output}"))
     for line in _about_flag(reasons, unread if chosen else None):
         console.warn(line)
     if left > fit:
-        console.warn(f"{left:,} bytes a process are left: calls of libraries need more than {fit:,}")
+        console.warn(f"{left:,} bytes per process remain, more than {fit:,}: a filter leaves calls of libraries in")
 
 
 def _refuse_incomplete(target: str, trace: Trace) -> None:
-    """A filter made of a part of the calls would not meet the wanted size."""
+    """Raises VtraceError for a trace without some of the calls: the filter would not fit the size."""
     lines = [*trace.problems, *(line for line in trace.caveats() if line.startswith("incomplete"))]
     if lines:
         raise VtraceError(
@@ -104,8 +115,8 @@ def _refuse_incomplete(target: str, trace: Trace) -> None:
 
 
 def _compiled_functions(trace: Trace) -> tuple[set[str], str | None]:
-    """The compiled functions of the trace's regions and of its executable's symbol table, and why that could not be
-    read.
+    """The compiled functions among the trace's regions and in the symbol table of its executable; and why the table
+    could not be read, or None.
     """
     from vtrace.symbols.symbols import function_names
 
@@ -118,20 +129,20 @@ def _compiled_functions(trace: Trace) -> tuple[set[str], str | None]:
         return found | function_names(path, set(map(str, linked))), None
     except OSError as error:
         return found, f"{path}: {error.strerror}"
-    except Exception as error:  # what pyelftools raises for a damaged file may be anything
+    except Exception as error:  # pyelftools may raise anything for a damaged file
         return found, f"{path}: cannot be read ({error})"
 
 
 def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
     if reasons:
         names = few([plain(f"{name} ({why})") for name, why in reasons.items()], 5)
-        yield f"left out by the filter only, not by gcc's flag: {names}"
+        yield f"excluded by the filter only, not by gcc's flag: {names}"
     if unread:
-        yield f"gcc's flag may leave out functions that were not called: {plain(unread)}"
+        yield f"gcc's flag may exclude functions that were not called: {plain(unread)}"
 
 
 def _open(target: str) -> Trace:
-    """The archive, or one made in passing of local files."""
+    """The archive, or a temporary archive of the local files. Raises VtraceError."""
     import vtrace
     from vtrace.commands.window import opened
     from vtrace.unify.discover.list_files import resolve_prefix
@@ -148,13 +159,13 @@ def _open(target: str) -> Trace:
                 raise error from None
             trace = vtrace.open(Path(where) / "score.trace")
             trace.prepare("profile")
-            _ = trace.ledger  # as long as it is there
+            _ = trace.ledger  # reads the sidecar before the temporary archive goes
             return trace
 
 
 def _show(found: list[Score], total: int) -> None:
-    click.echo(f"{total:,} bytes of buffer for the fullest process, at most")
-    head = ("bytes", "most a process", "calls", "seconds", "ns a call", "kind", "region")
+    click.echo(f"at most {total:,} bytes of buffer in any process")
+    head = ("bytes", "most per process", "calls", "seconds", "ns per call", "kind", "region")
     cells = [
         (
             f"{s.bytes:,}",

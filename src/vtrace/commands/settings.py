@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace settings: what a traced program that starts now obeys."""
+"""vtrace settings: show the VT_ settings that a program started now would use."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.option("--json", "as_json", is_flag=True, help="As a list of objects.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
 def command(as_json: bool) -> None:
-    """Show the VT_ settings: value in force, where it is from, and meaning.
+    """Show the VT_ settings: value in effect, origin and meaning.
 
-    The runtime itself reads the environment, and tells on stderr what is wrong there. docs/settings.md says more.
+    The runtime reads the environment and reports errors on standard error. docs/settings.md describes each setting.
     """
     from vtrace.settings import in_force
 

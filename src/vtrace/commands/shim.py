@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace shim: the MPI shims in the cache."""
+"""vtrace shim: build, list and remove the MPI shims in the cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vtrace.wrappers.mpi_shim.shim import clean_shims, list_shims, shim_library
 
 @click.group()
 def shim() -> None:
-    """Build, list and remove the MPI shims, one per MPI installation."""
+    """Build, list and remove MPI shims, one per MPI installation."""
 
 
 _MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command [default: mpicc].")
@@ -22,7 +22,7 @@ _MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command
 @shim.command()
 @_MPICC
 def build(mpicc: str | None) -> None:
-    """Build the shim for an MPI (vtrace-cc does it by itself when needed) and print the path of its library.
+    """Build the shim for an MPI and print the path of its library. vtrace-cc and vtrace run build shims themselves.
 
     LD_PRELOAD=LIBRARY records the MPI calls of a program that was built without vtrace.
     """
@@ -31,7 +31,7 @@ def build(mpicc: str | None) -> None:
 
 @shim.command("list")
 def list_() -> None:
-    """List the shims in the cache: MPI, number of wrapped functions, library, directory."""
+    """List the shims in the cache: MPI, number of wrapped functions, library, directory; separated by tabs."""
     for found in list_shims():
         cells = (found.label, f"{found.functions} functions", str(found.library), str(found.directory))
         click.echo("\t".join(map(plain, cells)))
@@ -48,5 +48,7 @@ def clean(mpicc: str | None) -> None:
 def _mpi(mpicc: str | None) -> Mpi:
     found = find_mpi(mpicc)
     if found is None:
-        raise VtraceError("no mpicc in PATH or beside Python", "name one with --mpicc, or pip install mpich")
+        raise VtraceError(
+            "no mpicc in PATH or beside Python", "name the compiler command with --mpicc, or pip install mpich"
+        )
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace summary: where the time went."""
+"""vtrace summary: show where the time went."""
 
 from __future__ import annotations
 
@@ -32,28 +32,32 @@ _TABLES = (
     "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
     "heap", "coverage",
 )  # fmt: skip
-"""The tables of reports/summary.py, which is loaded only when it is needed."""
+"""The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option("--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Order of regions.")
-@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table.")
-@click.option("--only", "tables", type=click.Choice(_TABLES), multiple=True, help="Only this table; may be repeated.")
-@click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}")
-@click.option("--to", "end", metavar="T", help="Only what is before T.")
+@click.option(
+    "--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Sort regions by this column."
+)
+@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows in each table.")
+@click.option(
+    "--only", "tables", type=click.Choice(_TABLES), multiple=True, help="Show only this table; may be repeated."
+)
+@click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
+@click.option("--to", "end", metavar="T", help="Only events before T.")
 @click.option("--rank", "--ranks", "ranks", metavar=RANKS, help=RANKS_HELP)
 @click.option("--helpers", is_flag=True, help=HELPERS_HELP)
-@click.option("--json", "as_json", is_flag=True, help="All rows of all tables as one JSON document; times in ns.")
-@click.option("--csv", "as_csv", is_flag=True, help="All rows as CSV; times in ns.")
+@click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
 def command(
     archive: str, sort: str, top: int, tables: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
     helpers: bool, as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
-    """Show where the time of a run went, and what it sent, read and allocated.
+    """Show where the time of a run went: regions, messages, collective operations, files, memory.
 
-    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, of any tool.
+    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -66,7 +70,7 @@ def command(
     from vtrace.reports import sheet, summary
 
     if as_json and as_csv:
-        raise UsageError("--json and --csv", "one of them at a time")
+        raise UsageError("--json and --csv exclude each other", "use one of them")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     part = Selection.of_options(trace, begin, end, ranks, helpers)
@@ -92,7 +96,7 @@ def command(
             _head(numbers)
         sheet.show([each for each in made if _is_shown(each)])
         word = operand(Path(archive))
-        console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts in one file")
+        console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts")
 
 
 def _is_shown(made: Sheet) -> bool:

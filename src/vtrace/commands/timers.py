@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace timers: the regions of a program as timers, for scripts."""
+"""vtrace timers: print the user-defined regions as timers, for scripts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from vtrace.text import json_text
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option("--all", "every", is_flag=True, help="All regions, not only those of the user API.")
+@click.option("--all", "every", is_flag=True, help="Print all regions, not only those of the user API.")
 @window_options
 def command(archive: str, every: bool, begin: str | None, end: str | None, ranks: str | None, helpers: bool) -> None:
-    """Print calls, times and counts of the regions that a program has marked, as JSON.
+    """Print calls, times and counts of user-defined regions, as JSON.
 
-    Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer: calls, min, max, mean and
-    standard deviation, and the bytes and flops of counters with such a unit while it ran. ARCHIVE is a prefix, the
-    directory of an OTF2 archive or its .otf2 file, of any tool.
+    Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer. A timer has calls, min, max,
+    mean and standard deviation, and the bytes and flops of counters with these units during the region. ARCHIVE is a
+    prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -43,4 +43,4 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
     head = {"caveats": told, "archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
     click.echo(json_text({**head, "timers": found, "notes": notes}, indent=1))
     if not found and not every:
-        console.note("the program has marked no regions: --all takes those that were recorded by themselves")
+        console.note("no user-defined regions in this trace: --all prints all regions")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace view: the timeline in a browser."""
+"""vtrace view: show the timeline in a browser."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 @window_options
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
-    help="Calls to show; of more the shortest are left out.",
+    help="Show at most N calls: the longest ones.",
 )  # fmt: skip
-@click.option("--no-browser", is_flag=True, help="Print the address, open no browser.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any that is free].")
+@click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any free port].")
 @click.option(
     "--idle", metavar="MINUTES", type=click.FloatRange(min=0.01), default=15, show_default=True,
-    help="Stop when the page has been closed for so long.",
+    help="Stop after so many minutes without a request from the page.",
 )  # fmt: skip
 def command(
     archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, most: int, no_browser: bool,
@@ -40,15 +40,15 @@ def command(
 ) -> None:  # fmt: skip
     """Show the timeline of ARCHIVE in a browser.
 
-    Perfetto's user interface is served from this machine to this machine: nothing leaves it. ARCHIVE is a prefix, the
-    directory of an OTF2 archive or its .otf2 file, of any tool.
+    A server on this machine serves Perfetto's user interface to this machine only: no data leaves the machine. ARCHIVE
+    is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
-      vtrace view heat                          opens a browser; Ctrl-C ends it
-      vtrace view heat --from 1.2s --to 1.3s    all calls of this part
+      vtrace view heat                          opens a browser; Ctrl-C stops the server
+      vtrace view heat --from 1.2s --to 1.3s    all calls in this range
       vtrace view heat --ranks 0-7,64
-      vtrace view --no-browser heat             on a login node: prints what to open
+      vtrace view --no-browser heat             on a login node: prints the address
     """
     show(archive, begin, end, ranks, most, not no_browser, port, idle, helpers=helpers)
 
@@ -57,7 +57,9 @@ def show(
     archive: str, begin: str | None = None, end: str | None = None, ranks: str | None = None, most: int = 2_000_000,
     browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
 ) -> None:  # fmt: skip
-    """Shows the timeline until nobody looks at it any more. err: nothing goes to standard output."""
+    """Serves the timeline until no request has come for idle minutes, or until SIGINT or SIGTERM.
+
+    err: prints the address on standard error, not on standard output. Raises VtraceError."""
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
     from vtrace.export import perfetto
@@ -78,25 +80,29 @@ def show(
         heading = f"{title(trace)} {shown.window.text}".strip()
         server = Server(file, heading, caveats, shown.notes, port)
         try:
-            console.note(f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}; Ctrl-C ends it")
+            console.note(
+                f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}; Ctrl-C stops it"
+            )
             click.echo(server.address, err=err)
-            _lead(console, server, Path(scratch) / "open.html", browser)
+            _open_or_explain(console, server, Path(scratch) / "open.html", browser)
             server.serve_while_used(idle * 60)
             console.note(f"no requests for {idle:g} minutes; server stopped")
         except KeyboardInterrupt:
-            console.note("ended")
+            console.note("stopped")
 
 
-def _lead(console: Console, server: Server, door: Path, browser: bool) -> None:
-    """Opens a browser, or says how to reach the page from where one is. All users of the machine see the words of a
-    browser's command: the address with its token is in the file door, which only this user can read."""
+def _open_or_explain(console: Console, server: Server, redirect: Path, browser: bool) -> None:
+    """Opens a browser, or prints how to reach the page from another machine.
+
+    All users of a machine see the arguments of a browser's command. So the browser gets the path of redirect, a file
+    that only this user can read; the file holds the address with the token."""
     remote, port = "SSH_CONNECTION" in os.environ, server.port
     if browser and not remote:
-        server.write_door(door)
-        if webbrowser.open(door.as_uri()):
+        server.write_redirect(redirect)
+        if webbrowser.open(redirect.as_uri()):
             return
     if remote or not browser:
         host = socket.getfqdn()
-        console.note(f"from your own machine: ssh -L {port}:127.0.0.1:{port} {host}   then open the address there")
+        console.note(f"on your own machine: ssh -L {port}:127.0.0.1:{port} {host}   then open the address there")
     else:
-        console.note("no browser was found: open the address in one")
+        console.note("no browser found: open the address yourself")

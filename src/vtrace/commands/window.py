@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""--from, --to, --ranks: options of the commands that look at a part of a trace."""
+"""--from, --to, --ranks, --helpers: options that select a part of a trace; and help for commands that read archives."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
 TIME = "T: 1.5 or 1.5s, 200ms, 40us, 7ns, or 25% of the trace."
-RANKS, RANKS_HELP = "0-7,12", "Only these ranks; processes of a trace without MPI."
+RANKS, RANKS_HELP = "0-7,12", "Only these ranks; without MPI, only these processes."
 
-HELPERS_HELP = "Also threads that libraries made for themselves, such as MPI's progress threads."
+HELPERS_HELP = "Include helper threads of libraries, such as MPI's progress threads."
 
 
 def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; their values are the arguments begin, end, ranks and helpers."""
+    """Adds the options to a click command; their values are the arguments begin, end, ranks and helpers."""
     for option in (
         click.option("--helpers", is_flag=True, help=HELPERS_HELP),
         click.option("--ranks", metavar=RANKS, help=RANKS_HELP),
-        click.option("--to", "end", metavar="T", help="Only what is before T."),
-        click.option("--from", "begin", metavar="T", help=f"Only what is after {TIME}"),
+        click.option("--to", "end", metavar="T", help="Only events before T."),
+        click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}"),
     ):
         function = option(function)
     return function
 
 
 def opened(archive: str) -> Trace:
-    """The archive; tells first where it is not of the last run, and what of its description is damaged. Raises
-    VtraceError."""
+    """Opens an archive. Warns on standard error if the archive is older than the last run or its definitions are
+    damaged. Raises VtraceError."""
     import vtrace
 
     trace = vtrace.open(archive)
@@ -50,13 +50,13 @@ def opened(archive: str) -> Trace:
 
 
 def stale_lines(trace: Trace) -> list[str]:
-    """What tell_of_stale says of the archive, for JSON, which may be read without standard error."""
+    """The warning of tell_of_stale as a list of at most one line, for JSON output."""
     text = stale(trace.path, trace.vtrace.get("ABOUT"))
     return [text.removeprefix("warning: ")] if text else []
 
 
 def tell_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
-    """Says on standard error, before any number, what the numbers of this part cannot know; returns the lines."""
+    """Warns on standard error, before any result, what the trace lacks in this part; returns the lines."""
     lines = trace.caveats(**part.of_recording())
     for line in lines:
         console.warn(line)
@@ -64,13 +64,13 @@ def tell_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
 
 
 def title(trace: Trace) -> str:
-    """What to call the trace: heat of heat.trace/traces.otf2."""
+    """The name of the trace: heat for heat.trace/traces.otf2."""
     name = trace.path.parent.name if trace.path.name == "traces.otf2" else trace.path.stem
     return name.removesuffix(".trace") or str(trace.path)
 
 
 def operand(path: Path) -> str:
-    """A path as one would type it."""
+    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
     try:
         near = os.path.relpath(path)
     except ValueError:
@@ -79,6 +79,6 @@ def operand(path: Path) -> str:
 
 
 def size(path: Path) -> str:
-    """The size of a file: 3.1 MB."""
+    """The size of a file in text, such as 3.1 MB."""
     count = path.stat().st_size
     return next(f"{count / size:.3g} {unit}" for unit, size in _SIZES if count >= size or size == 1)

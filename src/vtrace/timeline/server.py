@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The timeline in a browser: Perfetto's user interface and one trace, for this machine alone.
+"""The server of vtrace view: Perfetto's user interface and one trace, for this machine only.
 
-The server listens on the loopback interface, answers only under a path with a secret token, gives out the files of the
-user interface and the one trace, and stops when nobody has asked for a while. What the interface would fetch from
-elsewhere (statistics, other servers) is kept from it by page/guard.js, and by the browser: Content-Security-Policy.
+The server listens on the loopback interface and answers only under a path with a secret token. The server sends the
+files of the user interface and the trace, and stops after a time without requests. page/guard.js and the header
+Content-Security-Policy block the user interface's requests to other servers, such as statistics.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from urllib.parse import quote, urlsplit
 from vtrace.errors import VtraceError
 from vtrace.text import html_text, plain
 
-_INSTEAD = (
+_PATCHES = (
     (b"sliceCount desc,", b""), (b'if(_&&T)return a+" "+o;', b"if(_&&T)return a;"),
     (b'return e?s(e)+" "+t:"Thread "+t', b'return e?s(e):"Thread "+t'),
 )  # fmt: skip
-"""What the user interface does, and what it is to do: it puts the process with most calls on top, but ranks belong in
-their order; and it adds the thread's number to its name, which only orders the threads (see perfetto.py)."""
+"""Pairs of code in Perfetto's bundle and its replacement. The first keeps ranks in order: Perfetto sorts processes by
+their number of calls. The others drop the thread's number from names: the number only orders threads (perfetto.py)."""
 PAGE = Path(__file__).with_name("page")
 _HOSTS = {"127.0.0.1", "localhost"}
 _POLICY = (
@@ -53,13 +53,16 @@ def interface() -> Path:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the user interface with one trace until it is idle."""
+    """Serves the user interface with one trace.
+
+    trace: a file in Perfetto's format; title: plain text; caveats, notes: lines above the timeline; port: 0 for any
+    free port. Raises VtraceError if the user interface is missing or the port is taken."""
 
     daemon_threads = True
 
     def __init__(self, trace: Path, title: str, caveats: list[str], notes: list[str], port: int = 0) -> None:
         self.trace, self.title, self.caveats, self.notes = trace, title, caveats, notes
-        self.door: Path | None = None
+        self.redirect: Path | None = None
         self.token = secrets.token_urlsafe(16)
         folder = interface()
         self.files = {f"ui/{p.relative_to(folder).as_posix()}": p for p in folder.rglob("*") if p.is_file()}
@@ -67,13 +70,13 @@ class Server(ThreadingHTTPServer):
         self.files |= {"view.js": PAGE / "view.js", "view.css": PAGE / "view.css", "trace": trace}
         self.pages = {"": self.front(), "ui/": (PAGE / "ui.html").read_text()}
         self.bundle = (folder / "frontend_bundle.js").read_bytes()
-        for theirs, ours in _INSTEAD:
+        for theirs, ours in _PATCHES:
             self.bundle = self.bundle.replace(theirs, ours)
-        self.last = time.monotonic()
+        self.last_request = time.monotonic()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise VtraceError(f"cannot listen on port {port}: {error.strerror}", "take another --port") from error
+            raise VtraceError(f"cannot listen on port {port}: {error.strerror}", "choose another --port") from error
 
     @property
     def port(self) -> int:
@@ -81,11 +84,12 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page."""
+        """The page's URL, with the token."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
-    def write_door(self, path: Path) -> None:
-        """Writes a page that leads to the front page, for this user only; it goes when the front page is asked for."""
+    def write_redirect(self, path: Path) -> None:
+        """Writes a page that redirects to the front page, readable by this user only. The first request for the front
+        page removes the file. Raises OSError, also if the file exists."""
         address = html_text(self.address)
         text = (
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
@@ -94,10 +98,10 @@ class Server(ThreadingHTTPServer):
         )
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
             file.write(text)
-        self.door = path
+        self.redirect = path
 
     def front(self) -> str:
-        """The page around the user interface: what is shown and what is not."""
+        """The front page: title, caveats, notes, and the frame of the user interface."""
         caveats, notes = (
             "".join(f"<li>{html_text(line)}</li>" for line in some) for some in (self.caveats, self.notes)
         )
@@ -112,12 +116,12 @@ class Server(ThreadingHTTPServer):
         return text
 
     def serve_while_used(self, seconds: float) -> None:
-        """Until nobody has asked for anything for so long, or an exception like KeyboardInterrupt."""
-        self.last = time.monotonic()
+        """Serves until no request has come for so many seconds, or until an exception such as KeyboardInterrupt."""
+        self.last_request = time.monotonic()
         worker = threading.Thread(target=partial(self.serve_forever, 0.1), daemon=True)
         worker.start()
         try:
-            while time.monotonic() - self.last < seconds:
+            while time.monotonic() - self.last_request < seconds:
                 time.sleep(min(1.0, seconds / 4))
         finally:
             self.shutdown()
@@ -125,7 +129,7 @@ class Server(ThreadingHTTPServer):
             worker.join()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away in the middle of an answer is no error."""
+        """Prints nothing: a browser may close a connection in the middle of a response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -140,13 +144,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(body=False)
 
     def answer(self, body: bool) -> None:
-        path = self.asked_for()
+        path = self.requested_path()
         if path is None:
             self.refuse(403)
             return
-        self.server.last = time.monotonic()
-        if path == "" and self.server.door:
-            self.server.door.unlink(missing_ok=True)
+        self.server.last_request = time.monotonic()
+        if path == "" and self.server.redirect:
+            self.server.redirect.unlink(missing_ok=True)
         if path in self.server.pages:
             self.send(_TYPES[".html"], self.server.pages[path].encode(), body)
         elif path == "alive":
@@ -158,8 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.refuse(404)
 
-    def asked_for(self) -> str | None:
-        """The path behind the token; None for one who does not know it, or who came by another host's name."""
+    def requested_path(self) -> str | None:
+        """The path behind the token; None for a wrong token or another host's name (DNS rebinding)."""
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         token, slash, path = urlsplit(self.path).path.removeprefix("/").partition("/")
         known = secrets.compare_digest(token.encode(), self.server.token.encode())
@@ -194,4 +198,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.head(code, "text/plain", 0)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Prints nothing."""

@@ -84,7 +84,7 @@ def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     try:
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        hint = "-o takes a file in a directory that exists"
+        hint = "give -o a file name in an existing directory"
         raise VtraceError(f"cannot write {path}: {error.strerror}", hint) from None
     name = f".{path.name}.{os.getpid()}.part"
     try:

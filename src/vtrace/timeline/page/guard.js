@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps what the user interface asks of other servers from being asked: statistics, scripts, trace processors.
+// Blocks the user interface's requests to other servers: statistics, scripts, trace processors.
 'use strict';
 (function () {
-  const own = (address) => {
+  const isOwn = (address) => {
     try {
       const url = new URL(address, location.href);
       return url.origin === location.origin || url.protocol === 'blob:' || url.protocol === 'data:';
@@ -12,25 +12,25 @@
   };
   const plainFetch = window.fetch.bind(window);
   window.fetch = (what, ...more) =>
-    own(what instanceof Request ? what.url : what) ? plainFetch(what, ...more)
-      : Promise.reject(new TypeError('not fetched: another server'));
+    isOwn(what instanceof Request ? what.url : what) ? plainFetch(what, ...more)
+      : Promise.reject(new TypeError('blocked by vtrace: request to another server'));
 
-  // A script from elsewhere fails as one that cannot be reached does.
+  // A script from another server fails like a script that cannot be reached.
   const source = Object.getOwnPropertyDescriptor(HTMLScriptElement.prototype, 'src');
   Object.defineProperty(HTMLScriptElement.prototype, 'src', {
     ...source,
     set(address) {
-      if (own(address)) source.set.call(this, address);
+      if (isOwn(address)) source.set.call(this, address);
       else setTimeout(() => this.dispatchEvent(new Event('error')));
     },
   });
 
-  // Its own policy is weaker than the server's, and has words that browsers do not know.
-  const meaning = Object.getOwnPropertyDescriptor(HTMLMetaElement.prototype, 'httpEquiv');
+  // The interface's own policy is weaker than the server's, and browsers complain about unknown words in the policy.
+  const httpEquiv = Object.getOwnPropertyDescriptor(HTMLMetaElement.prototype, 'httpEquiv');
   Object.defineProperty(HTMLMetaElement.prototype, 'httpEquiv', {
-    ...meaning,
+    ...httpEquiv,
     set(name) {
-      if (name.toLowerCase() !== 'content-security-policy') meaning.set.call(this, name);
+      if (name.toLowerCase() !== 'content-security-policy') httpEquiv.set.call(this, name);
     },
   });
 

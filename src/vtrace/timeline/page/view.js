@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Opens the trace in the user interface, and tells the server now and then that the page is still open.
+// Opens the trace in the user interface. A request every 20 s keeps the server running while the page is open.
 'use strict';
 const frame = document.getElementById('ui');
 const trace = new URL('trace', location.href);
