@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Addresses in the code become functions and lines."""
+"""Resolves addresses in code to functions and lines."""

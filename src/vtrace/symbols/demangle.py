@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a linker's name of a function to the one that its author wrote."""
+"""Converts a function's symbol name to its name in the source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OUTLINED = re.compile(r"(?P<of>.+?)\.(_omp_fn\.|omp_outlined(_debug__)?\.?)(?P<
 
 
 def readable(symbol: str, fortran: bool) -> str:
-    """The name to show: C++ demangled, Fortran without its compiler's decoration, clones as the function they are of.
+    """The name in the source: C++ demangled, Fortran without the compiler's decoration, clones named as the original.
 
-    fortran: the debug information says that the function is Fortran, where a trailing underscore is no part of a name.
+    fortran: the function is Fortran by its debug information; a trailing underscore is then not part of the name.
     """
     plain = _CLONE.sub("", symbol)
     if plain.startswith(("_Z", "__Z")):
@@ -29,8 +29,8 @@ def readable(symbol: str, fortran: bool) -> str:
 
 
 def inside(symbol: str, offset: int) -> str:
-    """The name of a place in a function without lines: NAME+0x12. What a compiler made of the body of an OpenMP
-    construct of foo (foo._omp_fn.0, foo.omp_outlined) begins at foo, the next ones at foo.1, foo.2 ..."""
+    """The name of an address in a function without lines: NAME+0x12. offset: bytes from the function's start. The names
+    of outlined bodies of OpenMP constructs of foo (foo._omp_fn.0, foo.omp_outlined) are foo, foo.1, foo.2 ..."""
     match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
     if match is None:
         name = readable(symbol, fortran=False)
@@ -41,7 +41,7 @@ def inside(symbol: str, offset: int) -> str:
 
 
 def outlined_of(symbol: str) -> str:
-    """The function of which a compiler made this one for an OpenMP construct; of other functions the symbol itself."""
+    """The symbol of the function whose OpenMP construct was outlined as symbol; symbol itself for other functions."""
     match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
     return match["of"] if match else symbol
 
@@ -62,7 +62,7 @@ def _demangled(symbol: str) -> str | None:
 
 @cache
 def _demangler() -> tuple[ctypes._NamedFuncPointer | None, ctypes._NamedFuncPointer | None]:
-    """__cxa_demangle of the C++ runtime that a machine with C++ programs has, and free."""
+    """__cxa_demangle of the machine's C++ runtime, and free; (None, None) without a C++ runtime."""
     for name in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
             function = ctypes.CDLL(name)["__cxa_demangle"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds functions in DWARF's tree by their addresses, stepping over all else: a library that decodes each entry is
-fifty times slower, and one compilation unit of C++ has a hundred thousand entries."""
+"""Finds functions in DWARF's tree by address, and skips all other entries.
+
+pyelftools decodes each entry, which is fifty times slower; one C++ compilation unit has a hundred thousand entries."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from typing import NamedTuple
 
 _SUBPROGRAM = 0x2E
 _WITHOUT_FUNCTIONS = {0x04, 0x1D, 0x48, 0x4109}
-"""Enumerations, inlined subroutines and call sites are skipped by their sibling; classes hold local functions."""
+"""Tags to skip with DW_AT_sibling: enumerations, inlined subroutines, call sites. Not classes: these contain local
+functions."""
 _SIBLING, _LOW_PC, _RANGES = 0x01, 0x11, 0x55
 _INDIRECT, _IMPLICIT_CONST, _ADDR = 0x16, 0x21, 0x01
 _ADDRESS_INDEX = {0x1B, 0x29, 0x2A, 0x2B, 0x2C, 0x1F01}
-"""Forms of an index into .debug_addr."""
+"""Forms that are an index into .debug_addr."""
 _LEB = {0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
 _COUNTED = {0x03: 2, 0x04: 4, 0x0A: 1}
 _LEB_COUNTED = {0x09, 0x18}
@@ -23,11 +25,12 @@ _SIZES = {
     0x20: 8, 0x21: 0, 0x24: 8, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4,
 }  # fmt: skip
 _OFFSETS = (0x0E, 0x10, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21)
-"""Forms as large as the unit's offsets."""
+"""Forms with the size of the unit's offsets."""
 
 
 class _Kind(NamedTuple):
-    """One abbreviation: what an entry of this kind holds. size: its bytes behind the code, -1 if they vary."""
+    """One abbreviation: tag and attributes (name, form) of its entries. size: bytes of an entry after the code, -1 if
+    variable."""
 
     tag: int
     size: int
@@ -36,8 +39,8 @@ class _Kind(NamedTuple):
 
 
 class DwarfFunction(NamedTuple):
-    """A function's entry: offset in .debug_info; its address, or its slot in .debug_addr; neither where its
-    code lies in several ranges."""
+    """A function's entry: offset in .debug_info, and the function's address or its index in .debug_addr. Both are None
+    if the code has several ranges."""
 
     offset: int
     address: int | None = None
@@ -45,7 +48,8 @@ class DwarfFunction(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """A compilation unit in .debug_info: begin of its entries, its end, sizes of addresses and offsets."""
+    """A compilation unit in .debug_info: offsets of the unit, its entries, its end and its abbreviations; sizes of
+    addresses and offsets, all in bytes."""
 
     offset: int
     entries: int
@@ -56,7 +60,7 @@ class Unit(NamedTuple):
 
 
 class Functions:
-    """Steps through units. info, abbreviations: the bytes of .debug_info and .debug_abbrev."""
+    """Reads the functions of units. info, abbreviations: the bytes of .debug_info and .debug_abbrev."""
 
     def __init__(self, info: bytes, abbreviations: bytes) -> None:
         self._info = info
@@ -64,7 +68,7 @@ class Functions:
         self._tables: dict[tuple[int, int, int], dict[int, _Kind]] = {}
 
     def of(self, unit: Unit) -> Iterator[DwarfFunction]:
-        """All functions of a unit that have code. Raises IndexError or KeyError when it is damaged."""
+        """All functions of a unit that have code. Raises IndexError or KeyError for a damaged unit."""
         data, at = self._info, unit.entries
         sizes = _SIZES | dict.fromkeys(_OFFSETS, unit.offset_size) | {_ADDR: unit.address_size}
         kinds = self._kinds(unit, sizes)
@@ -118,7 +122,7 @@ class Functions:
     def _values(
         self, at: int, kind: _Kind, sizes: dict[int, int], wanted: tuple[int, ...]
     ) -> tuple[dict[int, tuple[int, int]], int]:
-        """(form, value) of the wanted attributes that are numbers, and where the entry ends."""
+        """The wanted numeric attributes as name -> (form, value), and the offset of the entry's end."""
         data = self._info
         found = {}
         for name, form in kind.attributes:

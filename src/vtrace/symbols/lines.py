@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where functions are declared, from DWARF; only compilation units that hold wanted addresses are looked at."""
+"""Finds file and line of functions' declarations in DWARF. Reads only compilation units with wanted addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
 
 @dataclass(frozen=True)
 class Position:
-    """Where a function is declared. line 0 and file None: unknown. program: name of a Fortran main program."""
+    """Position of a function's declaration. file None and line 0: unknown. program: name of a Fortran main program."""
 
     file: str | None = None
     line: int = 0
@@ -29,7 +29,7 @@ class Position:
 
 
 def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
-    """The positions of functions that begin at these addresses of the file; those without one are left out."""
+    """The known positions of the functions that begin at these addresses of the file."""
     found: dict[int, Position] = {}
     try:
         if not elf.has_dwarf_info():
@@ -41,7 +41,7 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
             except Exception:  # as below
                 continue
-    except Exception:  # pyelftools raises whatever it likes for what it does not understand: then there is none
+    except Exception:  # pyelftools may raise anything for data that it does not know: no positions then
         pass
     return found
 
@@ -52,7 +52,8 @@ def _bytes(section: Any) -> bytes:
 
 
 def units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
-    """The compilation units that hold these addresses; by the table of ranges, else by their own."""
+    """The compilation units that contain these addresses, each with its addresses. addresses: ascending. Uses
+    .debug_aranges, and the ranges of the units for addresses that .debug_aranges lacks."""
     by_offset: dict[int, list[int]] = {}
     left: list[int] = []
     ranges = info.get_aranges()
@@ -104,7 +105,7 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
             attributes = _attributes(die)
-            if "DW_AT_decl_line" not in attributes:  # g++ gives a lambda's body no place, only its class
+            if "DW_AT_decl_line" not in attributes:  # g++ states no line for a lambda's body, only for its class
                 attributes = dict(die.get_parent().attributes)
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
             file = file_of(header, index.value, comp_dir) if header and index is not None else None
@@ -122,7 +123,7 @@ def _unit(unit: Any, top: Any) -> Unit:
 
 
 def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
-    """The addresses at which a function may begin: hot and cold parts are told apart by who asks."""
+    """The addresses at which a function may begin. With hot and cold parts the caller knows which address begins it."""
     if function.address is not None:
         return {function.address}
     if function.slot is not None:
@@ -134,9 +135,9 @@ def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
 
 
 def _attributes(die: Any) -> dict[str, Any]:
-    """A function's own attributes, and below them those of its declaration and of what it is an instance of."""
+    """A function's own attributes, then those of its declaration and of its abstract instance."""
     found: dict[str, Any] = {}
-    for _ in range(8):  # damaged ones may refer to each other
+    for _ in range(8):  # entries of a damaged file may refer to each other
         found = dict(die.attributes) | found
         link = next((n for n in ("DW_AT_abstract_origin", "DW_AT_specification") if n in die.attributes), None)
         if link is None:
@@ -146,7 +147,8 @@ def _attributes(die: Any) -> dict[str, Any]:
 
 
 def file_of(header: Any, index: int, comp_dir: str) -> str | None:
-    """The path of a file of a line table: counted from 1 before DWARF 5, its directory 0 is the compilation's."""
+    """The path of a file of a line table; None for an index out of range. index counts from 1 before DWARF 5, from 0
+    since; relative paths are relative to comp_dir."""
     old = header["version"] < 5
     entries, directories = header["file_entry"], header["include_directory"]
     number = index - 1 if old else index
@@ -159,5 +161,5 @@ def file_of(header: Any, index: int, comp_dir: str) -> str | None:
 
 
 def text_of(attribute: Any) -> str:
-    """The value of an attribute that is a string, "" without one."""
+    """The value of a string attribute; empty for None or another type."""
     return os.fsdecode(attribute.value) if attribute is not None and isinstance(attribute.value, bytes) else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The executables and libraries of a process: which of them an address lies in, and where."""
+"""The executables and libraries of a process; finds the module of an address, and the address in its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ File = tuple[str, bytes]
 
 
 class Module(NamedTuple):
-    """An executable or library: slot is its place in the code space, bias what its addresses were moved by."""
+    """An executable or library in memory. slot: its offset in the code space; start, size: its memory, in bytes; bias:
+    load address minus linked address; ticks: time of loading."""
 
     slot: int
     start: int
@@ -26,7 +27,7 @@ class Module(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An address in a file (or in memory, where file is None)."""
+    """An address in a file as linked; in memory if file is None."""
 
     file: File | None
     address: int
@@ -37,7 +38,7 @@ def places(
     offsets: np.ndarray[Any, np.dtype[np.uint32]],
     addresses: np.ndarray[Any, np.dtype[np.uint64]],
 ) -> list[Place]:
-    """Where the offsets in a process's code space lie, then where its plain addresses do."""
+    """The places of offsets in a process's code space, followed by the places of addresses in its memory."""
     slots = sorted({module.slot: module for module in modules}.items())
     starts = sorted({module.start: module for module in modules}.items())
     found = []

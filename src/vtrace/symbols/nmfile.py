@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_GNU_NMFILE: names of an executable's functions from the output of nm (guide, Table 4.5)."""
+"""VT_GNU_NMFILE: reads the names of an executable's functions from the output of nm (guide, Table 4.5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = re.compile(
 
 
 class Listed(NamedTuple):
-    """A function of the list: address as linked, name, and where it begins (None, 0 if not told)."""
+    """A function of the list: address as linked, name, file and line of its beginning (None, 0 if unknown)."""
 
     address: int
     name: str
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
 
 
 def read_nm(path: Path) -> list[Listed]:
-    """The functions in `nm --demangle --line-numbers` output, one for each address, in order. Raises OSError."""
+    """The functions in the output of `nm --demangle --line-numbers`, one per address, by address. Raises OSError."""
     found: dict[int, tuple[int, Listed]] = {}
     with open_file(path) as stream:
         for raw in stream:
@@ -40,11 +40,12 @@ def read_nm(path: Path) -> list[Listed]:
 
 
 def nm_files(processes: Iterable[Mapping[str, object]]) -> dict[str, Path]:
-    """The lists to use, by executable. processes: properties of each; vtunify's own environment wins over theirs."""
-    here = os.environ.get("VT_GNU_NMFILE")
+    """Path of an executable -> path of its nm output. processes: properties of each process, with the recorded setting;
+    the environment of vtunify overrides the setting."""
+    own = os.environ.get("VT_GNU_NMFILE")
     found = {}
     for known in processes:
-        path = here or known.get("setting.VT_GNU_NMFILE")
+        path = own or known.get("setting.VT_GNU_NMFILE")
         if path and known.get("executable"):
             found[str(known["executable"])] = Path(str(path))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which line of the source a machine instruction belongs to, from DWARF's line tables."""
+"""Finds the source line of a machine instruction in DWARF's line tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
-    """The positions of the statements at these addresses of the file; those without one are left out."""
+    """The known positions of the statements at these addresses of the file."""
     found: dict[int, Position] = {}
     try:
         if elf.has_dwarf_info():
             info = elf.get_dwarf_info(relocate_dwarf_sections=False)
             for unit, wanted in units(info, sorted(addresses)):
                 found.update(_of_unit(info, unit, sorted(set(wanted))))
-    except Exception:  # pyelftools raises whatever it likes for what it does not understand: then there is none
+    except Exception:  # pyelftools may raise anything for data that it does not know: no positions then
         pass
     return found
 
@@ -43,7 +43,7 @@ def _of_unit(info: Any, unit: Any, wanted: list[int]) -> dict[int, Position]:
                 found[address] = Position(file_of(program.header, row[1], directory), row[2], fortran)
         if state.end_sequence:
             row = None
-        elif state.line or row is None:  # code of no line belongs to what stands before it
+        elif state.line or row is None:  # line 0: the code belongs to the line before
             row = (state.address, state.file, state.line)
         else:
             row = (state.address, *row[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Addresses become functions: recorded modules lead to the files, their symbol tables to the names."""
+"""Resolves addresses to functions: recorded modules name the files, symbol tables of the files name the functions."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SYMBOL = np.dtype(
 """Elf64_Sym."""
 _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
-"""Of several names at one address the global one is shown, else the weak, else the local."""
+"""By STB_ number: of several symbols at an address, global comes before weak, weak before local."""
 
 
 class Function(NamedTuple):
-    """A function: name to show, name as the linker has it, where it begins (None, 0 if unknown)."""
+    """A function: name in the source, symbol, file and line of its declaration (None, 0 if unknown)."""
 
     name: str
     canonical: str
@@ -46,23 +46,23 @@ class Function(NamedTuple):
 
 @dataclass
 class Symbols:
-    """Functions by place. Collect all places first, then resolve each file once."""
+    """Functions by place. Collect all places first, then resolve each file once.
+
+    run_start: ns since the epoch; a file without a build id that is newer has changed since the run."""
 
     run_start: int
     nm_files: Mapping[str, Path] = field(default_factory=dict)
-    """By path of an executable: output of nm --demangle --line-numbers, which counts instead of its symbol table."""
+    """Path of an executable -> output of nm --demangle --line-numbers, used instead of the symbol table."""
     functions: dict[Place, Function] = field(default_factory=dict)
     statements: dict[Place, Position] = field(default_factory=dict)
     """Lines of places within functions."""
     insides: dict[Place, str] = field(default_factory=dict)
-    """Names of places within functions, for those that have no line."""
+    """Names of places within functions, such as heat+0x12, for places without a line."""
     warnings: list[str] = field(default_factory=list)
 
     def resolve(self, places: Iterable[Place]) -> None:
-        """Finds the function of each place. A file that is missing or has changed yields names like heat+0x1234.
-
-        run_start: ns since the epoch, what files without a build id are compared with.
-        """
+        """Finds the function of each place. Places of a missing or changed file get names like heat+0x1234, and a
+        warning."""
         files: dict[File, list[int]] = {}
         for place in sorted(set(places) - self.functions.keys(), key=lambda p: p.address):
             if place.file is None:
@@ -74,15 +74,15 @@ class Symbols:
                 self.functions[Place(file, address)] = function
 
     def find_statements(self, places: Iterable[Place]) -> None:
-        """Finds the lines of places that are no functions; of a file that is missing or has changed there are none."""
+        """Finds the lines of places within functions; none for a missing or changed file."""
         for file, addresses in _by_file(places):
-            with suppress(Exception), open_file(Path(file[0])) as stream:  # told of where functions are looked up
+            with suppress(Exception), open_file(Path(file[0])) as stream:  # resolve() warns
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
                     self.statements |= {Place(file, a): at for a, at in statements(elf, addresses).items()}
 
     def find_insides(self, places: Iterable[Place]) -> None:
-        """Names places by the functions around them; of a file that is missing or has changed there are none."""
+        """Names places within functions by function and offset; none for a missing or changed file."""
         for file, addresses in _by_file(places):
             if file[0] in self.nm_files:
                 self.insides |= {Place(file, a): name for a, name in _listed_insides(self.nm_files[file[0]], addresses)}
@@ -103,27 +103,23 @@ class Symbols:
             with open_file(Path(path)) as stream:
                 elf = _elf(stream)
                 if self._changed(elf, path, build_id):
-                    self.warnings.append(f"{path} has changed since the run: its functions stay without names")
+                    self.warnings.append(f"{path} has changed since the run: no names for its functions")
                     return unknown
                 return unknown | _functions(elf, addresses)
         except OSError as error:
-            self.warnings.append(f"{path}: {error.strerror}: its functions stay without names")
-        except Exception as error:  # what pyelftools raises for a damaged file may be anything
-            self.warnings.append(f"{path}: cannot be read ({error}): its functions stay without names")
+            self.warnings.append(f"{path}: {error.strerror}: no names for its functions")
+        except Exception as error:  # pyelftools may raise anything for a damaged file
+            self.warnings.append(f"{path}: cannot be read ({error}): no names for its functions")
         return unknown
 
     def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
         try:
             functions = read_nm(path)
         except OSError as error:
-            self.warnings.append(
-                f"VT_GNU_NMFILE {path}: {error.strerror}: the executable's functions stay without names"
-            )
+            self.warnings.append(f"VT_GNU_NMFILE {path}: {error.strerror}: no names for the executable's functions")
             return {}
         if not functions:
-            self.warnings.append(
-                f"VT_GNU_NMFILE {path} is no output of nm: the executable's functions stay without names"
-            )
+            self.warnings.append(f"VT_GNU_NMFILE {path} is not output of nm: no names for the executable's functions")
         found = {}
         for address in addresses:
             i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
@@ -145,7 +141,7 @@ def _by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
 
 
 def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int, str]]:
-    with suppress(OSError):  # told of where functions are looked up
+    with suppress(OSError):  # Symbols.resolve warns
         functions = read_nm(path)
         for address in addresses:
             i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
@@ -154,13 +150,13 @@ def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int,
 
 
 def nameless(place: Place) -> Function:
-    """What stands for a function of which only the place is known."""
+    """A function named by its address, such as heat+0x1234, for a place without a known function."""
     name = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
     return Function(name, name)
 
 
 def _elf(stream: BinaryIO) -> ELFFile:
-    from elftools.elf.elffile import ELFFile  # a tenth of vtunify's start, which many traces can do without
+    from elftools.elf.elffile import ELFFile  # costs a tenth of vtunify's start; many traces need no symbols
 
     return ELFFile(stream)
 
@@ -177,7 +173,7 @@ def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
 
 
 def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
-    """Where the functions that hold these addresses begin, and the linker's names of them."""
+    """Address -> begin and symbol of the function that contains the address."""
     table, strings = _table(elf)
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
     values = distinct(table["value"])
@@ -192,7 +188,7 @@ def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> d
 
 
 def _table(elf: ELFFile) -> tuple[np.ndarray[Any, Any], bytes]:
-    """The defined functions of the symbol table, and the text that holds their names."""
+    """The defined functions of the symbol table, and the string table with their names."""
     section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
     if elf.elfclass != 64 or not elf.little_endian or section is None:
         return np.empty(0, _SYMBOL), b""
@@ -206,14 +202,14 @@ def _text(strings: bytes, start: int) -> str:
 
 
 def function_names(path: Path, known: Collection[str]) -> set[str]:
-    """The names to show of the functions that a file defines, without those that the linker names as in known.
+    """The names in the source of the functions that a file defines, except functions whose symbol is in known.
 
-    Raises OSError, ValueError for a stripped file, and of a damaged file what pyelftools raises.
+    Raises OSError, ValueError for a stripped file, and any exception of pyelftools for a damaged file.
     """
     with open_file(path) as stream:
         elf = _elf(stream)
         if elf.get_section_by_name(".symtab") is None:
-            raise ValueError("it has no symbol table")
+            raise ValueError("no symbol table")
         table, strings = _table(elf)
     symbols = {_text(strings, start) for start in distinct(table["name"]).tolist()} - {"", *known}
     return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}
