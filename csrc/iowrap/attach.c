@@ -45,7 +45,7 @@ static void stay_off(void)
    memory if it does not find a name. */
 __attribute__((constructor)) static void find_all(void)
 {
-    for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_behind(f);
+    for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_next(f);
     atomic_store(&found, true);
     if (atomic_load(&state) == OFF) stay_off();
 }
@@ -80,7 +80,7 @@ static bool attach(void)
     }
     vt_io_errno = define_attribute("errno", "Why the call failed (errno(3))", INT32);
     vt_io_offset = define_attribute("offset", "Position in the file that the call names", INT64);
-    vt_io_meet_standard();
+    vt_io_define_standard();
     atomic_store(&state, RECORD);
     return true;
 }
@@ -122,7 +122,7 @@ static bool is_hidden(const struct vt_io_function *f, uint32_t **counted)
 __attribute__((noinline, cold)) uint32_t vt_io_first_call(struct vt_io_function *f)
 {
     if (__atomic_load_n(&f->hidden, __ATOMIC_RELAXED)) return 0;
-    vt_io_behind(f);
+    vt_io_next(f);
     if (atomic_load(&state) < RECORD) attach_once();
     if (atomic_load(&state) != RECORD) return 0;
     uint32_t *counted = NULL;

@@ -94,7 +94,7 @@ VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd), (fd))
     const int r = VT_IO_NEXT(close, int, (int))(fd);
     struct vt_io_batch batch = {0};
     const int error = r < 0 ? errno : 0;
-    if (error == EBADF) vt_io_give_back(fd, known); /* after any other error the descriptor is closed (close(2)) */
+    if (error == EBADF) vt_io_restore(fd, known); /* after any other error the descriptor is closed (close(2)) */
     else vt_io_closed(&batch, known);
     vt_io_finish(&batch, region, error);
     return r;
@@ -147,7 +147,7 @@ VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
         vt_enter(region);                                                                                              \
         const uint64_t replaced = from == to ? 0 : vt_io_take(to);                                                     \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        if (r < 0) vt_io_give_back(to, replaced);                                                                      \
+        if (r < 0) vt_io_restore(to, replaced);                                                                        \
         if (r >= 0 && from == to) vt_leave(region);                                                                    \
         else leave_duplicated(region, from, r, replaced, flags);                                                       \
         return r;                                                                                                      \

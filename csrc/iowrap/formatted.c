@@ -56,11 +56,11 @@ VT_IO_ALIAS(__vfscanf, vfscanf)
         va_start(list, named);                                                                                         \
         if (vt_io_is_off()) r = ((int(*) list_params)vt_io_f_##by.next)args;                                           \
         else if (!(region = vt_io_begin(&vt_io_f_##symbol))) {                                                         \
-            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                                 \
+            r = ((int(*) list_params)vt_io_next(&vt_io_f_##by))args;                                                   \
         } else {                                                                                                       \
             struct vt_io_transfer t =                                                                                  \
                 vt_io_transfer(region, handle, kind == SCANF ? VT_IO_READ : VT_IO_WRITE, VT_IO_UNKNOWN);               \
-            r = ((int(*) list_params)vt_io_behind(&vt_io_f_##by))args;                                                 \
+            r = ((int(*) list_params)vt_io_next(&vt_io_f_##by))args;                                                   \
             formatted(&t, kind, r);                                                                                    \
         }                                                                                                              \
         va_end(list);                                                                                                  \

@@ -202,7 +202,7 @@ static _Atomic(uint64_t) *place_of(int fd)
 }
 
 /* Defines a descriptor that was opened before recording began, or by a function that is not wrapped. */
-static uint32_t meet_fd(int fd, const char *name)
+static uint32_t define_fd(int fd, const char *name)
 {
     const long flags = fd < 0 ? -1 : VT_SYS2(fcntl, fd, F_GETFL);
     if (flags < 0 || vt_shares_memory()) return 0;
@@ -238,15 +238,15 @@ static uint32_t meet_stream(FILE *stream, const char *name)
     return VT_IO_OF_STREAM(known);
 }
 
-uint32_t vt_io_meet_fd(int fd) { return meet_fd(fd, NULL); }
-uint32_t vt_io_meet_stream(FILE *stream) { return meet_stream(stream, NULL); }
+uint32_t vt_io_define_fd(int fd) { return define_fd(fd, NULL); }
+uint32_t vt_io_define_stream(FILE *stream) { return meet_stream(stream, NULL); }
 
-void vt_io_meet_standard(void)
+void vt_io_define_standard(void)
 {
     static const char *const names[] = {"stdin", "stdout", "stderr"};
     FILE *const streams[] = {stdin, stdout, stderr};
     for (int fd = 0; fd < 3; fd++)
-        if (meet_fd(fd, names[fd]) && streams[fd] && vt_io_fileno(streams[fd]) == fd)
+        if (define_fd(fd, names[fd]) && streams[fd] && vt_io_fileno(streams[fd]) == fd)
             meet_stream(streams[fd], names[fd]);
 }
 
@@ -335,7 +335,7 @@ uint64_t vt_io_take(int fd)
     return atomic_exchange(place, 0);
 }
 
-void vt_io_give_back(int fd, uint64_t known)
+void vt_io_restore(int fd, uint64_t known)
 {
     uint64_t none = 0;
     if (known) atomic_compare_exchange_strong(vt_io_place(fd), &none, known);

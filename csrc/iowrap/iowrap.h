@@ -47,7 +47,7 @@ uint32_t vt_io_first_call(struct vt_io_function *f);
 void *vt_io_find(struct vt_io_function *f);
 
 /* The next definition of a function. */
-static inline void *vt_io_behind(struct vt_io_function *f)
+static inline void *vt_io_next(struct vt_io_function *f)
 {
     void *next = VT_READ(f->next);
     return VT_LIKELY(next) ? next : vt_io_find(f);
@@ -160,14 +160,14 @@ static inline uint64_t vt_io_known(int fd)
 }
 
 /* Defines the handle of a descriptor or stream that the program did not open by a wrapped function; 0 on failure. */
-uint32_t vt_io_meet_fd(int fd);
-uint32_t vt_io_meet_stream(FILE *stream);
+uint32_t vt_io_define_fd(int fd);
+uint32_t vt_io_define_stream(FILE *stream);
 
 /* The handle of a descriptor; 0 if it is not open or cannot be defined. An unknown descriptor is defined now. */
 static inline uint32_t vt_io_fd(int fd)
 {
     const uint32_t handle = VT_IO_OF_FD(vt_io_known(fd));
-    return VT_LIKELY(handle) ? handle : vt_io_meet_fd(fd);
+    return VT_LIKELY(handle) ? handle : vt_io_define_fd(fd);
 }
 
 /* The descriptor identifies a stream. A stream in memory has none. fileno() would set errno for such a stream. */
@@ -179,7 +179,7 @@ static inline bool vt_io_in_error(const FILE *stream) { return stream->_flags & 
 static inline uint32_t vt_io_stream(FILE *stream)
 {
     const uint32_t handle = VT_IO_OF_STREAM(vt_io_known(vt_io_fileno(stream)));
-    return VT_LIKELY(handle) ? handle : vt_io_meet_stream(stream);
+    return VT_LIKELY(handle) ? handle : vt_io_define_stream(stream);
 }
 
 /* After a call that opened something. flags: those of open(2). directory, path: as for openat(2); path NULL: /proc has
@@ -190,14 +190,14 @@ void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags);
 void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t replaced, int flags);
 /* before close: another thread may get the same number */
 uint64_t vt_io_take(int fd);
-void vt_io_give_back(int fd, uint64_t known); /* the call did not close it */
+void vt_io_restore(int fd, uint64_t known); /* the call did not close it */
 void vt_io_closed(struct vt_io_batch *batch, uint64_t known);
 void vt_io_close_range(uint32_t region, unsigned first, unsigned last);
 uint32_t vt_io_file(int directory, const char *path); /* id of a file, or 0 */
 uint32_t vt_io_status(int flags); /* flags of open(2) to OTF2_IoStatusFlag */
 int vt_io_mode_flags(const char *mode); /* mode of fopen(3) to flags of open(2) */
 /* Defines the handles of stdin, stdout and stderr. */
-void vt_io_meet_standard(void);
+void vt_io_define_standard(void);
 
 /* ---- Transfers ---- */
 

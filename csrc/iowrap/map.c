@@ -35,7 +35,7 @@ static bool forget(uintptr_t address)
         uint32_t region;                                                                                               \
         void *(*next)(void *, size_t, int, int, int, offset);                                                          \
         if (vt_io_is_off() || flags & MAP_ANONYMOUS || !(region = vt_io_begin(&vt_io_f_##symbol))) {                   \
-            next = (void *(*)(void *, size_t, int, int, int, offset))vt_io_behind(&vt_io_f_##symbol);                  \
+            next = (void *(*)(void *, size_t, int, int, int, offset))vt_io_next(&vt_io_f_##symbol);                    \
             return next(to, n, protection, flags, fd, at);                                                             \
         }                                                                                                              \
         vt_enter(region);                                                                                              \
@@ -54,7 +54,7 @@ VT_IO_EXPORT(munmap, munmap, FILE_IO_METADATA, int, (void *from, size_t n))
 {
     uint32_t region;
     if (vt_io_is_off() || vt_shares_memory() || !forget((uintptr_t)from) || !(region = vt_io_begin(&vt_io_f_munmap)))
-        return ((int (*)(void *, size_t))vt_io_behind(&vt_io_f_munmap))(from, n);
+        return ((int (*)(void *, size_t))vt_io_next(&vt_io_f_munmap))(from, n);
     vt_enter(region);
     const int r = VT_IO_NEXT(munmap, int, (void *, size_t))(from, n);
     vt_io_leave(region, r < 0);

@@ -173,12 +173,15 @@ static inline bool records(void)
 }
 
 /* Returns whether a filter lets one more call of a function be recorded. */
-static inline bool takes(enum function f) { return VT_LIKELY(functions[f].always) || vt_take_one(&functions[f].left); }
+static inline bool filter_accepts(enum function f)
+{
+    return VT_LIKELY(functions[f].always) || vt_take_one(&functions[f].left);
+}
 
 /* ---- Sums and records ---- */
 
 /* Largest sum of bytes below the threshold that is not recorded yet. */
-#define UNTOLD_MOST 65536
+#define UNRECORDED_MOST 65536
 
 static inline int64_t usable(void *block) { return (int64_t)size_of(block); }
 
@@ -188,24 +191,24 @@ static inline void add(struct vt_sums *s, int64_t bytes, int64_t blocks)
     s->blocks += blocks;
 }
 
-static inline void told(struct vt_sums *s)
+static inline void mark_recorded(struct vt_sums *s)
 {
-    s->told_bytes = s->bytes;
-    s->told_blocks = s->blocks;
+    s->recorded_bytes = s->bytes;
+    s->recorded_blocks = s->blocks;
 }
 
 static void write_sums(struct vt_sums *s)
 {
-    told(s);
+    mark_recorded(s);
     vt_write_3(VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks);
 }
 
 /* After a call that writes no record of its own. The first call of a thread writes one, so that the runtime knows when
    the thread ends. */
-static void tell_sums(struct vt_sums *s)
+static void record_sums(struct vt_sums *s)
 {
-    const int64_t untold = s->bytes - s->told_bytes;
-    if (VT_LIKELY(untold < UNTOLD_MOST && untold > -UNTOLD_MOST &&
+    const int64_t untold = s->bytes - s->recorded_bytes;
+    if (VT_LIKELY(untold < UNRECORDED_MOST && untold > -UNRECORDED_MOST &&
                   !atomic_load_explicit(&s->ended, memory_order_relaxed)))
         return;
     if (atomic_load_explicit(&state, memory_order_relaxed) == RECORD) write_sums(s);
@@ -215,14 +218,14 @@ static void tell_sums(struct vt_sums *s)
    recorded at once: other destructors of the thread may still allocate. */
 static void at_thread_end(void)
 {
-    struct vt_sums *s = vt_sums_here();
+    struct vt_sums *s = vt_sums_own();
     write_sums(s);
     atomic_store(&s->ended, 1);
 }
 
 __attribute__((destructor)) static void at_end(void)
 {
-    if (atomic_load(&state) != RECORD || !threshold || vt_sums_here()->told_bytes == VT_NEVER) return;
+    if (atomic_load(&state) != RECORD || !threshold || vt_sums_own()->recorded_bytes == VT_NEVER) return;
     vt_sums_collect();
     at_thread_end();
 }
@@ -230,7 +233,7 @@ __attribute__((destructor)) static void at_end(void)
 /* Before a call that allocates n bytes. Returns false if the call is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n)
 {
-    if (!records() || n < threshold || !takes(function)) return false;
+    if (!records() || n < threshold || !filter_accepts(function)) return false;
     vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, functions[function].region), n, 0, 0, 0, 2);
     return true;
 }
@@ -238,24 +241,24 @@ static inline bool enter_allocate(enum function function, size_t n)
 /* After the call. made: the block, or NULL. Returns made. */
 static inline void *leave_allocate(enum function function, bool recorded, void *made)
 {
-    struct vt_sums *s = vt_sums_here();
+    struct vt_sums *s = vt_sums_own();
     if (VT_LIKELY(made && !is_early(made))) add(s, usable(made), 1);
     if (VT_LIKELY(recorded)) {
-        told(s);
+        mark_recorded(s);
         vt_write_few(VT_HEAD(VT_K_LEAVE_ALLOC, 3, functions[function].region), (uintptr_t)made, (uint64_t)s->bytes,
                      (uint64_t)s->blocks, 0, 4);
-    } else tell_sums(s);
+    } else record_sums(s);
     return made;
 }
 
 /* Before a call that frees a block, since afterwards another thread may own the block. */
 static inline bool enter_free(void *block)
 {
-    struct vt_sums *s = vt_sums_here();
+    struct vt_sums *s = vt_sums_own();
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
-    if (!records() || (uint64_t)bytes < threshold || !takes(F_free)) return false;
-    told(s);
+    if (!records() || (uint64_t)bytes < threshold || !filter_accepts(F_free)) return false;
+    mark_recorded(s);
     vt_write_few(VT_HEAD(VT_K_ENTER_FREE, 4, functions[F_free].region), (uintptr_t)block, (uint64_t)bytes,
                  (uint64_t)s->bytes, (uint64_t)s->blocks, 5);
     return true;
@@ -291,7 +294,7 @@ static void *from_early(void *old, size_t n)
 
 static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
 {
-    if (!records() || (n < threshold && (uint64_t)was < threshold) || !takes(function)) return false;
+    if (!records() || (n < threshold && (uint64_t)was < threshold) || !filter_accepts(function)) return false;
     vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, functions[function].region), (uintptr_t)old, (uint64_t)was, n);
     return true;
 }
@@ -305,7 +308,7 @@ static void *reallocate(enum function function, void *old, size_t n)
     bool recorded = enter_reallocate(function, old, was, n);
     void *made = next.realloc(old, n);
     if (old && (made || !n))
-        add(vt_sums_here(), -was, -1); /* for 0 bytes glibc frees the old block; without memory it keeps the block */
+        add(vt_sums_own(), -was, -1); /* for 0 bytes glibc frees the old block; without memory it keeps the block */
     return leave_allocate(function, recorded, made);
 }
 
@@ -331,7 +334,7 @@ EXPORT void free(void *block)
     bool recorded = enter_free(block);
     next.free(block);
     if (VT_LIKELY(recorded)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, functions[F_free].region), 0, 0, 0, 0, 1);
-    else tell_sums(vt_sums_here());
+    else record_sums(vt_sums_own());
 }
 
 static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n)
@@ -393,7 +396,7 @@ EXPORT void *pvalloc(size_t n)
 EXPORT size_t malloc_usable_size(void *block)
 {
     if (is_early(block)) return early_size(block);
-    if (is_off() || !records() || !takes(F_malloc_usable_size))
+    if (is_off() || !records() || !filter_accepts(F_malloc_usable_size))
         return next.malloc_usable_size ? next.malloc_usable_size(block) : 0;
     vt_enter(functions[F_malloc_usable_size].region);
     size_t bytes = next.malloc_usable_size(block);

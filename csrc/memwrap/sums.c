@@ -17,7 +17,7 @@ static struct page first;
 static struct page *_Atomic newest = &first;
 static _Atomic(int64_t) gone_bytes, gone_blocks; /* sums of ended threads whose entry another thread has taken */
 
-VT_TLS struct vt_sums *vt_sums_mine;
+VT_TLS struct vt_sums *vt_sums_of_thread;
 
 /* Takes sums that no thread has, or whose thread does not exist any more. The kernel is asked for that, since
    destructors of an ending thread may still allocate. */
@@ -30,7 +30,7 @@ static bool claim(struct vt_sums *s, uint32_t me)
     atomic_fetch_add(&gone_bytes, s->bytes);
     atomic_fetch_add(&gone_blocks, s->blocks);
     s->bytes = s->blocks = 0;
-    s->told_bytes = s->told_blocks = VT_NEVER;
+    s->recorded_bytes = s->recorded_blocks = VT_NEVER;
     atomic_store(&s->ended, 0);
     return true;
 }
@@ -51,14 +51,15 @@ static struct vt_sums *find(uint32_t me)
 __attribute__((noinline, cold)) struct vt_sums *vt_sums_take(void)
 {
     struct vt_sums *mine = find((uint32_t)VT_SYS0(gettid)), *none = NULL;
-    if (__atomic_compare_exchange_n(&vt_sums_mine, &none, mine, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return mine;
+    if (__atomic_compare_exchange_n(&vt_sums_of_thread, &none, mine, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return mine;
     atomic_store(&mine->thread, 0); /* a signal handler was faster */
     return none;
 }
 
 void vt_sums_inherit(void)
 {
-    struct vt_sums *mine = vt_sums_here();
+    struct vt_sums *mine = vt_sums_own();
     int64_t bytes = atomic_exchange(&gone_bytes, 0), blocks = atomic_exchange(&gone_blocks, 0);
     for (struct page *p = atomic_load(&newest); p; p = p->older)
         for (int i = 0; i < PAGE_SUMS; i++) {
@@ -69,21 +70,21 @@ void vt_sums_inherit(void)
         }
     mine->bytes = bytes;
     mine->blocks = blocks;
-    mine->told_bytes = mine->told_blocks = VT_NEVER;
+    mine->recorded_bytes = mine->recorded_blocks = VT_NEVER;
     atomic_store(&mine->thread, (uint32_t)VT_SYS0(gettid));
     atomic_store(&mine->ended, 0);
 }
 
 void vt_sums_collect(void)
 {
-    struct vt_sums *mine = vt_sums_here();
+    struct vt_sums *mine = vt_sums_own();
     for (struct page *p = atomic_load(&newest); p; p = p->older)
         for (int i = 0; i < PAGE_SUMS; i++) {
             struct vt_sums *s = &p->of[i];
             if (s == mine || !atomic_load(&s->thread)) continue;
-            mine->bytes += s->bytes - (s->told_bytes == VT_NEVER ? 0 : s->told_bytes);
-            mine->blocks += s->blocks - (s->told_blocks == VT_NEVER ? 0 : s->told_blocks);
-            s->told_bytes = s->bytes;
-            s->told_blocks = s->blocks;
+            mine->bytes += s->bytes - (s->recorded_bytes == VT_NEVER ? 0 : s->recorded_bytes);
+            mine->blocks += s->blocks - (s->recorded_blocks == VT_NEVER ? 0 : s->recorded_blocks);
+            s->recorded_bytes = s->bytes;
+            s->recorded_blocks = s->blocks;
         }
 }

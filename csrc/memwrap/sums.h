@@ -13,21 +13,21 @@
 /* The memory of the sums outlives the thread: a forked child reads the sums of all threads of its parent. */
 struct vt_sums {
     int64_t bytes, blocks; /* bytes: by malloc_usable_size */
-    int64_t told_bytes, told_blocks; /* values in the thread's last record; VT_NEVER: no record */
+    int64_t recorded_bytes, recorded_blocks; /* values in the thread's last record; VT_NEVER: no record */
     _Atomic(uint32_t) thread; /* thread id (gettid); 0: free */
     _Atomic(uint32_t) ended; /* destructors of the thread run: each change is recorded at once */
 } __attribute__((aligned(128))); /* processors fetch 64-byte lines in pairs, which two threads must not share */
 
 #define VT_NEVER (INT64_MIN / 2)
 
-extern VT_TLS struct vt_sums *vt_sums_mine;
+extern VT_TLS struct vt_sums *vt_sums_of_thread;
 /* Gives the calling thread its sums, at its first call. Never NULL. */
 struct vt_sums *vt_sums_take(void);
 
 /* Sums of the calling thread. */
-static inline struct vt_sums *vt_sums_here(void)
+static inline struct vt_sums *vt_sums_own(void)
 {
-    struct vt_sums *s = vt_sums_mine;
+    struct vt_sums *s = vt_sums_of_thread;
     return __builtin_expect(s != 0, 1) ? s : vt_sums_take();
 }
 

@@ -15,7 +15,7 @@ void vt_mpi_sites_begin(void);
 void vt_mpi_site(uintptr_t caller);
 
 /* Records the call site of a wrapper if the setting asks for call sites. The attribute precedes the ENTER record. */
-__attribute__((always_inline)) static inline uint32_t vt_mpi_placed(uint32_t region)
+__attribute__((always_inline)) static inline uint32_t vt_mpi_with_site(uint32_t region)
 {
     if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed))) return region;
     if (region + 1 > 1) vt_mpi_site((uintptr_t)__builtin_return_address(0));

@@ -14,7 +14,7 @@
 #include <fcntl.h>
 
 #define VT_EXCHANGES 64
-#define VT_IN_VAIN 16       /* exchanges without a shorter round trip; more would not improve the result */
+#define VT_MAX_UNIMPROVED 16       /* exchanges without a shorter round trip; more would not improve the result */
 #define VT_MEASURE_S 0.015  /* limit for a pair, since ranks that share a core answer late */
 #define VT_CLOCK_TAG 1
 
@@ -23,7 +23,7 @@ static int vt_world_rank;
 static bool vt_clocks_record;
 static long vt_clocks_pid; /* a forked child takes no part */
 
-static void vt_take_text(char *into, size_t size, const char *path, bool link)
+static void vt_read_text(char *into, size_t size, const char *path, bool link)
 {
     long n = -1;
     if (link) n = syscall(SYS_readlinkat, AT_FDCWD, path, into, size - 1);
@@ -45,8 +45,8 @@ static uint64_t vt_clock_name(void)
     char boot[64], space[64];
     memset(&host, 0, sizeof host);
     syscall(SYS_uname, &host);
-    vt_take_text(boot, sizeof boot, "/proc/sys/kernel/random/boot_id", false);
-    vt_take_text(space, sizeof space, "/proc/self/ns/time", true);
+    vt_read_text(boot, sizeof boot, "/proc/sys/kernel/random/boot_id", false);
+    vt_read_text(space, sizeof space, "/proc/self/ns/time", true);
     uint64_t name = vt_checksum(1, host.nodename, strlen(host.nodename));
     name = vt_checksum(name, boot, strlen(boot));
     return vt_checksum(name, space, strlen(space));
@@ -83,12 +83,12 @@ static void vt_define_offset(uint64_t ticks, uint64_t peer, uint64_t peer_ticks,
     vt_define(bytes, (size_t)(m.at - bytes));
 }
 
-static bool vt_give(const uint64_t *words, int n, int place)
+static bool vt_send_words(const uint64_t *words, int n, int place)
 {
     return PMPI_Send(words, n, MPI_UINT64_T, place, VT_CLOCK_TAG, vt_leaders) == MPI_SUCCESS;
 }
 
-static bool vt_get(uint64_t *words, int n, int place)
+static bool vt_recv_words(uint64_t *words, int n, int place)
 {
     return PMPI_Recv(words, n, MPI_UINT64_T, place, VT_CLOCK_TAG, vt_leaders, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
@@ -99,17 +99,17 @@ static bool vt_ask_clock(int server)
 {
     uint64_t best[3] = {0, 0, UINT64_MAX}, answer[2] = {0, 0}, last = 0;
     const double begin = PMPI_Wtime();
-    for (int i = 0, vain = 0; !last; i++) {
-        last = i == VT_EXCHANGES - 1 || vain == VT_IN_VAIN || (i && PMPI_Wtime() - begin > VT_MEASURE_S);
+    for (int i = 0, unimproved = 0; !last; i++) {
+        last = i == VT_EXCHANGES - 1 || unimproved == VT_MAX_UNIMPROVED || (i && PMPI_Wtime() - begin > VT_MEASURE_S);
         const uint64_t before = vt_ticks();
-        if (!vt_give(&last, 1, server) || !vt_get(answer, 2, server)) return false;
+        if (!vt_send_words(&last, 1, server) || !vt_recv_words(answer, 2, server)) return false;
         const uint64_t took = vt_ticks() - before;
-        vain++;
+        unimproved++;
         if (took >= best[2]) continue;
         best[0] = before + took / 2;
         best[1] = answer[0];
         best[2] = took;
-        vain = 0;
+        unimproved = 0;
     }
     if (vt_clocks_record) vt_define_offset(best[0], answer[1], best[1], best[2] - best[2] / 2);
     return true;
@@ -118,9 +118,9 @@ static bool vt_ask_clock(int server)
 static bool vt_answer_clock(int client)
 {
     for (uint64_t last = 0; !last;) {
-        if (!vt_get(&last, 1, client)) return false;
+        if (!vt_recv_words(&last, 1, client)) return false;
         const uint64_t answer[2] = {vt_ticks(), (uint64_t)vt_world_rank};
-        if (!vt_give(answer, 2, client)) return false;
+        if (!vt_send_words(answer, 2, client)) return false;
     }
     return true;
 }

@@ -103,7 +103,7 @@ static struct vt_mpi_comm *vt_comm_new(void)
 /* ---- Identity ---- */
 
 /* Returns the entry of an identity in a list. A new entry has count 0. NULL if there is no memory. */
-static struct vt_mpi_seen *vt_comm_meet(struct vt_mpi_seen **list, uint64_t identity)
+static struct vt_mpi_seen *vt_comm_seen_entry(struct vt_mpi_seen **list, uint64_t identity)
 {
     struct vt_mpi_seen *seen = *list;
     while (seen && seen->identity != identity) seen = seen->next;
@@ -120,7 +120,7 @@ static struct vt_mpi_seen *vt_comm_meet(struct vt_mpi_seen **list, uint64_t iden
 static uint32_t vt_comm_count(struct vt_mpi_comm *parent, uint64_t identity)
 {
     struct vt_mpi_seen **list = parent ? &parent->seen : &vt_comm_seen[vt_mpi_bucket(identity)];
-    struct vt_mpi_seen *seen = vt_comm_meet(list, identity);
+    struct vt_mpi_seen *seen = vt_comm_seen_entry(list, identity);
     return seen ? seen->count++ : 0;
 }
 
@@ -158,7 +158,7 @@ static bool vt_comm_group(MPI_Comm comm, int side, uint32_t n, MPI_Group *group)
     if ((side ? PMPI_Comm_remote_group(comm, group) : PMPI_Comm_group(comm, group)) != MPI_SUCCESS) return false;
     if (PMPI_Group_size(*group, &members) == MPI_SUCCESS && (uint32_t)members == n) return true;
     /* Ranks that are threads of one process call MPI concurrently, whatever MPI_Query_thread returned. */
-    vt_mpi_alone = false;
+    vt_mpi_single_threaded = false;
     PMPI_Group_free(group);
     return false;
 }
@@ -280,7 +280,7 @@ static void vt_comm_write_members(const struct vt_mpi_comm *c)
 {
     if (c->rank) return;
     if (!c->foreign) {
-        struct vt_mpi_seen *list = vt_comm_meet(&vt_comm_lists[vt_mpi_bucket(c->hash)], c->hash);
+        struct vt_mpi_seen *list = vt_comm_seen_entry(&vt_comm_lists[vt_mpi_bucket(c->hash)], c->hash);
         if (list && list->count++) return;
     }
     vt_comm_define_members(c, 0);
@@ -386,7 +386,7 @@ void vt_mpi_define_world(void)
 /* True if the error handlers of MPI_COMM_WORLD and MPI_COMM_SELF are predefined ones. MPI reports an invalid handle to
    these. Then asking MPI about a handle calls no function of the program, and ends the program only where its own call
    would. */
-static bool vt_handlers_are_mpis(void)
+static bool vt_handlers_are_predefined(void)
 {
     int up = 0, down = 0;
     PMPI_Initialized(&up);
@@ -408,7 +408,7 @@ static bool vt_is_comm(MPI_Comm comm, bool used)
 {
     (void)used;
     int inter;
-    if (vt_handlers_are_mpis()) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
+    if (vt_handlers_are_predefined()) return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
 #ifdef MPICH_NUMVERSION
     return false;
 #else

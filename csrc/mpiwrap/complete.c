@@ -68,8 +68,8 @@ static inline bool vt_needs_status(const struct vt_mpi_request *r)
 static inline bool vt_is_known(const struct vt_mpi_request *r) { return r->id || r->kind == VT_REQUEST_RMA; }
 
 /* Adds a record that holds only the id of the operation. */
-static void vt_mention(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
-                       enum vt_kind rma, enum vt_kind io)
+static void vt_add_id_record(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, enum vt_kind message,
+                             enum vt_kind rma, enum vt_kind io)
 {
     if (!vt_is_known(r)) return;
     uint64_t *w = vt_mpi_add(batch, 2);
@@ -125,7 +125,7 @@ static __attribute__((noinline)) void vt_record_end(struct vt_mpi_batch *batch, 
 {
     if (r->end) r->end(r, batch);
     if (r->kind == VT_REQUEST_SEND) {
-        vt_mention(batch, r, VT_K_ISEND_COMPLETE, 0, 0);
+        vt_add_id_record(batch, r, VT_K_ISEND_COMPLETE, 0, 0);
         return;
     }
     if (r->kind == VT_REQUEST_IO) r->words[1] = vt_mpi_received(status);
@@ -152,7 +152,7 @@ __attribute__((always_inline)) static inline void vt_completed_inline(const stru
 {
     const bool cancels = atomic_load_explicit(&vt_cancels, memory_order_acquire);
     if (!VT_LIKELY(!cancels) && vt_is_cancelled(wait, r, status))
-        vt_mention(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
+        vt_add_id_record(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
     else if (r->kind == VT_REQUEST_SEND && !r->end && r->id) {
         uint64_t *w = vt_mpi_add(batch, 2);
         w[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
@@ -170,14 +170,14 @@ static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *ba
 
 static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
 {
-    vt_mention(batch, r, VT_K_REQUEST_TEST, VT_K_RMA_TEST, VT_K_IO_TEST);
+    vt_add_id_record(batch, r, VT_K_REQUEST_TEST, VT_K_RMA_TEST, VT_K_IO_TEST);
     vt_mpi_put_back(r);
 }
 
 /* Handles a request after an error without a status: MPI either freed the handle, or the operation is unchanged. A
    persistent request keeps its handle in both cases. Its operation counts as ended, since a completion that did not
    happen would be wrong. */
-static void vt_unsure(struct vt_mpi_request *r, MPI_Request now)
+static void vt_end_without_status(struct vt_mpi_request *r, MPI_Request now)
 {
     if (now == MPI_REQUEST_NULL || r->persistent) vt_end(r);
     else vt_mpi_put_back(r);
@@ -191,7 +191,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
                               MPI_Status *statuses, const MPI_Status *ignore)
 {
     vt_enter(region);
-    bool curious = false;
+    bool needs_statuses = false;
     if (!requests) n = 0; /* an error that MPI reports */
     wait->n = n > 0 ? n : 0;
     wait->given = wait->statuses = statuses;
@@ -214,9 +214,9 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     const bool cancels = wait->cancels;
     for (int i = 0; i < taking; i++) {
         struct vt_mpi_request *r = taken[i] = vt_take_active(requests[i]);
-        if (r) curious |= vt_needs_status(r) || cancels;
+        if (r) needs_statuses |= vt_needs_status(r) || cancels;
     }
-    if (curious && statuses == ignore) {
+    if (needs_statuses && statuses == ignore) {
         wait->statuses = own;
         for (int i = 0; i < wait->n; i++) own[i].MPI_ERROR = MPI_SUCCESS;
     }
@@ -283,7 +283,7 @@ static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 
 /* With an error handler of the program MPICH returns success. Then the statuses show the error, if they are vtrace's
    own. */
-static bool vt_own_tell(const struct vt_mpi_wait *wait)
+static bool vt_own_statuses_failed(const struct vt_mpi_wait *wait)
 {
     for (int i = 0; i < wait->n; i++)
         if (wait->statuses[i].MPI_ERROR != MPI_SUCCESS) return true;
@@ -294,7 +294,7 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
 {
     VT_MPI_BATCH(batch);
     const bool own = wait->statuses != wait->given;
-    const bool in_status = vt_in_status(result) || (own && wait->n > 1 && vt_own_tell(wait));
+    const bool in_status = vt_in_status(result) || (own && wait->n > 1 && vt_own_statuses_failed(wait));
     if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
     if (VT_LIKELY(result == MPI_SUCCESS && !in_status && (!flag || *flag))) {
         for (int i = 0; i < wait->n; i++)
@@ -306,7 +306,8 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
         if (in_status && (own || wait->given != wait->ignore)) vt_by_status(wait, &batch, r, &wait->statuses[i]);
-        else if (result != MPI_SUCCESS && (wait->n > 1 || !vt_took_message(r, result))) vt_unsure(r, requests[i]);
+        else if (result != MPI_SUCCESS && (wait->n > 1 || !vt_took_message(r, result)))
+            vt_end_without_status(r, requests[i]);
         else if (result == MPI_SUCCESS) vt_tested(&batch, r);
         else vt_completed_with(wait, &batch, r, &wait->statuses[i], result);
     }
@@ -322,7 +323,8 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
-        if (result != MPI_SUCCESS && !(failed && i == *index && vt_took_message(r, result))) vt_unsure(r, requests[i]);
+        if (result != MPI_SUCCESS && !(failed && i == *index && vt_took_message(r, result)))
+            vt_end_without_status(r, requests[i]);
         else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
         else if (i == *index && failed) vt_completed_with(wait, &batch, r, wait->statuses, result);
         else if (i == *index) vt_completed(wait, &batch, r, wait->statuses);
@@ -344,12 +346,12 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
         wait->requests[indices[j]] = NULL;
         if (!in_status) vt_completed(wait, &batch, r, &wait->statuses[j]);
         else if (told) vt_by_status(wait, &batch, r, &wait->statuses[j]);
-        else vt_unsure(r, requests[indices[j]]);
+        else vt_end_without_status(r, requests[indices[j]]);
     }
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
-        if (result != MPI_SUCCESS && !in_status) vt_unsure(r, requests[i]);
+        if (result != MPI_SUCCESS && !in_status) vt_end_without_status(r, requests[i]);
         else if (test) vt_tested(&batch, r);
         else vt_mpi_put_back(r);
     }

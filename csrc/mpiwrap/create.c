@@ -6,13 +6,13 @@
 /* Writes the records at the end of a call, unless its group is off. */
 static void vt_write_end(struct vt_mpi_batch *batch, uint32_t region)
 {
-    if (region != VT_MPI_QUIET) vt_mpi_leave(batch, region);
+    if (region != VT_MPI_GROUP_OFF) vt_mpi_leave(batch, region);
 }
 
 static void vt_write_begin(uint32_t region, bool collective)
 {
     uint64_t words[] = {VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_COLL_BEGIN, 0, 0)};
-    if (region != VT_MPI_QUIET) vt_write(words, 1 + collective);
+    if (region != VT_MPI_GROUP_OFF) vt_write(words, 1 + collective);
 }
 
 static void vt_add_end(struct vt_mpi_batch *batch, uint32_t comm, enum vt_mpi_op op)
@@ -30,7 +30,7 @@ static bool vt_by_members(enum vt_comm_kind kind)
     return kind == VT_COMM_CREATE_GROUP || kind == VT_COMM_INTER_CREATE;
 }
 
-static struct vt_mpi_comm *vt_made(MPI_Comm comm, const struct vt_mpi_origin *origin)
+static struct vt_mpi_comm *vt_comm_created(MPI_Comm comm, const struct vt_mpi_origin *origin)
 {
     vt_mpi_comm_lock();
     /* the program freed it by a function that vtrace does not wrap */
@@ -75,7 +75,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
            parent */
         if (kind == VT_COMM_INTER_CREATE || kind == VT_COMM_SPAWN) origin.parent = NULL;
         if (kind == VT_COMM_SPAWN) origin.count = 0;
-        c = vt_made(*made, &origin);
+        c = vt_comm_created(*made, &origin);
     }
     if (c && kind != VT_COMM_SPAWN) {
         c->made = !atomic_load(&vt_mpi_off);
@@ -90,7 +90,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made)
 {
     VT_MPI_BATCH(batch);
-    struct vt_mpi_comm *c = result == MPI_SUCCESS && *made != MPI_COMM_NULL ? vt_made(*made, origin) : NULL;
+    struct vt_mpi_comm *c = result == MPI_SUCCESS && *made != MPI_COMM_NULL ? vt_comm_created(*made, origin) : NULL;
     if (c) {
         c->made = !atomic_load(&vt_mpi_off);
         *vt_mpi_add(&batch, 1) = VT_HEAD(VT_K_COLL_BEGIN, 0, 0);
@@ -102,23 +102,23 @@ void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin
 
 /* ---- MPI_Comm_idup: the communicator is valid when the request is complete ---- */
 
-struct vt_mpi_unborn {
-    struct vt_mpi_unborn *next;
+struct vt_mpi_pending_comm {
+    struct vt_mpi_pending_comm *next;
     const struct vt_mpi_request *request;
     struct vt_mpi_comm *comm;
     MPI_Comm handle;
 };
-static struct vt_mpi_unborn *vt_unborn, *vt_unborn_spare; /* protected by the lock of communicators */
+static struct vt_mpi_pending_comm *vt_pending_comms, *vt_pending_spare; /* protected by the lock of communicators */
 
-static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
+static void vt_idup_completed(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
 {
     vt_mpi_comm_lock();
-    struct vt_mpi_unborn **link = &vt_unborn, *u;
+    struct vt_mpi_pending_comm **link = &vt_pending_comms, *u;
     while ((u = *link) && u->request != request) link = &u->next;
     if (u) {
         *link = u->next;
-        u->next = vt_unborn_spare;
-        vt_unborn_spare = u;
+        u->next = vt_pending_spare;
+        vt_pending_spare = u;
         struct vt_mpi_comm *stale = vt_mpi_comm_unlink(u->handle);
         if (stale) vt_mpi_comm_keep(stale);
         vt_mpi_comm_link(u->comm, u->handle);
@@ -129,18 +129,19 @@ static void vt_born(struct vt_mpi_request *request, struct vt_mpi_batch *batch)
 }
 
 /* The caller holds the lock. All MPI libraries with MPI_Comm_idup store the handle before the call returns. */
-static bool vt_expect(const struct vt_mpi_request *request, const struct vt_mpi_creation *creation, MPI_Comm handle)
+static bool vt_add_pending(const struct vt_mpi_request *request, const struct vt_mpi_creation *creation,
+                           MPI_Comm handle)
 {
     const struct vt_mpi_origin origin = {
         .kind = VT_COMM_DUP, .parent = creation->parent, .counted = true, .count = creation->count};
     struct vt_mpi_comm *c = vt_mpi_comm_add_twin(&origin);
-    struct vt_mpi_unborn *u = vt_unborn_spare;
+    struct vt_mpi_pending_comm *u = vt_pending_spare;
     if (!c) return false;
-    if (u) vt_unborn_spare = u->next;
+    if (u) vt_pending_spare = u->next;
     else u = vt_mpi_comm_memory(sizeof *u);
     if (!u) return false;
-    *u = (struct vt_mpi_unborn){vt_unborn, request, c, handle};
-    vt_unborn = u;
+    *u = (struct vt_mpi_pending_comm){vt_pending_comms, request, c, handle};
+    vt_pending_comms = u;
     return true;
 }
 
@@ -152,7 +153,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
     vt_parent_late(&creation, result);
     if (creation.parent && result == MPI_SUCCESS) r = vt_mpi_post(VT_REQUEST_COLL, false, creation.parent->id, request);
     if (r) {
-        r->id = region == VT_MPI_QUIET ? 0 : vt_mpi_new_request();
+        r->id = region == VT_MPI_GROUP_OFF ? 0 : vt_mpi_new_request();
         uint64_t *w = vt_mpi_add(&batch, r->id ? 2 : 0);
         if (r->id) {
             w[0] = VT_HEAD(VT_K_COLL_REQUEST, 1, 0);
@@ -164,7 +165,7 @@ void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int resul
         r->words[4] = r->id;
         r->n = 5;
         vt_mpi_comm_lock();
-        if (vt_expect(r, &creation, *made)) r->end = vt_born;
+        if (vt_add_pending(r, &creation, *made)) r->end = vt_idup_completed;
         vt_mpi_comm_unlock();
         r->active = true;
         vt_mpi_put_back(r);

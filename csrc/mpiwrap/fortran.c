@@ -77,13 +77,13 @@ __attribute__((always_inline)) static inline uint32_t vt_fortran_region(unsigned
 
 __attribute__((always_inline)) static inline uint32_t vt_fortran_track(unsigned function, struct vt_fortran_twin *twin)
 {
-    return vt_mpi_placed(vt_fortran_region(function, twin));
+    return vt_mpi_with_site(vt_fortran_region(function, twin));
 }
 
 __attribute__((always_inline)) static inline uint32_t vt_fortran_begin(unsigned function, struct vt_fortran_twin *twin)
 {
     const uint32_t region = vt_fortran_track(function, twin);
-    return VT_LIKELY(region != VT_MPI_QUIET) ? region : 0;
+    return VT_LIKELY(region != VT_MPI_GROUP_OFF) ? region : 0;
 }
 
 /* ---- Arguments ---- */

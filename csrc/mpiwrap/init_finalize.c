@@ -74,7 +74,7 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     uint32_t *counted = NULL;
     const bool on = vt_mpi_group_is_on(info->group) && vt_take_call(info->name, "MPI", &counted) != VT_CALL_HIDDEN;
     if (counted && *counted) return *counted;
-    const uint32_t made = on ? vt_mpi_define(info, binding) : VT_MPI_QUIET;
+    const uint32_t made = on ? vt_mpi_define(info, binding) : VT_MPI_GROUP_OFF;
     if (counted) return *counted = made; /* the filter counts the calls, so the next call asks again */
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
@@ -85,7 +85,7 @@ static int vt_own_init(int *argc, char ***argv)
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);
     const int result = VT_MPI_NEXT(MPI_Init)(argc, argv);
-    if (result == MPI_SUCCESS) vt_mpi_begun();
+    if (result == MPI_SUCCESS) vt_mpi_initialized();
     if (region) vt_leave(region);
     return result;
 }
@@ -97,13 +97,13 @@ VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init_thread);
     if (region) vt_enter(region);
     const int result = VT_MPI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
-    if (result == MPI_SUCCESS) vt_mpi_begun();
+    if (result == MPI_SUCCESS) vt_mpi_initialized();
     if (region) vt_leave(region);
     return result;
 }
 
 /* The files are completed before MPI_Finalize, since mpiexec may end the job right after it. */
-void vt_mpi_ends(void)
+void vt_mpi_finalizing(void)
 {
     static atomic_flag ended = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&ended)) return;
@@ -115,7 +115,7 @@ VT_WRAPPER int MPI_Finalize(void)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Finalize);
     if (region) vt_enter(region);
-    vt_mpi_ends();
+    vt_mpi_finalizing();
     const int result = VT_MPI_NEXT(MPI_Finalize)();
     if (region) vt_leave(region);
     return result;

@@ -15,7 +15,7 @@ static int vt_group_number(const char *name, size_t length)
 
 static void vt_add_text(char *into, size_t bytes, const char *text) { strncat(into, text, bytes - strlen(into) - 1); }
 
-static void vt_refuse(const char *name, size_t length)
+static void vt_warn_unknown_group(const char *name, size_t length)
 {
     char allowed[256] = "all, default";
     for (int i = 0; vt_mpi_groups[i]; i++) {
@@ -56,7 +56,7 @@ void vt_mpi_read_groups(void)
         if (number >= 0) vt_groups_on |= 1u << number;
         else if (length == 3 && !strncmp(at, "all", 3)) vt_groups_on = ~0u;
         else if (length == 7 && !strncmp(at, "default", 7)) vt_groups_on |= VT_MPI_DEFAULT_GROUPS;
-        else vt_refuse(at, length);
+        else vt_warn_unknown_group(at, length);
     }
     if (!any) vt_groups_on = VT_MPI_DEFAULT_GROUPS;
     vt_define_groups();

@@ -43,30 +43,30 @@ extern _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 extern _Atomic(int) vt_mpi_state;
 
 /* Attaches to the runtime if necessary and defines the region of a function. Returns the region, 0 if the call is not
-   recorded, VT_MPI_QUIET if the function's group is off. binding: name of the Fortran binding, or NULL. */
+   recorded, VT_MPI_GROUP_OFF if the function's group is off. binding: name of the Fortran binding, or NULL. */
 uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const char *binding);
 /* After MPI_Init succeeded: agrees on the run id, the rank and the settings. Collective over MPI_COMM_WORLD. */
-void vt_mpi_begun(void);
+void vt_mpi_initialized(void);
 /* Before MPI_Finalize: writes the local files. Collective over MPI_COMM_WORLD. */
-void vt_mpi_ends(void);
+void vt_mpi_finalizing(void);
 /* Implements MPI_Pcontrol (MPI-4.1, section 15.2.4). after: the call is made after the next definition has returned. */
 void vt_mpi_control(int level, bool after);
 
 /* tools.c: the definition of another tool for each function, by enum vt_mpi_function. The table is NULL if no such tool
    is loaded; an entry is NULL if the tool does not define the function. */
-extern void *const *vt_mpi_nexts;
+extern void *const *vt_mpi_tool_functions;
 
 #define VT_MPI_NEXT(name)                                                                                              \
-    (VT_LIKELY(!vt_mpi_nexts) || !vt_mpi_nexts[VT_F_##name]                                                            \
+    (VT_LIKELY(!vt_mpi_tool_functions) || !vt_mpi_tool_functions[VT_F_##name]                                          \
          ? P##name                                                                                                     \
-         : (__typeof__(&P##name))(uintptr_t)vt_mpi_nexts[VT_F_##name])
+         : (__typeof__(&P##name))(uintptr_t)vt_mpi_tool_functions[VT_F_##name])
 
 /* mpi_groups.c: the setting VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
 bool vt_mpi_group_is_on(unsigned group);
 
 /* The value of vt_mpi_region for a function whose group is off. */
-#define VT_MPI_QUIET 0xffffffffu
+#define VT_MPI_GROUP_OFF 0xffffffffu
 
 /* The code segment of MPI's Fortran binding. C functions that the binding calls are not recorded, since the Fortran
    function is. */
@@ -80,7 +80,7 @@ __attribute__((always_inline)) static inline bool vt_mpi_by_binding(void)
            atomic_load_explicit(&vt_mpi_binding.bytes, memory_order_relaxed);
 }
 
-/* Returns the region of a function, 0 if the call is not recorded, VT_MPI_QUIET if the function's group is off. */
+/* Returns the region of a function, 0 if the call is not recorded, VT_MPI_GROUP_OFF if the function's group is off. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_region(unsigned function)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
@@ -92,14 +92,14 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_region(unsigned fun
    vt_mpi_region. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_track(unsigned function)
 {
-    return vt_mpi_placed(vt_mpi_region(function));
+    return vt_mpi_with_site(vt_mpi_region(function));
 }
 
-/* Begins any other function. Returns as vt_mpi_region, but 0 for VT_MPI_QUIET. */
+/* Begins any other function. Returns as vt_mpi_region, but 0 for VT_MPI_GROUP_OFF. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_begin(unsigned function)
 {
     const uint32_t region = vt_mpi_track(function);
-    return VT_LIKELY(region != VT_MPI_QUIET) ? region : 0;
+    return VT_LIKELY(region != VT_MPI_GROUP_OFF) ? region : 0;
 }
 
 /* ---- Records ---- */
@@ -259,8 +259,8 @@ void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *perio
 bool vt_mpi_world_group(MPI_Group *world);
 #ifdef VT_HAVE_MPI_Session_init
 /* After MPI_Session_init, and before MPI_Session_finalize. */
-void vt_mpi_session_begun(const MPI_Session *session, int result);
-void vt_mpi_session_ends(const MPI_Session *session);
+void vt_mpi_session_initialized(const MPI_Session *session, int result);
+void vt_mpi_session_finalizing(const MPI_Session *session);
 #endif
 
 /* ---- spawn.c: dynamic processes (MPI-4.1, chapter 11) ---- */

@@ -5,7 +5,7 @@
 
    The table needs no lock. An entry is in one of 8 adjacent places, which the hash of its handle selects. One atomic
    operation takes or frees a place. If all 8 places are in use, a level with 16 times the size is added. If one thread
-   at a time calls MPI (vt_mpi_alone), the table uses neither atomic operations nor locks.
+   at a time calls MPI (vt_mpi_single_threaded), the table uses neither atomic operations nor locks.
 
    Several entries have the same handle if a library gives one handle to all operations that are complete at once. Then
    each Wait takes any one of them, which makes no difference to the program either. Four such entries are in places,
@@ -29,12 +29,12 @@ __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")))
 
 _Static_assert(VT_FIRST_PLACES == 1 << VT_FIRST_BITS, "each further level has 16 times the places of the one before");
 
-bool vt_mpi_alone;
+bool vt_mpi_single_threaded;
 
 /* Stores next if the word is *found. Else stores the word in *found and returns false. */
 static inline bool vt_swap(_Atomic(uint64_t) *word, uint64_t *found, uint64_t next)
 {
-    if (!vt_mpi_alone) return atomic_compare_exchange_strong(word, found, next);
+    if (!vt_mpi_single_threaded) return atomic_compare_exchange_strong(word, found, next);
     const uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
     const bool same = now == *found;
     *found = now;
@@ -44,7 +44,7 @@ static inline bool vt_swap(_Atomic(uint64_t) *word, uint64_t *found, uint64_t ne
 
 static inline void vt_add(_Atomic(uint64_t) *word, uint64_t more)
 {
-    if (!vt_mpi_alone) atomic_fetch_add_explicit(word, more, memory_order_acq_rel);
+    if (!vt_mpi_single_threaded) atomic_fetch_add_explicit(word, more, memory_order_acq_rel);
     else atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more, memory_order_relaxed);
 }
 
@@ -89,20 +89,20 @@ static struct vt_level_row vt_level_row(struct vt_mpi_table *table, unsigned lev
 
 static void vt_list_lock(struct vt_mpi_list *list)
 {
-    if (vt_mpi_alone) return;
+    if (vt_mpi_single_threaded) return;
     while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire)) sched_yield();
 }
 
 static void vt_list_unlock(struct vt_mpi_list *list)
 {
-    if (!vt_mpi_alone) atomic_flag_clear_explicit(&list->lock, memory_order_release);
+    if (!vt_mpi_single_threaded) atomic_flag_clear_explicit(&list->lock, memory_order_release);
 }
 
 /* Index of the calling thread's lists: threads get them in turn. If one thread at a time calls MPI, all threads use the
    first one. */
 static unsigned vt_own_list(void)
 {
-    if (vt_mpi_alone) return 0;
+    if (vt_mpi_single_threaded) return 0;
     static _Atomic(unsigned) threads;
     static __thread unsigned own __attribute__((tls_model("initial-exec")));
     if (!own) own = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % VT_TABLE_LISTS + 1;

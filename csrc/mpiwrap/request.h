@@ -67,7 +67,7 @@ extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
 /* One thread at a time calls MPI, by the level of thread support that MPI_Init_thread provided. Then the tables need no
    atomic operations, each of which costs as much as reading the clock. Set when MPI is initialized. Cleared when a
    session or MPIX_Threadcomm begins, since these have thread levels of their own. */
-extern bool vt_mpi_alone;
+extern bool vt_mpi_single_threaded;
 
 /* A key is a handle with the following bits. No key is 0. */
 #define VT_DISPLACED                                                                                                   \
@@ -122,7 +122,7 @@ static inline struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uin
 {
     const uint64_t key = vt_mpi_key(handle);
     const size_t place = vt_mpi_place(key);
-    if (VT_LIKELY(vt_mpi_alone)) {
+    if (VT_LIKELY(vt_mpi_single_threaded)) {
         if (atomic_load_explicit(&table->keys[place], memory_order_relaxed) == key) {
             atomic_store_explicit(&table->keys[place], key | VT_TAKEN, memory_order_relaxed);
             return &table->requests[place];
@@ -158,7 +158,7 @@ __attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(s
     const uint64_t key = vt_mpi_key(handle);
     const size_t place = vt_mpi_place(key);
     struct vt_mpi_row *row = &table->rows[place / VT_ROW_PLACES];
-    if (VT_LIKELY(vt_mpi_alone)) {
+    if (VT_LIKELY(vt_mpi_single_threaded)) {
         struct vt_mpi_request *r = shared ? vt_mpi_put_listed(&table->lists[place / VT_ROW_PLACES][0], row, key) : NULL;
         if (r) return r;
         if (!(atomic_load_explicit(&row->published, memory_order_relaxed) |
@@ -177,7 +177,7 @@ static inline void vt_mpi_put_back(struct vt_mpi_request *request)
 {
     const uint64_t key = request->key ? atomic_load_explicit(request->key, memory_order_relaxed) : VT_SHARED;
     if (VT_LIKELY(!(key & VT_SHARED))) atomic_store_explicit(request->key, key & ~VT_TAKEN, memory_order_release);
-    else if (request->list && vt_mpi_alone) {
+    else if (request->list && vt_mpi_single_threaded) {
         request->next = atomic_load_explicit(&request->list->listed, memory_order_relaxed);
         atomic_store_explicit(&request->list->listed, request, memory_order_relaxed);
     } else vt_mpi_put_back_any(request);
@@ -188,7 +188,7 @@ static inline void vt_mpi_drop(struct vt_mpi_request *request)
 {
     const uint64_t key = request->key ? atomic_load_explicit(request->key, memory_order_relaxed) : VT_DISPLACED;
     if (VT_LIKELY(!(key & VT_DISPLACED))) atomic_store_explicit(request->key, 0, memory_order_release);
-    else if (request->list && vt_mpi_alone) {
+    else if (request->list && vt_mpi_single_threaded) {
         request->next = request->list->spare;
         request->list->spare = request;
     } else vt_mpi_drop_any(request);

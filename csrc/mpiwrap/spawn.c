@@ -69,7 +69,7 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
 
 /* Returns why env cannot start the program that MPI would start, or NULL if env can. In such a case MPI starts the
    program itself, or reports the error. */
-static const char *vt_why_not(const char *command, MPI_Info info)
+static const char *vt_env_obstacle(const char *command, MPI_Info info)
 {
     char text[4096];
     if (access(VT_ENV, X_OK)) return "there is no " VT_ENV ", which hands the settings on";
@@ -113,7 +113,7 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
 {
     size_t words = 2 * n + VT_SPAWN_TEXT / sizeof(char *);
     for (size_t i = 0; i < n; i++) {
-        const char *why = vt_why_not(commands[i], infos ? infos[i] : MPI_INFO_NULL);
+        const char *why = vt_env_obstacle(commands[i], infos ? infos[i] : MPI_INFO_NULL);
         if (why) {
             vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: %s", commands[i], why);
             return;

@@ -41,8 +41,8 @@ static uint32_t vt_barrier_region(bool after)
     const bool on = vt_mpi_group_is_on(vt_mpi_functions[VT_F_MPI_Barrier].group) &&
                     vt_take_call(names[after], "MPI", &counted) != VT_CALL_HIDDEN;
     if (counted && *counted) return *counted;
-    region = on ? vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0) : VT_MPI_QUIET;
-    if (!region) return VT_MPI_QUIET;
+    region = on ? vt_define_region(names[after], VT_PARADIGM_MPI, VT_ROLE_BARRIER, NULL, 0) : VT_MPI_GROUP_OFF;
+    if (!region) return VT_MPI_GROUP_OFF;
     if (counted) return *counted = region; /* the filter counts the calls, so the next call asks again */
     uint32_t none = 0;
     return atomic_compare_exchange_strong(&vt_barrier_regions[after], &none, region) ? region : none;
@@ -52,7 +52,7 @@ static void vt_barrier(MPI_Comm comm, bool after, uintptr_t caller)
 {
     const uint32_t region = vt_barrier_region(after);
     struct vt_mpi_coll coll;
-    if (region == VT_MPI_QUIET) {
+    if (region == VT_MPI_GROUP_OFF) {
         PMPI_Barrier(comm);
         return;
     }

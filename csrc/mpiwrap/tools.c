@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-void *const *vt_mpi_nexts;
+void *const *vt_mpi_tool_functions;
 
 static int vt_own_init(int *argc, char ***argv);
 
@@ -48,8 +48,8 @@ static bool vt_is_our_library(void *code)
     return name && !strcmp(name, "/libvtrace-mpi.so");
 }
 
-/* Fills vt_mpi_nexts with the next definitions that are not MPI's own. MPI's MPI_x and PMPI_x are two names of the same
-   code. */
+/* Fills vt_mpi_tool_functions with the next definitions that are not MPI's own. MPI's MPI_x and PMPI_x are two names of
+   the same code. */
 static void vt_mpi_find_tools(void)
 {
     struct vt_code library = {.address = (uintptr_t)PMPI_Init};
@@ -63,5 +63,5 @@ static void vt_mpi_find_tools(void)
         if (!nexts) return;
         nexts[i] = next;
     }
-    vt_mpi_nexts = nexts;
+    vt_mpi_tool_functions = nexts;
 }

@@ -24,7 +24,7 @@ static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const
 /* All ranks take the run id of one rank. This happens also if MPI calls are not recorded: functions need their rank,
    and a rank that does not take part would block the others. A rank that got its name from a session keeps that name,
    and the others take it. The function runs once, though a Fortran binding may call the C function, too. */
-void vt_mpi_begun(void)
+void vt_mpi_initialized(void)
 {
     static atomic_flag begun = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&begun)) return;
@@ -49,7 +49,7 @@ void vt_mpi_begun(void)
     vt_mpi_clocks_begin(rank, atomic_load(&vt_mpi_state) == VT_MPI_RECORD);
     if (atomic_load(&vt_mpi_state) != VT_MPI_RECORD) return;
     int level = MPI_THREAD_MULTIPLE;
-    vt_mpi_alone = PMPI_Query_thread(&level) == MPI_SUCCESS && level < MPI_THREAD_MULTIPLE && !vt_had_session;
+    vt_mpi_single_threaded = PMPI_Query_thread(&level) == MPI_SUCCESS && level < MPI_THREAD_MULTIPLE && !vt_had_session;
     vt_mpi_learn_types();
     vt_mpi_define_world();
     vt_mpi_spawned();
@@ -118,11 +118,11 @@ static void vt_name_by_session(MPI_Session session)
     if (atomic_load(&vt_mpi_state) == VT_MPI_RECORD) vt_mpi_learn_types();
 }
 
-void vt_mpi_session_begun(const MPI_Session *session, int result)
+void vt_mpi_session_initialized(const MPI_Session *session, int result)
 {
     if (result != MPI_SUCCESS) return;
     vt_had_session = true;
-    vt_mpi_alone = false;
+    vt_mpi_single_threaded = false;
     vt_mpi_comm_lock();
     if (vt_open_sessions < VT_SESSIONS) vt_sessions[vt_open_sessions++] = *session;
     vt_mpi_comm_unlock();
@@ -130,7 +130,7 @@ void vt_mpi_session_begun(const MPI_Session *session, int result)
 }
 
 /* The last session of a program without MPI_Init completes its files. */
-void vt_mpi_session_ends(const MPI_Session *session)
+void vt_mpi_session_finalizing(const MPI_Session *session)
 {
     int begun = 0, left = 0;
     if (!session) return;

@@ -8,7 +8,7 @@
 #include "core/sys.h"
 #include "ompwrap.h"
 
-_Thread_local struct omp_thread *omp_here __attribute__((tls_model("initial-exec")));
+_Thread_local struct omp_thread *omp_own_thread __attribute__((tls_model("initial-exec")));
 static _Atomic(struct omp_thread *) all;
 _Atomic int omp_off;
 static pthread_key_t thread_end;
@@ -24,14 +24,14 @@ static void on_thread_end(void *thread)
         vt_write_2(VT_HEAD(VT_K_THREAD_TEAM_JOINED, 1, 0), omp_joined(t));
         atomic_store(&t->waits, NULL);
     }
-    omp_here = NULL;
+    omp_own_thread = NULL;
     atomic_store(&t->used, 0);
 }
 
 /* A forked child has one thread and none of libgomp's pool. */
 static void in_child(void)
 {
-    omp_here = NULL;
+    omp_own_thread = NULL;
     atomic_store(&all, NULL);
 }
 
@@ -87,7 +87,7 @@ struct omp_thread *omp_thread_begin(void)
     t->task = 0;
     t->single = t->after_single = t->hidden = 0;
     pthread_setspecific(thread_end, t);
-    omp_here = t;
+    omp_own_thread = t;
 out:
     errno = saved;
     return t;

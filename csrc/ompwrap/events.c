@@ -204,7 +204,7 @@ struct omp_wait omp_critical_begin(struct omp_thread *t, const void *variable, c
     return w;
 }
 
-void omp_critical_got(struct omp_thread *t, struct omp_wait w, const void *code)
+void omp_critical_acquired(struct omp_thread *t, struct omp_wait w, const void *code)
 {
     if (!w.lock) return;
     uint32_t acquired = atomic_load_explicit(&w.lock->acquired, memory_order_relaxed);
@@ -231,7 +231,7 @@ void omp_critical_end(struct omp_thread *t)
     omp_close(t, region & HELD ? region & ~HELD : 0);
 }
 
-void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
+void omp_lock_acquired(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
 {
     uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed);
     atomic_store_explicit(&lock->acquired, number + 1, memory_order_relaxed);
@@ -243,7 +243,7 @@ void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
                    OMP_LEAVE(region));
 }
 
-void omp_lock_gives(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
+void omp_lock_release(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
 {
     uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1, told = 1;
     for (uint32_t i = 1; i <= OMP_HELD; i++) /* the next holder may have acquired it already */

@@ -15,7 +15,7 @@ struct call {
 
 static int ask(struct omp_function *f, const void *caller)
 {
-    const struct omp_behind *behind = omp_behind(f, caller);
+    const struct omp_next *behind = omp_next(f, caller);
     return ((int (*)(void))behind->function)();
 }
 
@@ -47,7 +47,7 @@ static void run_sections(void *data) { run_as(data, OMP_SECTIONS); }
 
 typedef long parallel_call(void (*)(void *), void *, unsigned, long, long, long, long, long);
 
-static long parallel(const struct omp_behind *behind, struct omp_thread *t, void (*runs)(void *), void (*body)(void *),
+static long parallel(const struct omp_next *behind, struct omp_thread *t, void (*runs)(void *), void (*body)(void *),
                      void *data, unsigned threads, const long *rest)
 {
     static struct omp_function most = {.name = "omp_get_max_threads"};
@@ -72,7 +72,7 @@ static long parallel(const struct omp_behind *behind, struct omp_thread *t, void
 #define PARALLEL(symbol, runs)                                                                                         \
     OMP_EXPORT long symbol(void (*body)(void *), void *data, unsigned threads, long a, long b, long c, long d, long e) \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         const long rest[] = {a, b, c, d, e};                                                                           \
         return parallel(behind, t, runs, body, data, threads, rest);                                                   \
     }
@@ -94,7 +94,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
 #define START(symbol, construct)                                                                                       \
     OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         if (t) {                                                                                                       \
             omp_single_end(t);                                                                                         \
             omp_open(t, omp_region(construct, GOMP_SITE));                                                             \
@@ -106,7 +106,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
 #define END(symbol)                                                                                                    \
     OMP_EXPORT long symbol(void)                                                                                       \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;                                        \
         if (t) omp_enter(barrier);                                                                                     \
         long result = GOMP_NEXT(long(void))();                                                                         \
@@ -117,7 +117,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
 #define END_NOWAIT(symbol)                                                                                             \
     OMP_EXPORT void symbol(void)                                                                                       \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         GOMP_NEXT(void(void))();                                                                                       \
         if (t) omp_close(t, 0);                                                                                        \
     }
@@ -173,7 +173,7 @@ END_NOWAIT(GOMP_sections_end_nowait)
    construct that cannot be nested in a single. */
 OMP_EXPORT char GOMP_single_start(void)
 {
-    GOMP_BEHIND(GOMP_single_start);
+    GOMP_FIND_NEXT(GOMP_single_start);
     if (t) {
         omp_single_end(t);
         omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
@@ -189,7 +189,7 @@ OMP_EXPORT char GOMP_single_start(void)
 /* Other threads return when they can copy the data of the executing thread. */
 OMP_EXPORT void *GOMP_single_copy_start(void)
 {
-    GOMP_BEHIND(GOMP_single_copy_start);
+    GOMP_FIND_NEXT(GOMP_single_copy_start);
     if (t) {
         omp_single_end(t);
         omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
@@ -202,7 +202,7 @@ OMP_EXPORT void *GOMP_single_copy_start(void)
 
 OMP_EXPORT void GOMP_single_copy_end(void *data)
 {
-    GOMP_BEHIND(GOMP_single_copy_end);
+    GOMP_FIND_NEXT(GOMP_single_copy_end);
     uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;
     if (t) omp_enter(barrier);
     GOMP_NEXT(void(void *))(data);
@@ -222,7 +222,7 @@ static inline uint32_t barrier(struct omp_thread *t, const void *site)
 #define AROUND(symbol, region_of)                                                                                      \
     OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         uint32_t region = t ? region_of : 0;                                                                           \
         if (t) omp_enter(region);                                                                                      \
         long result = GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                 \
@@ -236,7 +236,7 @@ AROUND(GOMP_teams_reg, omp_region(OMP_TEAMS, GOMP_SITE))
 
 OMP_EXPORT char GOMP_cancel(int which, char cancels)
 {
-    GOMP_BEHIND(GOMP_cancel);
+    GOMP_FIND_NEXT(GOMP_cancel);
     if (t && cancels) {
         uint32_t region = omp_region(OMP_CANCEL, GOMP_SITE);
         if (region) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
@@ -250,16 +250,16 @@ static const char unnamed; /* stands for the unnamed critical region */
 
 #define CRITICAL_START(symbol, variable)                                                                               \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         struct omp_wait wait = {0};                                                                                    \
         if (t) wait = omp_critical_begin(t, variable, GOMP_SITE);                                                      \
         GOMP_NEXT(void(const void *))(variable);                                                                       \
-        if (t) omp_critical_got(t, wait, GOMP_SITE);                                                                   \
+        if (t) omp_critical_acquired(t, wait, GOMP_SITE);                                                              \
     }
 
 #define CRITICAL_END(symbol, variable)                                                                                 \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         if (t) omp_critical_release(variable, 0);                                                                      \
         GOMP_NEXT(void(const void *))(variable);                                                                       \
         if (t) omp_critical_end(t);                                                                                    \
@@ -273,7 +273,7 @@ OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &u
 #define BEGIN(symbol, construct)                                                                                       \
     OMP_EXPORT void symbol(void)                                                                                       \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         if (t) omp_open(t, omp_region(construct, GOMP_SITE));                                                          \
         GOMP_NEXT(void(void))();                                                                                       \
     }
@@ -283,7 +283,7 @@ OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &u
 
                 OMP_EXPORT void GOMP_ordered_start(void)
 {
-    GOMP_BEHIND(GOMP_ordered_start);
+    GOMP_FIND_NEXT(GOMP_ordered_start);
     if (t) omp_open(t, omp_region(OMP_ORDERED, GOMP_SITE));
     GOMP_NEXT(void(void))();
     if (t) omp_open(t, omp_region(OMP_ORDERED_HELD, GOMP_SITE));
@@ -291,7 +291,7 @@ OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &u
 
 OMP_EXPORT void GOMP_ordered_end(void)
 {
-    GOMP_BEHIND(GOMP_ordered_end);
+    GOMP_FIND_NEXT(GOMP_ordered_end);
     GOMP_NEXT(void(void))();
     if (!t || t->nopen < 2 || t->nopen > OMP_OPEN) return;
     uint32_t held = t->open[--t->nopen];

@@ -12,9 +12,9 @@ typedef long gomp_call(GOMP_WORDS);
 
 /* In a wrapper: the next definition, and the thread if the call is recorded. Calls into a runtime with OMPT are
    recorded by its callbacks. */
-#define GOMP_BEHIND(symbol)                                                                                            \
+#define GOMP_FIND_NEXT(symbol)                                                                                         \
     static struct omp_function function = {.name = #symbol};                                                           \
-    const struct omp_behind *behind = omp_behind(&function, OMP_CALLER);                                               \
+    const struct omp_next *behind = omp_next(&function, OMP_CALLER);                                                   \
     struct omp_thread *t = behind->library == omp_ompt_library ? NULL : omp_thread()
 
 #define GOMP_NEXT(type) ((__typeof__(type) *)behind->function)

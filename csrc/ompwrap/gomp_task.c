@@ -81,7 +81,7 @@ typedef void task_call(void (*)(void *), void *, void (*)(void *, void *), long,
 OMP_EXPORT void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *, void *), long bytes, long align,
                           char deferred, unsigned flags, void **depend, int priority, void *detach)
 {
-    GOMP_BEHIND(GOMP_task);
+    GOMP_FIND_NEXT(GOMP_task);
     if (!t) {
         GOMP_NEXT(task_call)(body, data, copy, bytes, align, deferred, flags, depend, priority, detach);
         return;
@@ -101,7 +101,7 @@ typedef void taskloop_call(void (*)(void *), void *, void (*)(void *, void *), l
     OMP_EXPORT void symbol(void (*body)(void *), void *data, void (*copy)(void *, void *), long bytes, long align,     \
                            unsigned flags, unsigned long tasks, int priority, long begin, long end, long step)         \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         if (!t) {                                                                                                      \
             GOMP_NEXT(taskloop_call)(body, data, copy, bytes, align, flags, tasks, priority, begin, end, step);        \
             return;                                                                                                    \
@@ -120,7 +120,7 @@ TASKLOOP(GOMP_taskloop_ull)
 #define WAIT(symbol)                                                                                                   \
     OMP_EXPORT void symbol(void **depend)                                                                              \
     {                                                                                                                  \
-        GOMP_BEHIND(symbol);                                                                                           \
+        GOMP_FIND_NEXT(symbol);                                                                                        \
         uint32_t region = t ? omp_region(OMP_TASKWAIT, GOMP_SITE) : 0;                                                 \
         if (t) omp_enter(region);                                                                                      \
         GOMP_NEXT(void(void **))(depend);                                                                              \

@@ -6,7 +6,7 @@
 
 #define LOCK_BEHIND(symbol)                                                                                            \
     static struct omp_function function = {.name = #symbol};                                                           \
-    const struct omp_behind *behind = omp_behind(&function, OMP_CALLER);                                               \
+    const struct omp_next *behind = omp_next(&function, OMP_CALLER);                                                   \
     struct omp_thread *t = omp_thread()
 
 #define SET(symbol, construct, nests)                                                                                  \
@@ -17,7 +17,7 @@
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock) omp_enter(region);                                                                                   \
         GOMP_NEXT(void(void *))(variable);                                                                             \
-        if (lock && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                                       \
+        if (lock && (!(nests) || !lock->depth++)) omp_lock_acquired(t, lock, region);                                  \
         else if (lock) omp_leave(region);                                                                              \
     }
 
@@ -27,7 +27,7 @@
         LOCK_BEHIND(symbol);                                                                                           \
         struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
-        if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_gives(t, lock, region);                    \
+        if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_release(t, lock, region);                  \
         else if (lock) omp_enter(region);                                                                              \
         GOMP_NEXT(void(void *))(variable);                                                                             \
         if (lock) omp_leave(region);                                                                                   \
@@ -42,7 +42,7 @@
         uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
         if (lock) omp_enter(region);                                                                                   \
         int held = GOMP_NEXT(int(void *))(variable);                                                                   \
-        if (lock && held && (!(nests) || !lock->depth++)) omp_lock_got(t, lock, region);                               \
+        if (lock && held && (!(nests) || !lock->depth++)) omp_lock_acquired(t, lock, region);                          \
         else if (lock) omp_leave(region);                                                                              \
         return held;                                                                                                   \
     }

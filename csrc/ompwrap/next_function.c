@@ -16,7 +16,7 @@ static struct {
     _Atomic uintptr_t caller;
     struct omp_function *_Atomic function;
     _Atomic int known;
-    struct omp_behind behind;
+    struct omp_next behind;
 } callers[CALLERS];
 
 uintptr_t omp_library_of(const void *address)
@@ -49,9 +49,9 @@ static void *search(const char *name, const void *caller)
     return found;
 }
 
-static const struct omp_behind *remember(struct omp_function *f, const void *caller, void *found)
+static const struct omp_next *remember(struct omp_function *f, const void *caller, void *found)
 {
-    static const struct omp_behind none = {(void *)nothing, 0};
+    static const struct omp_next none = {(void *)nothing, 0};
     uintptr_t key = (uintptr_t)caller;
     if (!found) {
         vt_warn("no library defines %s: calls of it do nothing", f->name);
@@ -61,17 +61,17 @@ static const struct omp_behind *remember(struct omp_function *f, const void *cal
         uintptr_t free = 0;
         at &= CALLERS - 1;
         if (!atomic_compare_exchange_strong(&callers[at].caller, &free, key)) continue;
-        callers[at].behind = (struct omp_behind){found, omp_library_of(found)};
+        callers[at].behind = (struct omp_next){found, omp_library_of(found)};
         atomic_store(&callers[at].function, f);
         atomic_store(&callers[at].known, 1);
         return &callers[at].behind;
     }
-    static _Thread_local struct omp_behind other;
-    other = (struct omp_behind){found, omp_library_of(found)};
+    static _Thread_local struct omp_next other;
+    other = (struct omp_next){found, omp_library_of(found)};
     return &other;
 }
 
-static const struct omp_behind *known(struct omp_function *f, const void *caller)
+static const struct omp_next *known(struct omp_function *f, const void *caller)
 {
     uintptr_t key = (uintptr_t)caller;
     for (uint32_t i = 0, at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40); i < CALLERS; i++, at++) {
@@ -84,14 +84,14 @@ static const struct omp_behind *known(struct omp_function *f, const void *caller
     return NULL;
 }
 
-const struct omp_behind *omp_find(struct omp_function *f, const void *caller)
+const struct omp_next *omp_find(struct omp_function *f, const void *caller)
 {
-    const struct omp_behind *b = known(f, caller);
+    const struct omp_next *b = known(f, caller);
     if (b) return b;
     int saved = errno;
     void *next = dlsym(RTLD_NEXT, f->name);
     if (next) {
-        f->behind = (struct omp_behind){next, omp_library_of(next)};
+        f->behind = (struct omp_next){next, omp_library_of(next)};
         atomic_store_explicit(&f->known, 1, memory_order_release);
         b = &f->behind;
     } else b = remember(f, caller, search(f->name, caller));

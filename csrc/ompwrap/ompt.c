@@ -163,7 +163,7 @@ static __attribute__((noinline)) void on_wait(int kind, int endpoint, const void
 /* An explicit barrier is so short that it is handled first, without stack space for the other cases. */
 static void on_sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *code)
 {
-    struct omp_thread *t = omp_here;
+    struct omp_thread *t = omp_own_thread;
     (void)parallel, (void)task;
     if (!OMP_LIKELY(t && kind == BARRIER_EXPLICIT && code && endpoint != BEGIN_END)) on_wait(kind, endpoint, code);
     else if (endpoint == END) omp_close(t, 0);
@@ -198,7 +198,7 @@ static void on_mutex_acquired(int kind, uint64_t wait, const void *code)
     struct omp_thread *t = omp_thread();
     (void)wait;
     if (!t) return;
-    if (kind == CRITICAL) omp_critical_got(t, waits, site(t, code));
+    if (kind == CRITICAL) omp_critical_acquired(t, waits, site(t, code));
     else if (kind == ORDERED) omp_open(t, omp_region(OMP_ORDERED_HELD, site(t, code)));
 }
 

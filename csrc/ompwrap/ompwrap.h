@@ -128,13 +128,13 @@ struct omp_thread {
 /* Returns whether OpenMP is recorded in this process. Attaches at the first call. */
 int omp_recording(void);
 extern _Atomic int omp_off; /* 1: nothing is recorded */
-extern _Thread_local struct omp_thread *omp_here __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct omp_thread *omp_own_thread __attribute__((tls_model("initial-exec")));
 /* Creates the state of the calling thread; NULL if it is not recorded. */
 struct omp_thread *omp_thread_begin(void);
 /* The state of the calling thread; NULL if it is not recorded. */
 static inline struct omp_thread *omp_thread(void)
 {
-    struct omp_thread *t = omp_here;
+    struct omp_thread *t = omp_own_thread;
     if (OMP_LIKELY(t != NULL) || atomic_load_explicit(&omp_off, memory_order_relaxed)) return t;
     return omp_thread_begin();
 }
@@ -238,28 +238,28 @@ struct omp_wait {
 };
 struct omp_wait omp_critical_begin(struct omp_thread *t, const void *variable, const void *code);
 /* Records the acquisition, if another thread was in the region since omp_critical_begin. */
-void omp_critical_got(struct omp_thread *t, struct omp_wait w, const void *code);
+void omp_critical_acquired(struct omp_thread *t, struct omp_wait w, const void *code);
 void omp_critical_release(const void *variable, int shared); /* shared: another thread may be in it already */
 void omp_critical_end(struct omp_thread *t);
 
 /* The calling thread acquired a lock, or is about to release it. region: the region of the call, which is left or
    entered. */
-void omp_lock_got(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
-void omp_lock_gives(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
+void omp_lock_acquired(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
+void omp_lock_release(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
 
 /* ---- next_function.c ---- */
-struct omp_behind { /* the next definition of a function */
+struct omp_next { /* the next definition of a function */
     void *function;
     uintptr_t library; /* start address of its library */
 };
 struct omp_function {
     const char *name;
     _Atomic int known;
-    struct omp_behind behind; /* for all callers, if known */
+    struct omp_next behind; /* for all callers, if known */
 };
 /* Looks up the next definition for a caller (a return address). Never NULL. */
-const struct omp_behind *omp_find(struct omp_function *f, const void *caller);
-static inline const struct omp_behind *omp_behind(struct omp_function *f, const void *caller)
+const struct omp_next *omp_find(struct omp_function *f, const void *caller);
+static inline const struct omp_next *omp_next(struct omp_function *f, const void *caller)
 {
     return OMP_LIKELY(atomic_load_explicit(&f->known, memory_order_acquire)) ? &f->behind : omp_find(f, caller);
 }

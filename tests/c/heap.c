@@ -52,7 +52,7 @@ int main(void)
     }
     for (unsigned i = 0; i < SHELVES; i++) put(i, NULL);
     vt_sums_collect();
-    if (vt_sums_here()->told_bytes == VT_NEVER) return puts("nothing was recorded"), 1;
+    if (vt_sums_own()->recorded_bytes == VT_NEVER) return puts("nothing was recorded"), 1;
     puts("ok");
     return 0;
 }

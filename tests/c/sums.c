@@ -17,19 +17,19 @@ static _Atomic(unsigned) used;
 static void *body(void *unused)
 {
     for (int i = 0; i < 100; i++) {
-        struct vt_sums *s = vt_sums_here();
+        struct vt_sums *s = vt_sums_own();
         s->bytes += i % 2 ? -10 : 11;
         s->blocks += i % 2 ? -1 : 1;
     }
-    places[used++] = vt_sums_here();
-    atomic_store(&vt_sums_here()->ended, 1);
+    places[used++] = vt_sums_own();
+    atomic_store(&vt_sums_own()->ended, 1);
     return unused;
 }
 
 static int in_child(int64_t expected)
 {
     vt_sums_inherit();
-    return vt_sums_here()->bytes != expected || vt_sums_here()->blocks != 0;
+    return vt_sums_own()->bytes != expected || vt_sums_own()->blocks != 0;
 }
 
 int main(void)

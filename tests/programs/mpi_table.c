@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     for (intptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, (void *)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int n = 1; n <= 4000; n = 2 * n + 1) {
-        vt_mpi_alone = !vt_mpi_alone;
+        vt_mpi_single_threaded = !vt_mpi_single_threaded;
         window(n);
     }
     printf("begun %llu completed %llu left %d\n", (unsigned long long)begun, (unsigned long long)completed, left());

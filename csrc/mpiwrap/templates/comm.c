@@ -71,10 +71,10 @@ $FUNCTION
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) vt_mpi_name($comm, $comm_name);
-    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_leave(vt_region);
     return vt_result;
 }
 
@@ -92,7 +92,7 @@ $FUNCTION
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     const struct vt_mpi_origin vt_origin = {.kind = $BODY, .string = $stringtag};
     vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $OUT_COMM);

@@ -5,10 +5,10 @@
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    vt_mpi_session_begun($session, vt_result);
-    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    vt_mpi_session_initialized($session, vt_result);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_leave(vt_region);
     return vt_result;
 }
 
@@ -16,9 +16,9 @@ $FUNCTION
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
-    vt_mpi_session_ends($session);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
+    vt_mpi_session_finalizing($session);
     $RESULT vt_result = $CALL;
-    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_leave(vt_region);
     return vt_result;
 }

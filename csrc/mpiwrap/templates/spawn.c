@@ -41,12 +41,12 @@ $FUNCTION
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) {
         const struct vt_mpi_origin vt_origin = $BODY;
         vt_mpi_create_alone_end(vt_region, &vt_origin, vt_result, $OUT_COMM);
-    } else if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    } else if (vt_region != VT_MPI_GROUP_OFF) vt_leave(vt_region);
     return vt_result;
 }
 

@@ -5,10 +5,10 @@
 $FUNCTION
 {
     $TRACK
-    if (vt_region != VT_MPI_QUIET) vt_enter(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     if (vt_result == MPI_SUCCESS) vt_mpi_type_made(*$BODY);
-    if (vt_region != VT_MPI_QUIET) vt_leave(vt_region);
+    if (vt_region != VT_MPI_GROUP_OFF) vt_leave(vt_region);
     return vt_result;
 }
 

@@ -8,7 +8,7 @@ $FUNCTION
     $LOCALS
     if (vt_region) vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    if (vt_result == MPI_SUCCESS) vt_mpi_begun();
+    if (vt_result == MPI_SUCCESS) vt_mpi_initialized();
     if (vt_region) vt_leave(vt_region);
     return vt_result;
 }
@@ -19,7 +19,7 @@ $FUNCTION
     const uint32_t vt_region = $REGION;
     $LOCALS
     if (vt_region) vt_enter(vt_region);
-    vt_mpi_ends();
+    vt_mpi_finalizing();
     $RESULT vt_result = $CALL;
     if (vt_region) vt_leave(vt_region);
     return vt_result;
