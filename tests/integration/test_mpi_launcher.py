@@ -46,7 +46,7 @@ def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: B
     assert len(said) == 1, str(done)
     assert said[0].startswith(f"vtrace: {owner}'s mpiexec")
     assert f"has started 3 processes, but in {library} " in said[0]
-    warned = f"is {owner}'s: each rank will be alone in its MPI_COMM_WORLD; start it with the mpiexec of {library}"
+    warned = f"belongs to {owner}: each rank will be alone in its MPI_COMM_WORLD; use the mpiexec of {library}"
     # Behind the launcher only Open MPI's variables say for sure whose it is.
     assert done.stderr.count(warned) == (how == "preloaded" or (how == "behind" and owner == "Open MPI")), str(done)
     expected = {f"mpi_starts.{n}.{kind}.z" for n in (1, 2, 3) for kind in ("def", "events")} | {"mpi_starts.uctl"}

@@ -211,7 +211,7 @@ def test_unify_behind_the_launcher(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
     done = call(started(mpi, program, options=("--unify",))["behind"], tmp_path)
-    assert done.stderr.count("--unify belongs before the launcher") == 1, str(done)
+    assert done.stderr.count("--unify must stand before the launcher") == 1, str(done)
     assert not (tmp_path / "mpi_messages.trace").exists()
 
 
@@ -235,7 +235,7 @@ def test_what_was_done(build: Builder, tmp_path: Path) -> None:
     program = mpi.build(SOURCE, plain=True)
     words = started(mpi, program, options=("-v", "--io"))["before"]
     lines = call(words, tmp_path, {"VT_MAX_FLUSHES": "0"}).stderr.splitlines()
-    assert any(line.startswith("vtrace: MPI: it needs ") for line in lines)
+    assert any(line.startswith("vtrace: MPI: /") and line.endswith("(library of the program)") for line in lines)
     assert "vtrace: VT_IOTRACE=yes" in lines
     assert "vtrace: VT_MAX_FLUSHES=0 (environment)" in lines
     (start,) = [line for line in lines if line.startswith("vtrace: starts ")]
@@ -252,7 +252,7 @@ def test_another_mpi_is_refused(build: Builder, tmp_path: Path) -> None:
     program = mpis.find("mpich-wheel", build).build(SOURCE, plain=True)
     done = _wrong(tmp_path, "--mpicc", need("mpicc.openmpi"), program)
     assert done.returncode == 2
-    assert "the program's" in done.stderr
+    assert "but the program uses" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -262,14 +262,14 @@ def test_a_program_that_only_the_launcher_finds(build: Builder, tmp_path: Path) 
     done = vtrace(tmp_path, "run", *mpi.launch, "-n", "1", "-wdir", str(tmp_path / "elsewhere"), "./p", check=False)
     assert done.returncode not in (0, 1)
     assert done.stderr.count("vtrace: ") == 1
-    assert "put vtrace run before it" in done.stderr
+    assert "put vtrace run before the program" in done.stderr
 
 
 def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     done = _wrong(tmp_path, *mpi.launch, "-configfile", "f")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "put vtrace run before each one there" in done.stderr
+    assert "put vtrace run before each program in the file" in done.stderr
 
 
 def test_a_script_that_starts_a_job(mpi: Mpi, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_script_that_starts_a_job(mpi: Mpi, tmp_path: Path) -> None:
     words = [*command("vtrace"), "run", "--io", "-o", "out/job", need("bash"), "job.sh"]
     done = call(words, tmp_path, mpi.env, check=False)
     assert done.returncode == 3
-    assert "the script starts mpiexec: put vtrace run before it there" in done.stderr
+    assert "the script starts mpiexec: put vtrace run before mpiexec there" in done.stderr
     ran: Counter[str] = Counter()
     for path in sorted((tmp_path / "out").glob("job.*.def.z")):
         if path.name.count(".") == 3:

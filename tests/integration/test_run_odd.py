@@ -69,7 +69,7 @@ def warned(done: Done, *texts: str) -> None:
 
 @pytest.mark.parametrize("flag", ["-static", "-static-pie"])
 def test_static(source: Path, flag: str) -> None:
-    warned(run(source, compiled(source, flag)), "is statically linked", "link it dynamically")
+    warned(run(source, compiled(source, flag)), "statically linked", "link it dynamically")
 
 
 def test_go(source: Path) -> None:
@@ -86,7 +86,7 @@ def test_setuid(source: Path) -> None:
     program = compiled(source)
     os.chown(program, 65534, 65534)
     program.chmod(0o4755)
-    warned(run(source, program), "setuid", "run a copy without")
+    warned(run(source, program), "setuid", "run a copy of the program without")
 
 
 def test_another_processor(source: Path) -> None:
@@ -156,9 +156,9 @@ def test_scripts(tmp_path: Path, first: str, prefix: str) -> None:
         ("./data", 126, "is not executable (chmod +x ./data)"),
         (".", 126, "is a directory"),
         ("./place", 126, "is a directory"),
-        ("./broken", 126, "cannot be started: Exec format error"),
+        ("./broken", 126, "cannot start ./broken: Exec format error"),
         ("./lost", 127, "/no/such/interpreter: no such program"),
-        ("loop", 127, "(./loop is one)"),
+        ("loop", 127, "(did you mean ./loop?)"),
     ],
 )
 def test_what_cannot_be_started(tmp_path: Path, word: str, code: int, text: str) -> None:
@@ -184,7 +184,7 @@ def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
     done = vtrace(source, "run", "--unify", "sh", "-c", f"echo out; exit {code}", check=False)
     assert (done.returncode, done.stdout) == (own, "out\n")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("vtrace: error: nothing to unify: sh left no local files of "), str(done)
+    assert last.startswith("vtrace: error: nothing to unify: sh wrote no local files of "), str(done)
     assert ("ended with exit code 7" in last) == bool(code)
     assert ("record more" in last) == (not code), "no option of vtrace helps where the program could not work"
     assert "VT_PFORM_GDIR" not in done.stderr
@@ -195,17 +195,17 @@ def test_a_launcher_without_a_program(build: Builder, tmp_path: Path) -> None:
     for words in (("--version",), ("-n", "1", "./nothing-here")):
         done = vtrace(tmp_path, "run", "--unify", *mpi.launch, *words, check=False)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
-        assert "finds no program that " in done.stderr
+        assert "no program found in the arguments of " in done.stderr
     assert "(./nothing-here: no such file here)" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("prefix", "code", "text"),
     [
-        ("results/", 2, "names a directory"),
-        (".", 2, "names a directory"),
-        ("/proc/self/no/heat", 1, "/proc/self/no: cannot be made: "),
-        (f"{'d' * 300}/heat", 1, "cannot be made: File name too long (-o names this directory)"),
+        ("results/", 2, "is a directory"),
+        (".", 2, "is a directory"),
+        ("/proc/self/no/heat", 1, "cannot create /proc/self/no: "),
+        (f"{'d' * 300}/heat", 1, "File name too long (choose another directory with -o or VT_PFORM_GDIR)"),
     ],
 )
 def test_no_directory_for_the_files(source: Path, prefix: str, code: int, text: str) -> None:
@@ -219,7 +219,7 @@ def test_an_empty_value(source: Path, words: tuple[str, ...]) -> None:
     """As of a variable that is not set."""
     done = vtrace(source, "run", *words, "true", check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), str(done)
-    assert "is empty (is a variable in it not set?)" in done.stderr
+    assert "is empty (check the shell variables in the command line)" in done.stderr
 
 
 def test_a_library_is_missing(source: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_python_program_is_told_of_python(tmp_path: Path) -> None:
     for line, warns in {"import time": True, "from vtrace.user import region": False}.items():
         (tmp_path / "solve.py").write_text(f"{line}\n")
         done = vtrace(tmp_path, "run", sys.executable, "solve.py")
-        assert ("(no MPI): --python, --io, --memory record more\n" in done.stderr) == warns
+        assert ("uses no MPI, little is recorded: --python, --io, --memory record more\n" in done.stderr) == warns
         assert ("warning" in done.stderr) == warns
 
 

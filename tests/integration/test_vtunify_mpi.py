@@ -183,7 +183,7 @@ def test_library_of_another_mpi(family: str, build: Builder, heat: Path, tmp_pat
     assert done.returncode != 0
     own = [line for line in done.stderr.splitlines() if line.startswith("vtunify-mpi: ")]
     theirs, ours = ("Open MPI", "MPICH") if family == "mpich" else ("MPICH", "Open MPI")
-    assert own[0].endswith(f" is a library of {theirs}, but a launcher of {ours} has started this")
+    assert own[0].endswith(f" is a library of {theirs}, but a launcher of {ours} started this process")
     if family == "mpich":
         assert own[1].startswith("vtunify-mpi: error: 2 ranks were started, but each is alone")
         assert "suspicious" not in done.stderr

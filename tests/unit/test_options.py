@@ -69,15 +69,15 @@ def test_a_compilers_path_may_have_spaces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "environ", "part"),
     [
-        (["-vt:cc"], {}, "-vt:cc: its value is missing"),
-        (["-vt:inst"], {}, "-vt:inst: its value is missing"),
+        (["-vt:cc"], {}, "-vt:cc: value missing"),
+        (["-vt:inst"], {}, "-vt:inst: value missing"),
         (["-vt:inst", "all"], {}, "-vt:inst all"),
-        (["-vt:cxx", "g++"], {}, "-vt:cxx: no such option of vtrace-cc"),
+        (["-vt:cxx", "g++"], {}, "-vt:cxx: unknown option of vtrace-cc"),
         (["--vt:shwo"], {}, "--vt:shwo"),
         ([], {"VT_INST": "yes"}, "VT_INST=yes"),
         ([], {"VT_CC": "gcc '"}, "VT_CC=gcc '"),
         ([], {"VT_CFLAGS": "-D'"}, "VT_CFLAGS=-D'"),
-        (["-vt:cc", " "], {}, "-vt:cc: names no compiler"),
+        (["-vt:cc", " "], {}, "-vt:cc: no compiler given"),
         ([], {"VT_WRAPPER": "maybe"}, "VT_WRAPPER=maybe"),
     ],
 )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Before the run: compiler wrappers, detection of compilers and MPIs, the MPI shim."""
+"""Compiler wrappers, the MPI shim, and vtrace run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace-cc, vtrace-cxx, vtrace-fc: stand in for the compiler, add what tracing needs, and become the compiler."""
+"""vtrace-cc, vtrace-cxx, vtrace-fc: add vtrace's flags to a compiler's command line and execute the compiler."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def main_fc() -> int:
 
 def _main(language: Language) -> int:
     try:
-        return _do(sys.argv[1:], language)
+        return _run(sys.argv[1:], language)
     except VtraceError as error:
         _say(language, " ".join(str(error).split()))
         return error.exit_code
 
 
-def _do(argv: list[str], language: Language) -> int:
+def _run(argv: list[str], language: Language) -> int:
     options = opt.parse(argv, language)
     if options.action == "version":
         print(f"{language.wrapper} (vtrace) {__version__}")
@@ -61,30 +61,30 @@ def _do(argv: list[str], language: Language) -> int:
         print(shlex.join(words))
         return 0
     if options.args in ([], ["--help"]) and not options.off:
-        _say(language, "-vt:help shows the options of vtrace; these are the compiler's:")
+        _say(language, "for the options of vtrace: -vt:help; the compiler's options:")
     if options.action == "verbose":
         print(shlex.join(words), file=sys.stderr)
-    _become(words)
+    _execute(words)
 
 
-def _become(words: list[str]) -> NoReturn:
+def _execute(words: list[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         os.execvp(words[0], words)
     except OSError as error:
-        raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check the compiler's command") from None
+        raise VtraceError(f"cannot run {words[0]}: {error.strerror}", "check the compiler's command") from None
 
 
 def command(compiler: list[str], options: Options, language: Language) -> list[str]:
-    """The words of the compiler's command with all that vtrace adds; without inputs they stay as they are."""
+    """The compiler's command with vtrace's flags; unchanged if the command has no input files. Raises VtraceError."""
     given = [*options.flags, *options.args, *options.ldflags, *options.libs]
     line = Line(given)
     if not Line(options.args).inputs:
         return [*compiler, *options.args]
     if line.untraced and not line.probe:
         if "static" in line.untraced:
-            _say(language, f"{line.untraced}: links without vtrace, the program will not be traced")
+            _say(language, f"{line.untraced}: linking without vtrace; the program will not be traced")
         untraced = toolchain.user_stubs(toolchain.library_directory()) if line.links and language is opt.FORTRAN else []
         return [*compiler, *_include_flags(line), *given, *untraced]
     added = _compile_flags(compiler, options, language, line) if line.compiles else []
@@ -94,7 +94,7 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
 
 
 def _include_flags(line: Line) -> list[str]:
-    """Where vt_user.h and vt_user.inc are."""
+    """The flags with which the compiler finds vt_user.h and vt_user.inc."""
     return toolchain.include_flags(toolchain.library_directory()) if line.compiles else []
 
 
@@ -104,17 +104,18 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
         flags += [] if line.debug else ["-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language)
     elif language is opt.FORTRAN and not line.probe and not line.debug:
-        flags += ["-g"] if "-DVTRACE" in line.words else []  # the lines of the user API's regions
-    if _brings_mpi(compiler, options, line):
+        flags += ["-g"] if "-DVTRACE" in line.words else []  # gives the user API's regions their lines
+    if _adds_mpi(compiler, options, line):
         flags += _flags(_find(compiler, options.args), language)[0]
     return flags
 
 
 def _link(args: list[str], compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
-    """args with the MPI shim before the first MPI library, for the linker takes it only for calls still undefined."""
+    """args with vtrace's libraries. The MPI shim stands before the first MPI library: behind that library no MPI call
+    is undefined any more, and the linker would not use the shim."""
     if line.probe:
-        brings = _brings_mpi(compiler, options, line)
-        return [*args, *(_flags(_find(compiler, args), language)[1] if brings else ())]
+        mpi = _flags(_find(compiler, args), language)[1] if _adds_mpi(compiler, options, line) else ()
+        return [*args, *mpi]
     at, shim = len(args), []
     if _wants_mpi(compiler, options, line) and not line.shared:
         if mpi_position(args) != mpi_position(line.words):
@@ -123,8 +124,8 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
         at = len(args) if found is None else found
         shim = _shim_or_none(compiler, options, language, line)
     if line.sanitized and not line.shared:
-        nothing = "VT_IOTRACE and VT_MEMTRACE will do nothing: the sanitizer replaces the same functions"
-        _say(language, f"{line.sanitized}: {nothing}")
+        effect = "VT_IOTRACE and VT_MEMTRACE will have no effect: the sanitizer replaces the same functions"
+        _say(language, f"{line.sanitized}: {effect}")
     directory = toolchain.library_directory()
     vtrace = toolchain.hooks_flags(line.words)
     vtrace += toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
@@ -137,28 +138,28 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
 
 
 def _wants_openmp(options: Options, line: Line) -> bool:
-    """-vt:mt and -vt:hyb ask for it, -vt:seq and -vt:mpi for none; without them the compiler's options tell."""
+    """-vt:mt and -vt:hyb choose OpenMP, -vt:seq and -vt:mpi do not; otherwise the compiler's options decide."""
     if line.shared or options.mode in ("seq", "mpi"):
         return False
     return options.mode in ("mt", "hyb") or toolchain.uses_openmp(line.words)
 
 
 def _wants_mpi(compiler: list[str], options: Options, line: Line) -> bool:
-    """Whether the link line offers MPI; whether the program uses it, the linker finds out."""
+    """True if the link line has an MPI library; the linker then takes the shim only if the program calls MPI."""
     if options.mode in ("seq", "mt"):
         return False
     named = options.mode in ("mpi", "hyb") or toolchain.mpi_compiler(compiler) is not None
     return named or mpi_position(line.words) is not None
 
 
-def _brings_mpi(compiler: list[str], options: Options, line: Line) -> bool:
-    """-vt:mpi with a compiler that knows no MPI: the flags of MPI's own compiler are added."""
+def _adds_mpi(compiler: list[str], options: Options, line: Line) -> bool:
+    """True for -vt:mpi with a compiler that is not MPI's: the wrapper adds the flags of MPI's compiler."""
     named = options.mode in ("mpi", "hyb") and toolchain.mpi_compiler(compiler) is None
     return named and mpi_position(line.words) is None
 
 
 def _shim_or_none(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
-    """Nothing for an MPI that is linked statically: the linker decides there whose functions are called."""
+    """The shim's flags; none for a static MPI library, whose calls no shim can intercept."""
     from vtrace.wrappers.mpi_shim.installation import StaticMpi
 
     try:
@@ -172,11 +173,11 @@ def _shim(compiler: list[str], options: Options, language: Language, line: Line)
     from vtrace.wrappers.mpi_shim.shim import shim_archive
 
     mpi = _find(compiler, line.words)
-    brought = _flags(mpi, language)[1] if _brings_mpi(compiler, options, line) else ()
-    # caf puts the library that calls MPI behind all others, where the linker would not look for a shim any more.
-    wanted = ["-Xlinker", "-u", "-Xlinker", "MPI_Init"] if toolchain.is_coarray_compiler(compiler) else []
-    # The shim calls dlsym, which the C library holds only from glibc 2.34 on.
-    return [*wanted, *toolchain.by_name(str(shim_archive(mpi))), "-ldl", *toolchain.if_needed(mpi.fortran), *brought]
+    added = _flags(mpi, language)[1] if _adds_mpi(compiler, options, line) else ()
+    # caf puts the library that calls MPI last: without an undefined MPI_Init the linker would skip the shim before it.
+    undefined = ["-Xlinker", "-u", "-Xlinker", "MPI_Init"] if toolchain.is_coarray_compiler(compiler) else []
+    # The shim calls dlsym, which is in libc only since glibc 2.34.
+    return [*undefined, *toolchain.by_name(str(shim_archive(mpi))), "-ldl", *toolchain.if_needed(mpi.fortran), *added]
 
 
 def _find(compiler: list[str], args: list[str]) -> Mpi:
@@ -185,19 +186,19 @@ def _find(compiler: list[str], args: list[str]) -> Mpi:
     mpicc = toolchain.mpi_compiler(compiler, args)
     mpi = find_mpi(mpicc) if mpicc else find_mpi_of(args, compiler, toolchain.mpicc_of_library(args))
     if mpi is None:
-        raise VtraceError("finds no MPI whose calls it could record", "put mpicc in PATH, or use -vt:seq or -vt:mt")
+        raise VtraceError("no mpicc found, needed to record MPI calls", "put mpicc in PATH, or use -vt:seq or -vt:mt")
     return mpi
 
 
 def _flags(mpi: Mpi, language: Language) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What MPI's compiler command of this language adds, for compiling and for linking."""
+    """The flags of MPI's compiler command for this language: for compiling, and for linking."""
     from vtrace.wrappers.mpi_shim.installation import fortran_flags
 
     return fortran_flags(mpi) if language is opt.FORTRAN else (mpi.include_flags, mpi.link_flags)
 
 
 def _showme(compiler: list[str], options: Options, language: Language) -> list[str]:
-    """Only the flags that vtrace adds and the arguments given: for compiling, or for linking."""
+    """The given arguments with vtrace's flags for compiling, or for linking; without the compiler."""
     if options.action == "showme-compile":
         line = Line([*options.flags, *options.args, "source.c"])
         return [*_compile_flags(compiler, options, language, line), *options.flags, *options.args]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The compilers behind vtrace-cc, vtrace-cxx and vtrace-fc, and their command lines."""
+"""Compilers, their command lines, and the options of vtrace-cc, vtrace-cxx and vtrace-fc."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a compiler's command line as far as a wrapper must know it: what is compiled, and is there a link."""
+"""Reads a compiler's command line: source files, and whether the command compiles and links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 
-# Options whose value is the next word; where a compiler joins them too, the joined form needs no entry.
+# Options with the next word as their value. The form with the value in the same word needs no entry.
 _WITH_VALUE = frozenset(
     "-o -x -I -L -l -D -U -B -J -T -u -z -e -A -G -F -MF -MT -MQ -include -imacros -isystem -iquote -idirafter "
     "-iprefix -iwithprefix -iwithprefixbefore -isysroot -imultilib --sysroot --param -param -Xlinker -Xassembler "
@@ -16,7 +16,7 @@ _WITH_VALUE = frozenset(
 )
 _NOT_LINKED = frozenset("-c -S -E -M -MM -r -fsyntax-only -emit-ast --analyze --precompile".split())
 _NOT_COMPILED = frozenset("-E -M -MM -fsyntax-only --analyze".split())
-# Links that libvtrace.so.1 cannot be part of.
+# With these options libvtrace.so.1 cannot be linked.
 _UNTRACED = ("-static", "--static", "-static-pie", "-nostdlib")
 _REPLACES_LIBC = re.compile("-fsanitize=.*(address|thread|memory|leak)")
 _LINKED_AS_IS = (".o", ".obj", ".lo", ".a", ".so", ".lib", ".s", ".ld", ".lds", ".map", ".res")
@@ -28,12 +28,13 @@ _MPI_LIBRARIES = frozenset(
 
 
 class Line:
-    """What a list of compiler arguments asks for.
+    """A compiler's arguments, read.
 
-    words: the arguments, those of response files in place of them. inputs: anything to compile or to link.
-    compiles: there is a source whose code the compiler instruments. links: a program or shared library is made.
-    untraced: the option that keeps vtrace's library out of the link, if there is one. sanitized: the option that brings
-    a sanitizer with functions of libc of its own. probe: a build system tries what the compiler can do.
+    words: the arguments, with response files expanded. inputs: files and libraries to compile or link. sources: inputs
+    to compile. compiles: there is a source that the compiler instruments. links: the command links a program or shared
+    library. shared: -shared is given. untraced: the option that excludes libvtrace.so.1 from the link, or None.
+    sanitized: the option for a sanitizer that replaces functions of libc, or None. probe: a build system tests the
+    compiler. debug: -g is given.
     """
 
     def __init__(self, args: list[str]) -> None:
@@ -77,19 +78,19 @@ class Line:
 
 
 def _is_probe(files: list[str]) -> bool:
-    """Whether configure, CMake or Meson tries the compiler: by the names that each of them keeps for that."""
+    """True if configure, CMake or Meson tests the compiler, by their names for the tests' files and directories."""
     if any(os.path.basename(file).partition(".")[0].rstrip("0123456789") == "conftest" for file in files):
         return True
     try:
         place = os.getcwd().split(os.sep)
     except OSError:
         return False
-    # The sources of a project are compiled in directories above these two.
+    # A project's own sources are compiled above these two directories.
     return "CMakeFiles" in place or "meson-private" in place
 
 
 def expand(args: list[str], depth: int = 0) -> list[str]:
-    """args with the words of each response file @FILE in its place; one that cannot be read stays, as in gcc."""
+    """args with each response file @FILE replaced by its words. As in gcc, an unreadable @FILE stays."""
     words: list[str] = []
     for arg in args:
         text = _response(arg) if arg.startswith("@") and depth < 10 else None
@@ -106,7 +107,7 @@ def _response(arg: str) -> list[str] | None:
 
 
 def mpi_position(args: list[str]) -> int | None:
-    """The index of the first word that is an MPI library (-lmpi, a path of libmpi), None without one."""
+    """The index of the first word that is an MPI library (-lmpi, or a path of libmpi); None without MPI library."""
     for i, word in enumerate(args):
         name = args[i + 1] if word == "-l" and i + 1 < len(args) else word[2:] if word.startswith("-l") else None
         if name in _MPI_LIBRARIES or (name is None and not word.startswith("-") and _is_mpi_file(word)):
@@ -120,7 +121,7 @@ def _is_mpi_file(word: str) -> bool:
 
 
 def _is_source(word: str) -> bool:
-    """Anything with a suffix that a linker does not know; the linker's are lib.so.1 and files without suffix too."""
+    """True for a suffix that linkers do not know. Linkers also take lib.so.1 and files without suffix."""
     name = os.path.basename(word)
     return os.path.splitext(name)[1] not in ("", *_LINKED_AS_IS) and ".so." not in name
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wrappers' own options (-vt:X or --vt:X) and the environment variables that stand for them."""
+"""The wrappers' own options (-vt:X or --vt:X) and the environment variables with the same meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from vtrace.errors import UsageError
 
 
 class Language(NamedTuple):
-    """One of the three wrappers. defaults: compilers with MPI and without, in order of preference."""
+    """One of the three wrappers. options: names of -vt: options that choose the compiler; variable, flags_variable:
+    environment variables for compiler and flags; mpi_compilers, compiler: defaults with and without MPI."""
 
     wrapper: str
     name: str
@@ -36,11 +37,12 @@ _INST = ("compinst", "manual")
 
 
 class Options(NamedTuple):
-    """What the options and variables say.
+    """The values of the options and variables.
 
-    compiler: words of the command, None: find one. mode: of MODES, None: find out. action: of ACTIONS, None: run.
-    args: the compiler's own arguments. flags, ldflags, libs: from VT_CFLAGS (VT_CXXFLAGS, VT_FCFLAGS), VT_LDFLAGS,
-    VT_LIBS. off: call the compiler as if there were no wrapper (VT_WRAPPER=off).
+    compiler: words of the command, None: choose a default. mode: of MODES, None: by the command line. instrument:
+    record functions. action: of ACTIONS, None: run the compiler. args: the compiler's own arguments. flags, ldflags,
+    libs: from VT_CFLAGS (VT_CXXFLAGS, VT_FCFLAGS), VT_LDFLAGS, VT_LIBS. off: call the compiler unchanged
+    (VT_WRAPPER=off).
     """
 
     compiler: list[str] | None
@@ -55,12 +57,13 @@ class Options(NamedTuple):
 
 
 def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.environ) -> Options:
-    """Takes the wrapper's options out of argv. Raises UsageError for one that is wrong or a variable's bad value."""
+    """Separates the wrapper's options from the compiler's arguments. Raises UsageError for a wrong option or a wrong
+    value of a variable."""
     command = environ.get(language.variable) or None
     named_by = language.variable
     inst = environ.get("VT_INST") or "compinst"
     if inst not in _INST:
-        raise UsageError(f"VT_INST={inst}: not a kind of instrumentation", "set it to compinst or manual")
+        raise UsageError(f"VT_INST={inst}: unknown instrumentation", "set VT_INST to compinst or manual")
     mode = action = None
     args: list[str] = []
     words = iter(argv)
@@ -74,14 +77,14 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
         elif option == "inst":
             inst = _value(words, word, "compinst or manual")
             if inst not in _INST:
-                raise UsageError(f"{word} {inst}: not a kind of instrumentation", "use compinst or manual")
+                raise UsageError(f"{word} {inst}: unknown instrumentation", "use compinst or manual")
         elif option in MODES:
             mode = option
         elif option in ACTIONS:
             action = option
         else:
             known = [*language.options, *MODES, "inst", *ACTIONS]
-            raise UsageError(f"{word}: no such option of {language.wrapper}", "it has " + ", ".join(known))
+            raise UsageError(f"{word}: unknown option of {language.wrapper}", "known: " + ", ".join(known))
     return Options(
         compiler=_command(command, named_by) if command else None,
         mode=mode,
@@ -98,7 +101,7 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
 def _value(words: object, option: str, what: str) -> str:
     value: str | None = next(words, None)  # type: ignore[call-overload]
     if not value:
-        raise UsageError(f"{option}: its value is missing", f"give {what} as the next word")
+        raise UsageError(f"{option}: value missing", f"give {what} as the next word")
     return value
 
 
@@ -108,7 +111,7 @@ def _command(text: str, named_by: str) -> list[str]:
         return [text]
     words = _split(text, named_by)
     if not words:
-        raise UsageError(f"{named_by}: names no compiler", "give the compiler's command")
+        raise UsageError(f"{named_by}: no compiler given", "give the compiler's command")
     return words
 
 
@@ -120,47 +123,51 @@ def _split(text: str, named_by: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{named_by}={text}: {str(error).lower()}", "quote it as for the shell") from None
+        raise UsageError(f"{named_by}={text}: {str(error).lower()}", "quote the value as for a shell") from None
 
 
 def _is_off(environ: Mapping[str, str]) -> bool:
     value = environ.get("VT_WRAPPER", "").lower()
     if value not in ("", "on", "yes", "true", "1", "off", "no", "false", "0"):
-        raise UsageError(f"VT_WRAPPER={value}: neither on nor off", "set it to off to call the compiler untouched")
+        raise UsageError(f"VT_WRAPPER={value}: neither on nor off", "off calls the compiler without vtrace")
     return value in ("off", "no", "false", "0")
 
 
 def help_text(language: Language) -> str:
-    """What -vt:help prints."""
+    """The text of -vt:help."""
     wrapper = language.wrapper
     compiler = ", ".join(f"-vt:{option}" for option in language.options) + " CMD"
     compiler = compiler.ljust(22) if len(compiler) <= 22 else compiler + "\n" + " " * 24
     default = f"{', '.join(language.mpi_compilers[:-1])}{' or ' * (len(language.mpi_compilers) > 1)}"
-    default += f"{language.mpi_compilers[-1]} where found, else "
+    default += f"{language.mpi_compilers[-1]} if found, else "
     source, build_variable = {"C": ("heat.c", "CC"), "C++": ("heat.cc", "CXX")}.get(language.name, ("heat.f90", "FC"))
     return f"""\
 usage: {wrapper} [-vt:OPTION ...] COMPILER_ARGUMENTS
 
-Compiles and links as the {language.name} compiler does, so that the program records its
-functions and its MPI calls. All other arguments go to the compiler as they are.
+Compile and link like the {language.name} compiler, and let the program record its functions
+and MPI calls. All other arguments go to the compiler unchanged.
 
-  {compiler}  the compiler ({default}{language.compiler}); may have arguments
-  -vt:seq, -vt:mt         a program without MPI: takes {language.compiler}; mt records OpenMP, too
-  -vt:mpi, -vt:hyb        an MPI program; hyb records OpenMP, too
-                          (without these four {wrapper} finds out by itself)
-  -vt:inst compinst       record functions (default); adds -g
-  -vt:inst manual         do not; adds no -g
-  -DVTRACE                the compiler's own: vt_user.h and vt_user.inc record
-  -vt:show                print the compiler's command, do nothing
-  -vt:verbose             print it on stderr, and do it
-  -vt:showme-compile      print the options for compiling only, with the arguments given
-  -vt:showme-link         print the options for linking only, with the arguments given
-  -vt:version, -vt:help   print the version, this text
+  {compiler}  the compiler, with arguments if needed
+                          [default: {default}{language.compiler}]
+  -vt:seq, -vt:mt         no MPI: use {language.compiler}; mt also records OpenMP
+  -vt:mpi, -vt:hyb        MPI; hyb also records OpenMP
+                          [default of these four: by the arguments]
+  -vt:inst compinst       record functions; adds -g (default)
+  -vt:inst manual         record only the user API, MPI and OpenMP; adds no -g
+  -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)
+  -vt:show                print the compiler's command and exit
+  -vt:verbose             print the compiler's command on stderr, then run it
+  -vt:showme-compile      print the flags for compiling, with the given arguments
+  -vt:showme-link         print the flags for linking, with the given arguments
+  -vt:version, -vt:help   print the version, or this text
 
-Environment: {language.variable} and VT_INST stand for -vt:{language.options[0]} and -vt:inst; an option wins.
-{language.flags_variable}, VT_LDFLAGS, VT_LIBS are passed to the compiler and the linker.
-VT_WRAPPER=off calls the compiler as if {wrapper} were not there. VT_PREFIX: where vtrace is installed, if moved.
-What configure, CMake and Meson only try is compiled without tracing.
+Environment:
+  {language.variable}, VT_INST: same as -vt:{language.options[0]}, -vt:inst; an option overrides its variable
+  {language.flags_variable}, VT_LDFLAGS, VT_LIBS: passed to the compiler and the linker
+  VT_WRAPPER=off: call the compiler without vtrace
+  VT_PREFIX: directory of the installation, if vtrace was moved
+
+Test programs of configure, CMake and Meson are compiled without tracing.
 
 Examples:
   {wrapper} -O2 {source} -o heat

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run: what it preloads into which program, and how it starts that."""
+"""vtrace run: chooses the libraries to preload into a program, and starts the program."""

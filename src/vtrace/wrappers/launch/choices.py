@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of vtrace run: one table, for the command with its help and for the quick way without it."""
+"""The options of vtrace run: one table for the command and its help, and for the parser without click."""
 
 from __future__ import annotations
 
 SWITCHES = {
-    "mpi": "MPI calls [default: where the program uses MPI].",
-    "io": "Calls of I/O: sets VT_IOTRACE.",
-    "memory": "malloc and its family: sets VT_MEMTRACE.",
-    "openmp": "OpenMP [default: where the program uses it]: sets VT_OMPTRACE.",
-    "python": "Functions of Python programs: sets VT_PYTRACE.",
+    "mpi": "Record MPI calls; sets VT_MPITRACE [default: if the program uses MPI].",
+    "io": "Record I/O calls; sets VT_IOTRACE.",
+    "memory": "Record malloc, free and the like; sets VT_MEMTRACE.",
+    "openmp": "Record OpenMP; sets VT_OMPTRACE [default: if the program uses OpenMP].",
+    "python": "Record functions of Python programs; sets VT_PYTRACE.",
 }
-"""What is recorded: --NAME, --no-NAME, or neither: what the environment says, else the default."""
+"""Name -> help of --NAME and --no-NAME. Without either the environment's setting applies, else the default."""
 
 VALUES = {
-    "mpicc": ("--mpicc", "CMD", "The program's MPI: its compiler command or its library [default: found by itself]."),
-    "prefix": ("-o", "PREFIX", "Prefix of the local files, with their directory: sets VT_FILE_PREFIX, VT_PFORM_GDIR."),
+    "mpicc": ("--mpicc", "CMD", "Compiler command or library of the program's MPI [default: found automatically]."),
+    "prefix": ("-o", "PREFIX", "Prefix of the local files, may have a directory; sets VT_FILE_PREFIX, VT_PFORM_GDIR."),
     "max_size": (
         "--max-size",
         "SIZE",
-        "Local files of a process at which recording stops, as 512M or 4G: sets VT_MAX_SIZE.",
+        "Stop recording a process when its local files reach SIZE, such as 512M or 4G; sets VT_MAX_SIZE.",
     ),
 }
-"""Key -> option, what it takes, help."""
+"""Key -> option, metavar, help."""
 
 FLAGS = {
     "unify": ("--unify", "Unify at the end; for a command that starts all processes itself."),
-    "view": ("--view", "With --unify: show the timeline in a browser then, as vtrace view does."),
-    "force": ("--force", "With --unify: replace an archive that exists."),
-    "verbose": ("-v", "Say what is set, preloaded and started."),
+    "view": ("--view", "With --unify: show the timeline in a browser, like vtrace view."),
+    "force": ("--force", "With --unify: replace an existing archive."),
+    "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
 
 
 class Choices:
-    """What the user asks for. words: the program with its arguments."""
+    """The options of one vtrace run. words: the program with its arguments."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -47,9 +47,9 @@ class Choices:
 
 
 def parse(words: list[str]) -> Choices | None:
-    """Takes the options before the program; None where there is more to say than that: help, or what is wrong.
+    """Reads the options before the program; None if click must handle the words, for help or an error message.
 
-    vtrace run stands before each rank of a job, where the 30 ms of a parser with all that count.
+    vtrace run may start each rank of a job: loading click would add 30 ms per rank.
     """
     chosen = Choices([])
     values = {option: key for key, (option, _, _) in VALUES.items()}

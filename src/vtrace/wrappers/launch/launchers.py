@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that start the program which stands among their arguments: launchers of parallel programs, and those that
-set something for one program (numactl, timeout). They are not to be traced, so what the program needs is put in front
-of it, by env: that reaches all hosts, with every launcher.
+"""Commands that start a program given among their arguments: launchers of parallel programs, and commands that change
+the environment of one program (numactl, timeout).
+
+vtrace does not record these commands. So vtrace run inserts env with all settings in front of the program; env works on
+all hosts and with every launcher.
 """
 
 from __future__ import annotations
@@ -68,11 +70,11 @@ _OPTIONS = {
     "nohup": [],
     "setsid": [],
 }
-"""Command -> its options that take a value as a word of its own; long ones with one hyphen less."""
+"""Command -> options whose value is the next word; long options with a single hyphen."""
 
 _TWO_VALUES = ("-env", "-genv", "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca")
 _BEFORE = {"taskset": 1, "timeout": 1, "chrt": 1}
-"""Words before the program that are no options."""
+"""Command -> number of words before the program that are not options."""
 _DIRECTORIES = {
     **dict.fromkeys(("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun"), ("-wdir", "-wd")),
     "srun": ("-D", "-chdir"),
@@ -81,13 +83,13 @@ _DIRECTORIES = {
     "env": ("-C", "-chdir"),
 }
 _FILES = ("-configfile", "-app", "-multi-prog", "-erf_input")
-"""Options that name a file with the programs."""
+"""Options that name a file with the list of programs."""
 LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun", "srun", "aprun", "jsrun", "flux")
 _SUBCOMMANDS = ("run", "mini")
 
 
 class Launched:
-    """A program among a launcher's words: where it begins, where its arguments end, and the directory it starts in."""
+    """A program among a launcher's words: index of its first word, index after its arguments, and its directory."""
 
     def __init__(self, begin: int, end: int, directory: str) -> None:
         self.begin = begin
@@ -96,7 +98,7 @@ class Launched:
 
 
 def kind_of(words: list[str]) -> str | None:
-    """The launcher (or what stands before a program) that a command is: mpiexec.hydra and mpiexec.mpich are mpiexec."""
+    """The name of a command of this module, without suffix: mpiexec for mpiexec.hydra; None for other commands."""
     name = os.path.basename(words[0]).partition(".")[0]
     if name == "flux" and words[1:2] != ["run"] and words[1:3] != ["mini", "run"]:
         return None
@@ -104,7 +106,7 @@ def kind_of(words: list[str]) -> str | None:
 
 
 def programs_in(words: list[str], environ: Mapping[str, str]) -> list[Launched]:
-    """The programs among a launcher's words; several are separated by colons."""
+    """The programs among a launcher's words; colons separate programs."""
     kind = kind_of(words)
     assert kind
     found = []
@@ -120,7 +122,7 @@ def programs_in(words: list[str], environ: Mapping[str, str]) -> list[Launched]:
 
 
 def file_of_programs(words: list[str]) -> str | None:
-    """The option with which a launcher reads its programs from a file."""
+    """The option in words with which a launcher reads its programs from a file, or None."""
     return next((word for word in words if word.startswith("-") and _short(word) in _FILES), None)
 
 
@@ -129,7 +131,7 @@ def _short(option: str) -> str:
 
 
 def _program(words: list[str], begin: int, end: int, kind: str, environ: Mapping[str, str]) -> Launched | None:
-    """Options that are not known take a word with them if that is no program."""
+    """The program in words[begin:end]. The word after an unknown option is its value unless the word is a program."""
     at, before, directory = begin, _BEFORE.get(kind, 0), "."
     directories = _DIRECTORIES.get(kind, ())
     while at < end:
@@ -167,7 +169,7 @@ def _is_program(word: str, environ: Mapping[str, str], directory: str) -> bool:
 
 
 def mpicc_of(launcher: str) -> str | None:
-    """The compiler command of a launcher's MPI, which stands beside it: mpicc.openmpi for mpiexec.openmpi."""
+    """The compiler command of a launcher's MPI, in the launcher's directory: mpicc.openmpi for mpiexec.openmpi."""
     directory, name = os.path.split(launcher)
     for other in ("mpiexec", "mpirun", "orterun", "prterun", "prun"):
         if name.startswith(other):
@@ -184,13 +186,13 @@ _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "JSM_NAMES
 
 
 def rank(environ: Mapping[str, str]) -> int | None:
-    """The number that a launcher gave this process; None where none started it."""
+    """The rank that the launcher gave this process; None without launcher."""
     names = [*RANKS, *(["SLURM_PROCID"] if "SLURM_STEP_ID" in environ else [])]
     text = next((environ[name] for name in names if name in environ), "")
     return int(text) if text.isdigit() else None
 
 
 def size(environ: Mapping[str, str]) -> int:
-    """How many processes the launcher has started; 0: it does not say."""
+    """The number of processes that the launcher started; 0 if unknown."""
     text = next((environ[name] for name in _SIZES if name in environ), "")
     return int(text) if text.isdigit() else 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `vtrace run` sets for a program that was built without vtrace: libraries to preload and settings, and why some
-programs get none. Imports little: this is done for each rank of a job.
+"""Chooses libraries to preload and settings for a program of `vtrace run`, or says why the program gets none.
+
+Imports little, since each rank of a job runs this module.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ SETTINGS = {
     "openmp": "VT_OMPTRACE",
     "python": "VT_PYTRACE",
 }
-"""The setting of each kind of event, with the names of choices.SWITCHES."""
+"""Name in choices.SWITCHES -> setting."""
 
 LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
-"""Kinds with a library of their own, which comes behind the runtime; that of MPI is built for the MPI at hand."""
+"""Libraries to preload behind the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
 _YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
@@ -39,8 +40,8 @@ _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
 class Plan:
-    """How to start a program: its words, the environment's changes, and what the user should know (warnings) or may ask
-    for (details; shown: the changes that a launcher's words make)."""
+    """How to start a program. words: the command; changes: variables to set; shown: variables that env sets in a
+    launcher's words; warnings, details: messages, details only for -v."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -51,8 +52,8 @@ class Plan:
 
 
 class Start:
-    """Where a program starts: its environment and directory, and whether a launcher starts it. launcher: the launcher's
-    name; mpicc, family: the compiler command and the name of the launcher's MPI, None if unknown.
+    """The circumstances of a program's start. launched: by a launcher; launcher: the launcher's name; mpicc, family:
+    compiler command and name of the launcher's MPI, None if unknown.
     """
 
     def __init__(self, environ: Mapping[str, str], directory: str = ".", launched: bool = False) -> None:
@@ -62,12 +63,12 @@ class Start:
         self.mpicc: str | None = None
         self.launcher = "the launcher"
         self.family = "Open MPI" if mpi_library.launchers_family(environ) == "Open MPI" else None
-        """Only Open MPI's variables tell: other launchers set those of MPICH, too."""
+        """From the variables only for Open MPI: other launchers set MPICH's variables, too."""
 
 
 def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
-    """Looks at a program and says what to set for it. Raises VtraceError where the program cannot be started, or what
-    the user asks for cannot be had.
+    """Examines a program and plans its start. Raises VtraceError if the program cannot be started or the options cannot
+    be fulfilled.
     """
     program = programs.find(words, start.environ, start.directory)
     made = Plan(program.words)
@@ -75,9 +76,9 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     _set_names(made, program, chosen, start.environ)
     elf = programs.read_elf(program.executable)
     if elf is None and not os.access(program.executable, os.R_OK):
-        made.warnings.append(f"{program.executable} cannot be read: whether it uses MPI is unknown")
+        made.warnings.append(f"no permission to read {program.executable}: not recorded, since its MPI is unknown")
         return made
-    if elf is None:  # execvp gives what has no first line to the shell
+    if elf is None:  # execvp starts a script without #! with the shell
         program = Program(words, program.path, os.path.realpath("/bin/sh"), program.path)
         elf = programs.read_elf(program.executable)
     why = _why_not(program, elf, start.environ)
@@ -89,16 +90,16 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
 
 
 def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
-    """Whether a kind of events is to be recorded, by the command line, else by the environment."""
-    asked = chosen.switches[kind]
-    said = environ.get(SETTINGS[kind], "").lower()
-    return asked if asked is not None else said in _YES or (default and said not in _NO)
+    """True if a kind of events is to be recorded: by the option, else by the environment, else by default."""
+    option = chosen.switches[kind]
+    setting = environ.get(SETTINGS[kind], "").lower()
+    return option if option is not None else setting in _YES or (default and setting not in _NO)
 
 
 def _set_settings(made: Plan, chosen: Choices) -> None:
-    for kind, asked in chosen.switches.items():
-        if asked is not None:
-            made.changes[SETTINGS[kind]] = "yes" if asked else "no"
+    for kind, option in chosen.switches.items():
+        if option is not None:
+            made.changes[SETTINGS[kind]] = "yes" if option else "no"
     if size := chosen.max_size:
         number = size[:-1] if size[-1] in "KMGkmg" else size
         if not (number.isascii() and number.isdigit() and number.strip("0")):
@@ -107,24 +108,24 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
 
 
 def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[str, str]) -> None:
-    """The prefix that the user gives, else a script's name: all scripts have the executable of their interpreter."""
+    """Sets the prefix: the user's, else a script's name, since the executable is only the script's interpreter."""
     name = script_name(program)
     given = environ.get("VT_FILE_PREFIX", "")
     prefix = chosen.prefix or (given if chosen.unify and "/" in given else "")
     if prefix:
         directory, made.changes["VT_FILE_PREFIX"] = os.path.split(prefix)
         if made.changes["VT_FILE_PREFIX"] in ("", ".", ".."):
-            raise UsageError(f"-o {prefix}: names a directory", "the prefix comes behind it: -o results/heat")
+            raise UsageError(f"-o {prefix} is a directory", "append a prefix: -o results/heat")
         if directory:
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
         made.changes["VT_FILE_PREFIX"] = name or standard_prefix(program.executable)
-    if chosen.unify:  # the program must not look for another directory than vtunify
+    if chosen.unify:  # the program and vtunify must use the same directory
         made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
 
 
 def script_name(program: Program) -> str | None:
-    """The name of the script that runs, without its ending; None for a program that is none."""
+    """The file name of the script, without suffix; None if the program is not a script."""
     script = program.script
     if script is None and is_python(program.name):
         script = python_script(program.words[1:])
@@ -135,30 +136,30 @@ def script_name(program: Program) -> str | None:
 
 
 def standard_prefix(path: str) -> str:
-    """The prefix of an executable's files, as csrc/core/settings.c makes it."""
+    """The default prefix for an executable, as in csrc/core/settings.c."""
     name = os.path.basename(os.path.realpath(path))
     return (name.removesuffix(".out").removesuffix(".exe") or name)[:128]
 
 
 def _why_not(program: Program, elf: Elf | None, environ: Mapping[str, str]) -> str | None:
-    """Why nothing can be preloaded, and what to do."""
+    """Why nothing can be preloaded, and what to do; None if preloading works."""
     own = programs.read_elf(os.path.join(LIB, RUNTIME))
     if own is None:
         raise VtraceError(f"{LIB}: no {RUNTIME}", "install vtrace again")
     if elf is None:
-        return "it is no ELF executable"
+        return "not an ELF executable"
     if elf.machine != own.machine:
-        return "it is of another kind of processor than vtrace (32 bits?); compile it for this one"
+        return "compiled for another architecture than vtrace (32 bits?); compile the program for this one"
     if elf.loader is None:
-        go = " (a Go program makes its system calls itself, which no library sees)" if elf.go else ""
-        return f"it is statically linked, nothing can be loaded before it{go}; link it dynamically"
+        go = " (Go programs make system calls directly, without a library)" if elf.go else ""
+        return f"statically linked, preloading has no effect{go}; link the program dynamically"
     if _is_privileged(program.executable):
-        return "it runs with the rights of another user (setuid), and the loader ignores LD_PRELOAD; run a copy without"
+        return "the loader ignores LD_PRELOAD for setuid, setgid and capabilities; run a copy of the program without"
     return None
 
 
 def _is_privileged(path: str) -> bool:
-    """What makes the kernel set AT_SECURE: another user or group than now, or capabilities of the file."""
+    """True if the kernel sets AT_SECURE: setuid, setgid, or capabilities of the file."""
     about = os.stat(path)
     if about.st_mode & 0o4000 and about.st_uid != os.geteuid():
         return True
@@ -176,13 +177,13 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     _check_name(LIB, "install vtrace elsewhere")
     loaded = programs.libraries(elf, program.executable, start.environ)
     if not loaded.libraries:
-        return  # the program lacks a library of its own, and the loader will say so
+        return  # a library of the program is missing: the loader reports the error at the start
     defaults = {"openmp": uses.openmp(loaded)}
     kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, defaults.get(kind, False))]
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
-    if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only the MPI shim calls it
+    if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only an MPI shim calls this function
         _compare_families(made, program.words[0], uses.mpi_library(loaded), start)
     elif wants("mpi", chosen, start.environ, True):
         shim = _shim(made, program, loaded, chosen, start)
@@ -195,32 +196,34 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         _set_python(made, program, start.environ)
     recorded = kinds or shim or linked or python
     if elf.go and kinds:
-        made.warnings.append(f"{program.words[0]} is a Go program: it makes most of its system calls itself, unseen")
+        made.warnings.append(
+            f"{program.words[0]} is a Go program: most of its system calls are not recorded, as they use no library"
+        )
     job = _starts_jobs(program) if shim is None and wants("mpi", chosen, start.environ, True) else None
     if job:
-        made.warnings.append(f"the script starts {job}: put vtrace run before it there, or MPI calls are not recorded")
+        made.warnings.append(f"the script starts {job}: put vtrace run before {job} there to record MPI calls")
     elif not recorded and is_python(program.name):
         if not uses.names_module(program, "vtrace.user"):
             made.warnings.append(
-                f"little of {program.words[0]} is recorded (no MPI): --python, --io, --memory record more"
+                f"{program.words[0]} uses no MPI, little is recorded: --python, --io, --memory record more"
             )
     elif not recorded and not uses.functions(program, loaded):
         made.warnings.append(
-            f"little of {program.words[0]} is recorded (no MPI): --io, --memory or compiling with vtrace-cc record more"
+            f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )
 
 
 def _set_python(made: Plan, program: Program, environ: Mapping[str, str]) -> None:
-    """Lets any Python find what records its functions, as csrc/userwrap/python.c takes them."""
+    """Puts sitecustomize.py of python_hook into PYTHONPATH, so that Python records functions (userwrap/python.c)."""
     path = environ.get("PYTHONPATH")
     made.changes["PYTHONPATH"] = f"{_PYTHON_HOOK}:{path}" if path else _PYTHON_HOOK
     options = "".join(itertools.takewhile(lambda word: word.startswith("-"), program.words[1:]))
     if is_python(program.name) and set(options.replace("--", "")) & set("IES"):
-        made.warnings.append("functions of Python are not recorded: its options -I, -E and -S keep out what does it")
+        made.warnings.append("Python functions are not recorded: with -I, -E or -S Python does not load vtrace's hook")
 
 
 def _starts_jobs(program: Program) -> str | None:
-    """The launcher that a shell's script names."""
+    """The launcher that a shell script starts, or None."""
     script = program.script
     if script is None and program.name in _SHELLS and program.words[1:]:
         script = program.words[1]
@@ -233,90 +236,94 @@ def _starts_jobs(program: Program) -> str | None:
 
 
 def joined(ours: list[str], environ: Mapping[str, str]) -> str:
-    """The value of LD_PRELOAD. What the user preloads stays behind: an allocator there serves ours, in front it would
-    hide the program's calls.
+    """The value of LD_PRELOAD, with the user's libraries behind ours: an allocator in front of ours would hide the
+    program's calls from our library.
     """
     theirs = environ.get("LD_PRELOAD", "").replace(":", " ").split()
     return ":".join([*ours, *(path for path in theirs if path not in ours)])
 
 
 def _check(ours: list[str], loaded: programs.Loaded) -> None:
-    """The loader only says that it leaves out what it cannot load, and runs the program."""
+    """Raises VtraceError if the loader would not load a library: the loader itself only warns and runs the program."""
     for path in ours:
         if path not in loaded.libraries:
-            reason = next((line for line in loaded.said if path in line), "the loader does not list it")
-            raise VtraceError(f"{path} cannot be preloaded: {reason}", "vtrace doctor shows what is wrong")
+            reason = next((line for line in loaded.errors if path in line), "the loader does not list the library")
+            raise VtraceError(f"cannot preload {path}: {reason}", "run vtrace doctor")
 
 
 def _check_name(path: str, hint: str) -> None:
     if set(path) & set(" :\t\n"):
-        raise VtraceError(f"{path}: LD_PRELOAD cannot name a library there, for blanks and colons end its names", hint)
+        raise VtraceError(f"{path}: LD_PRELOAD allows no blanks and colons in paths", hint)
 
 
 def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
-    """ASan wants to come first; TSan's malloc does not work behind another one before it has started."""
+    """Turns off ASan's check that ASan is the first library. Omits vtrace's malloc for TSan: TSan's malloc fails behind
+    another malloc during start-up."""
     names = [os.path.basename(name) for name in loaded.libraries]
     memory = os.path.join(LIB, LIBRARIES["memory"])
     if memory in ours and any(name.startswith(_TSAN) for name in names):
         ours.remove(memory)
-        made.warnings.append("calls of malloc are not recorded: the thread sanitizer has its own")
+        made.warnings.append("malloc is not recorded: the thread sanitizer has a malloc of its own")
     options = environ.get("ASAN_OPTIONS", "")
     if any(name.startswith(_ASAN) for name in names) and "verify_asan_link_order" not in options:
         option = "verify_asan_link_order=0"
         made.changes["ASAN_OPTIONS"] = f"{options}:{option}" if options else option
-        made.details.append("ASan wants to come first: its check of that is turned off")
+        made.details.append(f"ASan must accept vtrace's libraries in front: {option}")
 
 
 def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
     """The shim's library for the MPI that the program uses; None where it uses none."""
     library = uses.mpi_library(loaded)
-    by, user = "it needs", program.words[0]
+    origin, user = "library of the program", program.words[0]
     if library is None:
-        by = "what it starts needs"
+        origin = "library of a program that the program starts"
         user, library = uses.mpi_behind(program, start.environ, start.directory, start.launched)
     if chosen.mpicc:
         named = uses.library_of(chosen.mpicc)
         if library and _kind(named) != _kind(library):
-            raise UsageError(f"--mpicc {chosen.mpicc}: its MPI is {named}, the program's {library}", "name that one's")
-        library, by = named, "--mpicc names"
-    asked = chosen.switches["mpi"] is True
+            raise UsageError(
+                f"--mpicc {chosen.mpicc} is for {named}, but the program uses {library}", "name the mpicc of that MPI"
+            )
+        library, origin = named, "--mpicc"
+    requested = chosen.switches["mpi"] is True
     is_script = program.script is not None or program.name in _SHELLS
-    if library is None and (asked or (start.launched and is_script and not is_python(program.name))):
-        library, by = uses.launchers_library(start.mpicc), "the launcher has"
+    if library is None and (requested or (start.launched and is_script and not is_python(program.name))):
+        library, origin = uses.launchers_library(start.mpicc), "library of the launcher"
         started = mpi_library.launchers_family(start.environ)
         if library and not start.mpicc and started == "Open MPI" and mpi_library.family(library) != started:
-            # The first mpicc is another MPI's: its shim would end the ranks. Only Open MPI's variables are its alone.
+            # A shim of another MPI would end the ranks. Only Open MPI's variables identify a launcher's MPI.
             made.warnings.append(
-                f"MPI calls are not recorded: {started} has started {program.words[0]}, and the first mpicc in PATH "
-                f"links {library}: name the right one with --mpicc"
+                f"MPI calls are not recorded: {started} started {program.words[0]}, but the first mpicc in PATH links "
+                f"{library}; name the mpicc of {started} with --mpicc"
             )
             return None
-        if library is None and asked:
-            raise VtraceError(f"{program.words[0]}: finds no MPI for it", "name its compiler command with --mpicc")
+        if library is None and requested:
+            raise VtraceError(f"--mpi: no MPI found for {program.words[0]}", "name the MPI's compiler with --mpicc")
     if library is None:
         if programs.holds(program.executable, b"\0PMPI_Init\0", b"\0PMPI_Finalize\0"):
             made.warnings.append(
                 f"MPI calls of {program.words[0]} are not recorded: the MPI library is linked statically"
             )
         return None
-    made.details.append(f"MPI: {by} {library}")
+    made.details.append(f"MPI: {library} ({origin})")
     _compare_families(made, user, library, start)
     _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")
     return uses.shim_of(library)
 
 
 def _compare_families(made: Plan, user: str, library: str | None, start: Start) -> None:
-    """Warns before the start if the processes will not find each other; csrc/core/process.c tells when they did not."""
+    """Warns if program and launcher are of different MPIs: each rank would then be alone in its MPI_COMM_WORLD.
+    csrc/core/process.c warns when this has happened."""
     own = mpi_library.family(library or "")
     if own and start.family and own != start.family:
         made.warnings.append(
-            f"{user} uses {own} ({library}), but {start.launcher} is {start.family}'s: each rank will be "
-            f"alone in its MPI_COMM_WORLD; start it with the mpiexec of {own}"
+            f"{user} uses {own} ({library}), but {start.launcher} belongs to {start.family}: each rank will be "
+            f"alone in its MPI_COMM_WORLD; use the mpiexec of {own}"
         )
 
 
 def _kind(library: str) -> str:
-    """What tells binary interfaces apart: the name up to the number behind .so."""
+    """The name of the binary interface: the library's name with the first number behind .so."""
     name = os.path.basename(library)
     base, _, version = name.partition(".so.")
     return f"{base.removeprefix('lib')}.{version.partition('.')[0]}".replace("mpich.12", "mpi.12")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program is that is about to be started: its executable (of a script its interpreter) and the libraries that
-the loader will give it. Imports little: this is looked at for each rank of a job.
+"""Examines a program before its start: the executable (a script's interpreter) and the libraries that the loader would
+load. Imports little, since each rank of a job runs this module.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from vtrace.errors import VtraceError
 
 _SHEBANG = 256
-"""Bytes of a script's first line that Linux looks at."""
+"""Bytes of a script's first line that Linux reads."""
 _NESTED = 5
-"""Interpreters of interpreters: as many as Linux allows."""
+"""Maximum depth of interpreters of interpreters in Linux."""
 _INTERP, _NOTE = 3, 4
 
 
 class NoProgramError(VtraceError):
-    """A program that cannot be started, with the exit code that shells have for it."""
+    """A program cannot be started; with a shell's exit code: 126 or 127."""
 
     def __init__(self, message: str, code: int, hint: str | None = None) -> None:
         super().__init__(message, hint)
@@ -28,8 +28,8 @@ class NoProgramError(VtraceError):
 
 
 class Elf:
-    """An executable. machine: class and processor, as the loader compares them; loader: path of its dynamic linker, or
-    None for a static one; go: a program of the Go compiler."""
+    """An executable. machine: ELF class and machine number; loader: path of its dynamic linker, None if linked
+    statically; go: compiled by Go."""
 
     def __init__(self, machine: tuple[int, int], loader: str | None, go: bool) -> None:
         self.machine = machine
@@ -38,8 +38,8 @@ class Elf:
 
 
 class Program:
-    """words: what to start, path: the file of words[0]; executable: what the kernel loads for it, the interpreter of a
-    script; script: the file that the interpreter was given, None without one."""
+    """words: the command; path: the file of words[0]; executable: the file that the kernel loads, a script's
+    interpreter; script: the script's path, None if words[0] is not a script."""
 
     def __init__(self, words: list[str], path: str, executable: str, script: str | None) -> None:
         self.words = words
@@ -49,13 +49,13 @@ class Program:
 
     @property
     def name(self) -> str:
-        """The file name of the interpreter or executable, as it is called."""
+        """The file name of the executable."""
         return os.path.basename(self.executable)
 
 
 def find(words: list[str], environ: Mapping[str, str], directory: str = ".") -> Program:
-    """The program of a command; env in the first line of a script is passed over, for it would be the first program
-    of the run. Raises NoProgramError as the shell would complain.
+    """The program of a command. Replaces env in a script's first line by the interpreter, since vtrace would record env
+    as the first program of the run. Raises NoProgramError.
     """
     path = locate(words[0], environ, directory)
     chain, now, script = list(words), path, None
@@ -70,11 +70,11 @@ def find(words: list[str], environ: Mapping[str, str], directory: str = ".") -> 
             path = now = locate(behind[0], environ, directory)
         else:
             now = locate((behind or interpreter)[0], environ, directory)
-    raise NoProgramError(f"{words[0]}: more than {_NESTED} interpreters behind each other", 126)
+    raise NoProgramError(f"{words[0]}: more than {_NESTED} nested interpreters", 126)
 
 
 def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
-    """The path of the executable that a word names, as execvp finds it. Raises NoProgramError."""
+    """The path of the executable that execvp would start for word in directory. Raises NoProgramError."""
     places = [""] if "/" in word else environ.get("PATH", os.defpath).split(":")
     problem: NoProgramError | None = None
     for place in places:
@@ -84,12 +84,12 @@ def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
         except FileNotFoundError:
             continue
         except OSError as error:
-            problem = problem or NoProgramError(f"{word}: cannot be started: {error.strerror}", 126)
+            problem = problem or NoProgramError(f"cannot start {word}: {error.strerror}", 126)
             continue
         if stat.S_ISDIR(mode):
-            problem = NoProgramError(f"{word}: is a directory", 126, "name the program in it")
+            problem = NoProgramError(f"{word} is a directory", 126, "name a program")
         elif not stat.S_ISREG(mode) or not os.access(os.path.join(directory, path), os.X_OK):
-            problem = NoProgramError(f"{word}: is not executable", 126, f"chmod +x {word}")
+            problem = NoProgramError(f"{word} is not executable", 126, f"chmod +x {word}")
         else:
             return path if directory == "." else os.path.normpath(os.path.join(directory, path))
     if problem:
@@ -97,17 +97,17 @@ def locate(word: str, environ: Mapping[str, str], directory: str = ".") -> str:
     if "/" in word:
         raise NoProgramError(f"{word}: no such program", 127)
     here = os.path.join(directory, word)
-    hint = f"./{word} is one" if os.path.isfile(here) and os.access(here, os.X_OK) else None
+    hint = f"did you mean ./{word}?" if os.path.isfile(here) and os.access(here, os.X_OK) else None
     raise NoProgramError(f"{word}: no such program in PATH", 127, hint)
 
 
 def _first_line(path: str) -> list[str]:
-    """The words of a script's first line behind #!: the interpreter and one argument; none for other files."""
+    """The interpreter and at most one argument of a script's first line; empty for other files."""
     try:
         with open(path, "rb") as file:
             head = file.read(_SHEBANG)
     except OSError:
-        return []  # it may be executed all the same
+        return []  # an unreadable file may be executable
     if not head.startswith(b"#!"):
         return []
     line = os.fsdecode(head[2:].partition(b"\n")[0]).strip(" \t\r")
@@ -115,7 +115,7 @@ def _first_line(path: str) -> list[str]:
 
 
 def _behind_env(interpreter: list[str]) -> list[str]:
-    """The command that env in a script's first line starts; none if it is not env, or sets something itself."""
+    """The command of env in a script's first line; empty if interpreter is not env, or env sets variables."""
     if os.path.basename(interpreter[0]) != "env" or len(interpreter) < 2:
         return []
     text = interpreter[1]
@@ -130,7 +130,7 @@ def _behind_env(interpreter: list[str]) -> list[str]:
 
 
 def read_elf(path: str) -> Elf | None:
-    """What the executable's headers say; None for a file of another kind, or one that cannot be read."""
+    """Reads an executable's headers; None if the file is not ELF or cannot be read."""
     try:
         with open(path, "rb") as file:
             head = file.read(64)
@@ -155,14 +155,14 @@ def read_elf(path: str) -> Elf | None:
 
 
 def _places(head: bytes, wide: bool, order: str) -> tuple[int, int, int]:
-    """Where the program headers are, bytes of one, how many."""
+    """Offset of the program headers, bytes of each, and their number."""
     (at,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
     size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
     return at, size, count
 
 
 def _segment(table: bytes, at: int, wide: bool, order: str) -> tuple[int, int, int]:
-    """Kind, place in the file and bytes there of one segment."""
+    """Type, offset and bytes in the file of one segment."""
     if wide:
         kind, _, offset, _, _, length = struct.unpack_from(order + "IIQQQQ", table, at)
     else:
@@ -171,7 +171,7 @@ def _segment(table: bytes, at: int, wide: bool, order: str) -> tuple[int, int, i
 
 
 def holds(path: str, *texts: bytes) -> bool:
-    """Whether all texts stand in a file: names of symbols in its tables of strings."""
+    """True if a file contains all texts, such as names in an executable's string table."""
     import mmap
 
     try:
@@ -182,15 +182,16 @@ def holds(path: str, *texts: bytes) -> bool:
 
 
 class Loaded:
-    """What the loader says that it would load: name or path -> path, None where not found; said: its complaints."""
+    """The libraries that the loader would load: name or path -> path, None if not found; errors: its messages."""
 
-    def __init__(self, libraries: dict[str, str | None], said: list[str]) -> None:
+    def __init__(self, libraries: dict[str, str | None], errors: list[str]) -> None:
         self.libraries = libraries
-        self.said = said
+        self.errors = errors
 
 
 def libraries(elf: Elf, executable: str, environ: Mapping[str, str]) -> Loaded:
-    """Asks the executable's own loader, without starting the program: it honours RUNPATH, LD_LIBRARY_PATH and so on."""
+    """Lists an executable's libraries without starting the program. The executable's own loader makes the list, so that
+    RUNPATH, LD_LIBRARY_PATH and the like apply."""
     assert elf.loader
     out, err = ask([elf.loader, "--list", executable], environ)
     found: dict[str, str | None] = {}
@@ -202,7 +203,7 @@ def libraries(elf: Elf, executable: str, environ: Mapping[str, str]) -> Loaded:
 
 
 def ask(words: list[str], environ: Mapping[str, str]) -> tuple[str, str]:
-    """What a short command prints on standard output and standard error; nothing where it cannot be started."""
+    """The standard output and standard error of a short command; empty if the command cannot be started."""
     ends = [os.pipe(), os.pipe()]
     actions = (
         (os.POSIX_SPAWN_DUP2, ends[0][1], 1),
@@ -215,7 +216,7 @@ def ask(words: list[str], environ: Mapping[str, str]) -> tuple[str, str]:
         pid = 0
     for _, write in ends:
         os.close(write)
-    # Standard error is far below what a pipe holds.
+    # Reading one pipe after the other is safe: standard error is far smaller than a pipe.
     texts = [_read(read).decode(errors="replace") for read, _ in ends]
     if pid:
         os.waitpid(pid, 0)

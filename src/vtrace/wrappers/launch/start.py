@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts what `vtrace run` is to start: becomes the program, or waits for it where something follows."""
+"""Starts the program of `vtrace run`: executes the program in this process, or waits for the program's end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENOEXEC = 8
 
 
 def environment() -> dict[str, str]:
-    """The environment that vtrace was started with: Python sets LC_CTYPE for itself in a C locale."""
+    """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale."""
     now = dict(os.environ)
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -37,7 +37,7 @@ def environment() -> dict[str, str]:
 
 
 def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
-    """What to start and with which environment, and says what is worth knowing: rank 0 only."""
+    """The command to start and its environment. Rank 0 prints warnings. Raises VtraceError."""
     made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
     if made is None:
         made = preload.plan(chosen.words, chosen, Start(environ, launched=launchers.rank(environ) is not None))
@@ -46,13 +46,15 @@ def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as error:
-            raise VtraceError(f"{directory}: cannot be made: {error.strerror}", "-o names this directory") from None
+            raise VtraceError(
+                f"cannot create {directory}: {error.strerror}", "choose another directory with -o or VT_PFORM_GDIR"
+            ) from None
     if not launchers.rank(environ):
-        _tell(made, chosen, environ)
+        _report(made, chosen, environ)
     return made
 
 
-def _tell(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+def _report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
     level = environ.get("VT_VERBOSE", "")
     for text in made.warnings if level != "0" else []:
         say(f"warning: {text}")
@@ -69,27 +71,28 @@ def _tell(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
+    """Prints one line on standard error."""
     os.write(2, f"vtrace: {plain(text)}\n".encode())
 
 
 def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
-    """A launcher is started as it is; each of its programs gets env in front. None: it is the program itself."""
+    """The launcher's command, with env in front of each of its programs. None if chosen's command is not a launcher but
+    the program itself."""
     words = find(chosen.words, environ).words
     found = launchers.programs_in(words, environ)
     if not found:
         file = launchers.file_of_programs(words)
         if file:
             raise VtraceError(
-                f"{words[0]} {file}: its programs stand in a file", "put vtrace run before each one there"
+                f"{words[0]} {file} reads its programs from a file", "put vtrace run before each program in the file"
             )
         if launchers.kind_of(words) not in launchers.LAUNCHERS:
             return None
-        problem = f"finds no program that {words[0]} starts{_lost(words)}"
+        problem = f"no program found in the arguments of {words[0]}{_missing_file(words)}"
         if chosen.unify:
-            raise VtraceError(f"{problem}, so there is nothing to unify", "put vtrace run before the program")
+            raise VtraceError(f"{problem}: nothing to unify", "put vtrace run before the program")
         made = Plan(words)
-        made.warnings.append(f"{problem}, nothing is recorded: put vtrace run before it")
+        made.warnings.append(f"{problem}: nothing is recorded; put vtrace run before the program")
         return made
     made = Plan([])
     at = 0
@@ -105,15 +108,15 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
     return made
 
 
-def _lost(words: list[str]) -> str:
-    """What stands where the program should, and is not there."""
+def _missing_file(words: list[str]) -> str:
+    """The first path among the arguments that does not exist, probably the program; with a message."""
     paths = (word for word in words[1:] if "/" in word and not word.startswith("-"))
-    lost = next((path for path in paths if not os.path.exists(path)), None)
-    return f" ({lost}: no such file here)" if lost else ""
+    missing = next((path for path in paths if not os.path.exists(path)), None)
+    return f" ({missing}: no such file here)" if missing else ""
 
 
 def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
-    """The plan for one program of a launcher; it may be a launcher itself (mpiexec -n 2 numactl -N 0 ./a.out)."""
+    """The plan for one program of a launcher. The program may be a launcher, too: mpiexec -n 2 numactl -N 0 ./a.out."""
     behind = words[one.begin : one.end]
     from vtrace.wrappers.launch.choices import Choices
 
@@ -133,14 +136,14 @@ def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mappi
     except NoProgramError:
         if one.directory == ".":
             raise
-        # On the hosts of the run there may be another directory of this name.
+        # The hosts of the run may have another directory of this name.
         raise VtraceError(
             f"{behind[0]}: not found in {one.directory} here", "put vtrace run before the program"
         ) from None
 
 
 def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
-    """Programs of one job are unified together, so they have one prefix: the first one's name."""
+    """Gives all programs of a job the prefix of the first program: vtunify unifies them into one archive."""
     if several:
         name = (
             made.changes.get("VT_FILE_PREFIX") or inner.changes.get("VT_FILE_PREFIX") or preload.standard_prefix(word)
@@ -152,7 +155,7 @@ def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
 
 
 def _in_front(inner: Plan, environ: Mapping[str, str]) -> list[str]:
-    """env with all settings: some launchers hand on only part of the environment to other hosts."""
+    """env with all settings, since some launchers pass only part of the environment to other hosts."""
     if not inner.changes:
         return []
     settings = {name: value for name, value in environ.items() if name.startswith("VT_")} | inner.changes
@@ -160,10 +163,10 @@ def _in_front(inner: Plan, environ: Mapping[str, str]) -> list[str]:
 
 
 def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
-    """Replaces this process by the program."""
+    """Executes the program in this process. Raises NoProgramError."""
     import signal
 
-    # Python ignores these, which a program would inherit.
+    # Python ignores these signals, and the program would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     sys.stdout.flush()
@@ -174,7 +177,7 @@ def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
     except OSError as error:
         if error.errno == _ENOEXEC and _is_text(path):
             os.execve("/bin/sh", ["sh", path, *made.words[1:]], changed)
-        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+        raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
 
 
 def _is_text(path: str) -> bool:
@@ -183,8 +186,8 @@ def _is_text(path: str) -> bool:
 
 
 def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
-    """Starts the program, passes signals on that are sent to this process, and returns its exit code, or 128 and the
-    number of the signal that ended it."""
+    """Starts the program and forwards signals to the program. Returns the exit code, or 128 plus the number of the
+    signal that ended the program. Raises NoProgramError."""
     import signal
 
     passed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
@@ -195,13 +198,13 @@ def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
             setsigmask=before, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )  # fmt: skip
     except OSError as error:
-        raise NoProgramError(f"{made.words[0]}: cannot be started: {error.strerror}", 126) from None
+        raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
     while True:
         got = signal.sigwaitinfo(passed | {signal.SIGCHLD})
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             break
-        # What the terminal sends (Ctrl-C) the program gets itself; si_code is above 0 then.
+        # The program itself gets signals of the terminal (Ctrl-C), which have an si_code above 0.
         if got.si_signo != signal.SIGCHLD and got.si_code <= 0:
             os.kill(pid, got.si_signo)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)

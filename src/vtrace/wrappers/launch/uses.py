@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which MPI a program uses, and the shim for it out of the cache, without asking a compiler each time."""
+"""Finds the MPI that a program uses, and its shim. The cache keeps answers, so that no compiler runs each time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vtrace.wrappers.launch.program import Loaded, NoProgramError, Program
 from vtrace.wrappers.mpi_shim.cache import cache_directory, is_trusted
 
 _NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
-"""Libraries of MPI's C functions, up to their version: Open MPI and MPICH's kind, Debian's MPICH, MPI 5, IBM."""
+"""Names of MPI libraries, without version: Open MPI and MPICH, Debian's MPICH, MPI 5's ABI, IBM."""
 _OPENMP = ("libgomp.so", "libomp.so", "libomp5.so", "libiomp5.so")
 _FEW = 24
-"""Arguments of a program that are looked at: the program that a wrapper script starts is among the first."""
-_BETWEEN = dict.fromkeys(map(ord, ";&|()"), " ")
-"""What stands between the commands of a shell."""
+"""Number of a program's arguments to examine: the program that a wrapper script starts is among the first ones."""
+_SEPARATORS = dict.fromkeys(map(ord, ";&|()"), " ")
+"""A translation of a shell's separators of commands to blanks."""
 _QUESTION = """import mpi4py
 mpi4py.rc.initialize = mpi4py.rc.finalize = False
 import mpi4py.MPI
@@ -30,7 +30,7 @@ for line in open("/proc/self/maps"):
 
 
 def mpi_library(loaded: Loaded) -> str | None:
-    """The path of the MPI library among those that the loader gives to a program."""
+    """The path of the MPI library among the libraries of a program, or None."""
     for name, path in loaded.libraries.items():
         if path and os.path.basename(name).startswith(_NAMES):
             return os.path.realpath(path)
@@ -38,12 +38,12 @@ def mpi_library(loaded: Loaded) -> str | None:
 
 
 def openmp(loaded: Loaded) -> bool:
-    """Whether one of the libraries is a runtime of OpenMP."""
+    """True if one of the libraries is an OpenMP runtime."""
     return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
 
 
 def functions(program: Program, loaded: Loaded) -> bool:
-    """Whether the program or a library of its own was compiled with -finstrument-functions, by vtrace-cc or without."""
+    """True if the program or one of its libraries was compiled with -finstrument-functions, as by vtrace-cc."""
     paths = (
         path for name, path in loaded.libraries.items() if path and not os.path.basename(name).startswith("libc.so")
     )
@@ -51,10 +51,10 @@ def functions(program: Program, loaded: Loaded) -> bool:
 
 
 def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> tuple[str, str | None]:
-    """Which program uses MPI behind a program that does not link it, and the MPI library; None: there is none.
+    """The program that uses MPI and its MPI library, for a program that does not link MPI; None without library.
 
-    A Python uses the library of mpi4py. Else the program is the first among the arguments that has an MPI library: a
-    script that binds each rank to cores is called with it."""
+    Python uses mpi4py's library. For other programs, such as scripts that bind each rank to cores, the result is the
+    first program among the arguments that links MPI."""
     if is_python(program.name):
         return program.words[0], _mpi_of_python(program, environ, launched)
     words = _arguments(program.words)[:_FEW]
@@ -75,15 +75,15 @@ def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, lau
 
 
 def _arguments(words: list[str]) -> list[str]:
-    """Those of a program; of a shell's command its words: sh -c 'prepare; ./heat'."""
+    """The arguments of a program, with a shell's command split into words: sh -c 'prepare; ./heat'."""
     found: list[str] = []
     for before, word in pairwise(words):
-        found += word.translate(_BETWEEN).split() if before == "-c" else [word]
+        found += word.translate(_SEPARATORS).split() if before == "-c" else [word]
     return found
 
 
 def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool) -> str | None:
-    """The library that mpi4py loads, if the program has to do with it: under a launcher any, else one that names it."""
+    """The library that mpi4py loads; None if the program neither runs under a launcher nor names mpi4py."""
     if not launched and not names_module(program, "mpi4py"):
         return None
     about = sorted(f"{key}={value}" for key, value in environ.items() if key.startswith(("MPI4PY_", "PYTHON")))
@@ -103,7 +103,7 @@ def _mpi_of_python(program: Program, environ: Mapping[str, str], launched: bool)
 
 
 def names_module(program: Program, module: str) -> bool:
-    """Whether a Python program's command or script names a module."""
+    """True if a Python program's arguments or script contain the name of a module."""
     if any(module in word for word in program.words[1:_FEW]):
         return True
     script = program.script or python_script(program.words[1:])
@@ -111,7 +111,7 @@ def names_module(program: Program, module: str) -> bool:
 
 
 def library_of(mpicc: str) -> str:
-    """The library of the MPI that the user names by its compiler command, or by the library itself."""
+    """The library of an MPI, from its compiler command or its library. Raises VtraceError."""
     if ".so" in os.path.basename(mpicc):
         if not os.path.isfile(mpicc):
             raise VtraceError(f"{mpicc}: no such library", "give the path of an MPI library or an mpicc")
@@ -119,7 +119,7 @@ def library_of(mpicc: str) -> str:
     try:
         command = programs.locate(mpicc, os.environ)
     except NoProgramError:
-        command = mpicc  # find_mpi says what is wrong
+        command = mpicc  # find_mpi raises the error
     note = _Note("mpicc", command)
     known = note.read()
     if known and os.path.exists(known[0]) and known[1] == f"{_state(command)} {_state(known[0])}":
@@ -134,7 +134,7 @@ def library_of(mpicc: str) -> str:
 
 
 def launchers_library(mpicc: str | None) -> str | None:
-    """The library of the launcher's MPI: of the compiler command beside it, else of the first mpicc in PATH."""
+    """The library of the MPI of mpicc, else of the first mpicc in PATH; None without any."""
     if mpicc:
         return library_of(mpicc)
     from vtrace.wrappers.mpi_shim.installation import find_mpi
@@ -144,10 +144,10 @@ def launchers_library(mpicc: str | None) -> str | None:
 
 
 def shim_of(library: str) -> str:
-    """The library to preload for an MPI library: out of the cache where the same vtrace put it there for it, else after
-    asking its mpicc, and building it where the cache has none. Ranks that do this at once wait for the first one.
+    """The path of the shim to preload for an MPI library, from the cache or built now. Ranks that need the same shim at
+    the same time wait for the first one.
 
-    Raises VtraceError where no mpicc links that library, or the shim cannot be built.
+    Raises VtraceError if no mpicc links the library, or the shim cannot be built.
     """
     note = _Note("shim", library)
     state = "\n".join([_state(library), *(_state(path) for path in _own_files())])
@@ -165,7 +165,7 @@ def shim_of(library: str) -> str:
 
 
 def _own_files() -> list[str]:
-    """Files that change when vtrace is installed again."""
+    """Files that change with each installation of vtrace."""
     wrappers = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     package = os.path.dirname(wrappers)
     return [os.path.join(wrappers, "mpi_shim", "generate.py"), os.path.join(package, "_lib", "libvtrace.so.1")]
@@ -177,7 +177,7 @@ def _state(path: str) -> str:
 
 
 class _Note:
-    """A small file in the cache of shims: a path that was found for a key, and the state that it holds for."""
+    """A small file in the cache of shims: a path found for a key, valid while the state is the same."""
 
     def __init__(self, kind: str, key: str) -> None:
         from binascii import crc32
@@ -196,7 +196,8 @@ class _Note:
         return (path, state) if key == self._key else None
 
     def write(self, path: str, state: str) -> None:
-        """Other ranks may do the same now; one that cannot asks again next time."""
+        """Saves a path and its state. Other ranks may write the same file now. Ignores failures: the next run then
+        searches again."""
         own = f"{self._path}.{os.getpid()}"
         if not is_trusted(self._path):
             return

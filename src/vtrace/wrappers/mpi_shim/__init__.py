@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finding an MPI, and the shim that is generated and built for it."""
+"""Finds an MPI, and generates and builds the shim for the MPI."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the cache of MPI shims is, and whether what lies there can be linked and loaded: programs run its code."""
+"""The cache of MPI shims. Checks that no other user can change a shim, since programs execute the shim's code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stat
 from vtrace.errors import VtraceError
 
 _LINKS = 40
-"""Symbolic links on the way to a file, as the kernel follows at most."""
+"""Maximum number of symbolic links in a path, as in the kernel."""
 
 
 def cache_directory() -> str:
@@ -19,7 +19,7 @@ def cache_directory() -> str:
 
 
 def make_cache_directory() -> None:
-    """Makes the cache directory and those above it that are missing, for this user only. Raises OSError."""
+    """Creates the cache directory and its missing parents, for this user only. Raises OSError."""
     missing, path = [], os.path.abspath(cache_directory())
     while not os.path.isdir(path):
         missing.append(path)
@@ -33,8 +33,8 @@ def make_cache_directory() -> None:
 
 
 def check_trusted(path: str) -> None:
-    """Raises VtraceError if a user other than this one and root can change a file or directory, or put another in its
-    place: by a directory or symbolic link on the way to it. What does not exist yet is trusted."""
+    """Raises VtraceError if a user other than this one and root can change or replace a file or directory. Checks each
+    directory and symbolic link on its path. Accepts a path that does not exist yet."""
     at, rest, links = "/", os.path.abspath(path).split("/"), 0
     while rest:
         name = rest.pop(0)
@@ -58,7 +58,7 @@ def check_trusted(path: str) -> None:
 
 
 def is_trusted(path: str) -> bool:
-    """Whether check_trusted accepts it."""
+    """True if check_trusted accepts the path."""
     try:
         check_trusted(path)
     except VtraceError:
@@ -78,7 +78,7 @@ def _check(path: str, found: os.stat_result, wanted: str) -> None:
 
 
 def _is_private(found: os.stat_result) -> bool:
-    """Whether the group of a file has no other members than its owner, as where each user has a group."""
+    """True if the file's group has its owner as the only member, as on systems with a group per user."""
     import grp
     import pwd
 

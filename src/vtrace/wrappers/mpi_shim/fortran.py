@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the C source of the wrappers of Fortran entry points, with the same templates as those of C functions.
+"""Writes the C source of wrappers for Fortran entry points, from the templates of C functions.
 
-A wrapper has the binding's arguments, all pointers, and calls the profiling twin with them. For what a template asks
-for it has local variables of C's types and names; what comes back is converted as part of the call. Templates that are
-for Fortran only (templates/fortran) may use more: $LOCALS these variables, $REGION what $BEGIN
-gets, $KNOWN that without a call site, $AT_name and $LENGTH_name the binding's own argument and its length if it is a
-CHARACTER.
+A wrapper has the binding's arguments, all pointers, and passes these to the PMPI twin. For arguments that the template
+uses, the wrapper declares local variables with the types and names of C; $CALL converts output arguments back.
+Templates for Fortran only (templates/fortran) may also use: $LOCALS these variables; $REGION the expression for the
+region in $BEGIN; $KNOWN the same without a call site; $AT_name, $LENGTH_name an argument of the binding, and its length
+if the argument is CHARACTER.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, ex
 
 @dataclass(frozen=True)
 class Binding:
-    """One of the Fortran bindings that an MPI has. name: in the description of its regions; library: where it is;
-    endings: of its entry points' names, those with descriptors of choice buffers and with large counts among them.
+    """A Fortran binding of an MPI. name: in the description of regions; key: in BINDINGS; library: its file; endings:
+    suffixes of entry points, also for entry points with descriptors of choice buffers or with large counts.
     """
 
     name: str
@@ -40,13 +40,13 @@ BINDINGS = {
     "mpif": ("mpif.h or module mpi", "mpi_init_", ("_",)),
     "f08": ("module mpi_f08", "mpi_init_f08_", ("_f08_", "_f08ts_", "_f08_large_", "_f08ts_large_")),
 }
-"""By key: name, an entry point that tells the library, endings of entry points."""
+"""Key -> name, entry point that identifies the library, suffixes of entry points."""
 
 _TEXTS = {"STRING", "STRING_ARRAY", "STRING_2DARRAY"}
 
 
 def bindings(libraries: Sequence[Path]) -> list[Binding]:
-    """The bindings that these libraries have."""
+    """The bindings in these libraries."""
     exported = [(library, exported_symbols(library)) for library in libraries]
     return [
         Binding(name, key, library, endings)
@@ -58,7 +58,7 @@ def bindings(libraries: Sequence[Path]) -> list[Binding]:
 
 @functools.cache
 def _standard() -> dict[str, tuple[str, list[ArgumentMeaning], list[ArgumentMeaning]]]:
-    """By name in small letters: name in C, Fortran parameters and those of the variant with large counts."""
+    """Name in lower case -> name in C, Fortran parameters, and parameters of the variant with large counts."""
     text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known = {}
     for key, entry in json.loads(text).items():
@@ -69,8 +69,8 @@ def _standard() -> dict[str, tuple[str, list[ArgumentMeaning], list[ArgumentMean
 
 
 def entries(binding: Binding, functions: Sequence[MpiFunction]) -> list[Entry]:
-    """The entry points that can be wrapped: the library exports them with their twin, and functions, those that have a
-    wrapper in C, hold the function of that name.
+    """The entry points to wrap: the library exports entry point and PMPI twin, and functions, which have a wrapper in
+    C, contain the function.
     """
     exported = exported_symbols(binding.library)
     by_name = {function.name: function for function in functions}
@@ -119,7 +119,7 @@ _SPELLING = """extern __typeof__({symbol}) vt_spelled_{spelling} __asm__("{spell
 
 
 def wrapper(entry: Entry, templates: Templates) -> str:
-    """The declaration of the twin and the definition of the wrapper, with its other spellings."""
+    """The C code of a wrapper: declaration of the twin, definition, and aliases for other spellings of the name."""
     template = templates.of(entry.function)
     locals_ = locals_of(entry, template)
     if locals_ is None:
@@ -129,7 +129,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
     names = [*pointers, *["vt_error"] * has_error, *(f"vt_l{i}" for i in range(len(entry.texts)))]
     kinds = {"vt_a": "void *", "vt_e": "MPI_Fint *", "vt_l": "size_t "}
     types = ", ".join(kinds[name[:4]] + name for name in names) or "void"
-    # A Fortran function; what a subroutine's wrapper returns its caller does not see.
+    # Callers of a Fortran subroutine ignore the wrapper's result.
     is_function = not has_error and entry.function.result != "int"
     result = entry.function.result if is_function else "int"
     passed = {f"vt_a{entry.arguments.index(name)}": local.passed for name, local in locals_.items() if local.passed}
@@ -160,7 +160,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
         holes[meaning.name] = argument.name
         if meaning.kind == "COMMUNICATOR":
             holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
-    if holes.get("IN_COMM") in entry.arguments:  # before $BEGIN there are no locals yet
+    if holes.get("IN_COMM") in entry.arguments:  # the locals are declared in $BEGIN, too late for $COMM_FIRST
         holes["COMM_FIRST"] = f"PMPI_Comm_f2c(*(MPI_Fint *)vt_a{entry.arguments.index(holes['IN_COMM'])})"
     definition = Template(template).substitute(holes).rstrip()
     returns = result if is_function else "void"
@@ -169,12 +169,12 @@ def wrapper(entry: Entry, templates: Templates) -> str:
 
 
 def without_records(found: Sequence[Entry], templates: Templates) -> list[str]:
-    """Entry points whose calls leave less than those of the C function, for an argument that cannot be converted."""
+    """Entry points that record only enter and leave, since an argument cannot be converted to C."""
     return [entry.symbol for entry in found if locals_of(entry, templates.of(entry.function)) is None]
 
 
 def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Templates) -> str:
-    """The source of a binding's unit. head: what begins the source of the shim, up to its header."""
+    """The C source of a binding's wrappers. head: the first part of the shim's source, see generate.head."""
     defines = [
         f'#define VT_BINDING "{binding.name}"',
         f'#define VT_BINDING_LIBRARY "{soname(binding.library)}"',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments of Fortran entry points as the C variables that templates ask for."""
+"""Converts arguments of Fortran entry points to the C variables that templates use."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from vtrace.wrappers.mpi_shim.mpi_header import Argument, ArgumentMeaning, MpiFu
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry point: its symbol, the twin's, other spellings, the C function whose records its calls leave, names of
-    its arguments, how many of them are CHARACTER, and whether choice buffers come as descriptors.
+    """An entry point. symbol, twin: its name and its PMPI twin's; spellings: other names; function: the C function with
+    the same records; arguments: names; texts: names of CHARACTER arguments; described: choice buffers are descriptors.
     """
 
     symbol: str
@@ -34,7 +34,8 @@ _MOST_TEXT = 4097
 
 @dataclass(frozen=True)
 class Local:
-    """A C variable for an argument: what declares it, what is passed on instead, what follows the call."""
+    """A C variable for an argument. before: its declaration; passed: expression passed to the twin in place of the
+    argument; after: statements after the call."""
 
     before: list[str]
     passed: str | None = None
@@ -42,7 +43,7 @@ class Local:
 
 
 def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local | None:
-    """The variable for one argument of the C function; None where Fortran's cannot be converted."""
+    """The variable for one argument of the C function; None if the Fortran argument cannot be converted."""
     at, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
     before, _, behind = argument.text.rpartition(name)
     pointer = f"{before}*" if behind.startswith("[") else before
@@ -114,19 +115,20 @@ def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, pointed:
 
 
 def pairs(function: MpiFunction) -> list[tuple[ArgumentMeaning, Argument]]:
+    """Each argument's meaning in the standard and its declaration in mpi.h."""
     return list(zip(function.meanings or (), function.arguments, strict=False))
 
 
 def locals_of(entry: Entry, template: str) -> dict[str, Local] | None:
-    """By the names of the arguments that the template asks for; None where one of them cannot be converted."""
-    asked = set(re.findall(r"\$(\w+)", template))
-    # A hole for the first communicator stands for it by its own name.
+    """Argument name -> variable, for the arguments that the template uses; None if one cannot be converted."""
+    used = set(re.findall(r"\$(\w+)", template))
+    # $IN_COMM and $OUT_COMM use the first communicator of their direction.
     comms = [(m.direction == "out", m.name) for m, _ in pairs(entry.function) if m.kind == "COMMUNICATOR"]
     for hole, direction in (("IN_COMM", False), ("OUT_COMM", True)):
-        asked.update([name for out, name in comms if out == direction][:1] if hole in asked else ())
+        used.update([name for out, name in comms if out == direction][:1] if hole in used else ())
     found = {}
     for meaning, argument in pairs(entry.function):
-        if meaning.name in asked:
+        if meaning.name in used:
             local = _local(entry, argument, meaning) if meaning.name in entry.arguments else None
             if local is None:
                 return None

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the C source of the MPI shim: one wrapper per function of the MPI at hand, from templates that look like C.
+"""Writes the C source of the MPI shim: a wrapper for each function of an MPI, from templates that look like C.
 
-A template file (mpiwrap/templates/*.c) is cut into sections by lines that begin with four slashes:
+Lines that begin with four slashes split a template file (mpiwrap/templates/*.c) into sections:
 
     //// MPI_Send MPI_Bsend             the wrapper of these functions and of their large-count twins (MPI_Send_c)
-    //// MPI_Bcast : collective         the same, put in place of $BODY of the frame "collective"
+    //// MPI_Bcast : collective         the same, inserted for $BODY into the frame "collective"
     //// frame collective               a frame
-    //// plain                          the wrapper of every function that no section names
+    //// plain                          the wrapper of all functions without a section
 
-Of several frames "nonblocking" makes the wrapper of MPI_Ibcast, and "persistent" that of MPI_Bcast_init.
-In a section stand for themselves: $FUNCTION the head of the definition, $BEGIN the line that gets the region and
-passes the call on when nothing is recorded ($TRACK: not when only its group is off), $RESULT the result type,
-$CALL the call of the PMPI_ twin or of another tool, $IN_COMM and $OUT_COMM the first communicator that goes in or comes
-out ($COMM_FIRST: the one that goes in, usable before $BEGIN), $BARRIERS 1 where VT_MPI_BARRIER is for the function,
-and $name the parameter that the standard calls so.
+A section may list several frames: "nonblocking" makes the wrapper of MPI_Ibcast, "persistent" that of MPI_Bcast_init.
+A section may use:
+
+    $FUNCTION              the head of the definition
+    $BEGIN                 gets the region; calls the PMPI_ twin and returns if nothing is recorded
+    $TRACK                 like $BEGIN, but goes on if only the function's group is off
+    $RESULT                the result type
+    $CALL                  the call of the PMPI_ twin or of another tool
+    $IN_COMM, $OUT_COMM    the first communicator that is an input, or an output
+    $COMM_FIRST            like $IN_COMM, but usable before $BEGIN
+    $BARRIERS              1 if VT_MPI_BARRIER applies to the function, else 0
+    $name                  the parameter with this name in the standard
 """
 
 from __future__ import annotations
@@ -36,17 +42,17 @@ HAND_WRITTEN = (
     "tools", "init_finalize", "mpi_groups", "world", "comm", "create", "spawn", "request", "complete", "message",
     "coll", "objects", "types", "rma", "rma_windows", "file", "sites", "sync", "clocks",
 )  # fmt: skip
-"""The files of mpiwrap that stand before the generated functions."""
+"""The files of mpiwrap that the source includes before the generated functions."""
 
 WITH_BARRIERS = {
     f"MPI_{name}"
     for name in """Allgather Allgatherv Allreduce Alltoall Alltoallv Bcast Gather Gatherv Reduce Reduce_scatter Scatter
     Scatterv""".split()
 }
-"""Those that mpiP puts barriers around."""
+"""The functions that VT_MPI_BARRIER applies to, as in mpiP."""
 
 NOT_WRAPPED = ("*_DUP_FN", "*_NULL_COPY_FN", "*_NULL_DELETE_FN", "*_CONVERSION_FN_NULL*")
-"""Predefined callbacks are compared by address."""
+"""Predefined callbacks: programs compare their addresses."""
 
 _POINT2POINT = (
     "MPI*_[BSR]send*", "MPI*_I[bsr]send*", "MPI*_Isend*", "MPI*_Send*", "MPI*_Recv*", "MPI*_Irecv*", "MPI*_Mrecv*",
@@ -77,13 +83,13 @@ _HEADING = re.compile(r"^//// *(frame )?([^:\n]+?)(?: *: *([\w ]+))?$", re.MULTI
 
 @dataclass(frozen=True)
 class Templates:
-    """Sections of the template files: by function, and the frames that some of them are put into."""
+    """The templates. sections: by function, already inserted into frames; frames: by name."""
 
     sections: dict[str, str]
     frames: dict[str, str]
 
     def of(self, function: MpiFunction) -> str:
-        """The template for a function, put into its frame."""
+        """The template for a function; the plain template for a function without a section."""
         name = function.name
         if function.meanings is not None:
             for candidate in (name, name.removesuffix("_c")):
@@ -93,8 +99,8 @@ class Templates:
 
 
 def read_templates(directory: Path, *more: Path) -> Templates:
-    """All sections of the files in a directory; those in more directories go before. Raises VtraceError where there
-    are none.
+    """All sections of the files in a directory; sections in more directories override. Raises VtraceError if no
+    templates are found.
     """
     sections: dict[str, tuple[str, str | None]] = {}
     frames: dict[str, str] = {}
@@ -117,14 +123,14 @@ def read_templates(directory: Path, *more: Path) -> Templates:
 
 
 def _derived(name: str, frame: str | None) -> str:
-    """The function that a frame makes a wrapper of, where a section names a blocking one."""
+    """The function that a frame wraps when the section names the blocking function."""
     if frame == "nonblocking":
         return f"MPI_I{name.removeprefix('MPI_').lower()}"
     return f"{name}_init" if frame == "persistent" else name
 
 
 def wrapped(functions: Iterable[MpiFunction]) -> list[MpiFunction]:
-    """Those functions that get a wrapper."""
+    """The functions that get a wrapper: all but predefined callbacks."""
     return [f for f in functions if not any(fnmatch.fnmatchcase(f.name, p) for p in NOT_WRAPPED)]
 
 
@@ -138,10 +144,10 @@ def role(name: str) -> str:
 
 
 def wrapper(function: MpiFunction, templates: Templates) -> str:
-    """The definition of one wrapper in C."""
+    """The C definition of one wrapper."""
     arguments = ", ".join(argument.name for argument in function.arguments)
     parameters = ", ".join(argument.text for argument in function.arguments) or "void"
-    # Some functions that convert handles have a macro for a twin.
+    # The PMPI_ twin of some functions that convert handles is a macro.
     next_ = (
         f"P{function.name}" if mpi_groups.group(function.name).name == "convert" else f"VT_MPI_NEXT({function.name})"
     )
@@ -165,17 +171,17 @@ def wrapper(function: MpiFunction, templates: Templates) -> str:
 
 
 def barriers(function: MpiFunction) -> str:
-    """Whether VT_MPI_BARRIER is for a function, in C."""
+    """In C: 1 if VT_MPI_BARRIER applies to a function, else 0."""
     return "1" if function.name.removesuffix("_c") in WITH_BARRIERS else "0"
 
 
 def head(functions: list[MpiFunction], hidden: set[str], label: str, version: str) -> str:
-    """What each unit of the shim begins with. functions: those that wrapped() gave; hidden: those that mpi.h does not
-    declare.
+    """The first part of each source of the shim. functions: result of wrapped(); hidden: functions that mpi.h does not
+    declare; label: MPI and version; version: vtrace's.
     """
     names = [function.name for function in functions]
     parts = [
-        f"/* Made by vtrace {version} for {label}: do not edit. */",
+        f"/* Generated by vtrace {version} for {label}: do not edit. */",
         "#include <mpi.h>",
         f'#define VT_MPI_LABEL "{label}"\n#define VT_MPI_VERSION "{version}"',
         *(
@@ -191,7 +197,7 @@ def head(functions: list[MpiFunction], hidden: set[str], label: str, version: st
 
 
 def generate(functions: list[MpiFunction], head: str, templates: Templates) -> str:
-    """The source of the shim's main unit: the wrappers of C functions and all that is behind the wrappers."""
+    """The shim's main C source: the files of HAND_WRITTEN and the wrappers of C functions."""
     names = [function.name for function in functions]
     parts = [
         head,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds an MPI installation by asking its compiler command, and says what the shim generator needs to know of it."""
+"""Finds an MPI installation through its compiler command, and collects the facts that the shim's generator needs."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _VERSIONS = (
     ("MVAPICH2", "MVAPICH2_VERSION"),
     ("MPICH", "MPICH_VERSION"),
 )
-"""Name of an MPI and the macro of its mpi.h that holds its version; derived MPIs stand before their origin."""
+"""Name of an MPI and the macro in its mpi.h with the version; derived MPIs stand before their origin."""
 
 _FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
-"""Libraries of Fortran bindings: MPICH and its relatives have one for all, Open MPI one for each."""
+"""Libraries of Fortran bindings: one for all bindings in MPICH and derived MPIs, one for each binding in Open MPI."""
 
 
 class StaticMpi(VtraceError):
-    """An MPI that is there as an archive only."""
+    """An MPI that has only a static library."""
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """One MPI installation. fortran: the libraries of its Fortran bindings. preprocessed: its mpi.h after the
-    preprocessor, macros included.
+    """An MPI installation. compiler, include_flags, link_flags: from mpicc -show; fortran: libraries of its Fortran
+    bindings; label: name and version; key: changes with everything that the shim depends on; preprocessed: its mpi.h
+    after the preprocessor, with macros.
     """
 
     mpicc: str
@@ -54,9 +55,9 @@ class Mpi:
 
 
 def find_mpi(mpicc: str | None = None) -> Mpi | None:
-    """The MPI of mpicc, else of PATH's mpicc, else of the mpicc beside this Python; None where there is no MPI.
+    """The MPI of mpicc, else of the mpicc in PATH, else of the mpicc beside this Python; None if there is no mpicc.
 
-    Raises VtraceError for an mpicc that does not exist or explain itself, and for an MPI without PMPI_ functions.
+    Raises VtraceError if mpicc does not exist or does not support -show, and for an MPI without PMPI_ functions.
     """
     path = _find_mpicc(mpicc)
     if path is None:
@@ -67,11 +68,11 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
     library = _find_library(compiler, link_flags)
     if library is None:
         raise VtraceError(
-            f"{path}: finds no shared MPI library among {' '.join(link_flags)}", "vtrace needs a shared libmpi"
+            f"{path}: no shared MPI library in {' '.join(link_flags)}", "install an MPI with a shared library"
         )
     if not _exports_pmpi(library):
         raise VtraceError(
-            f"{library}: this MPI has no profiling interface (PMPI_ functions)", "vtrace cannot record its calls"
+            f"{library}: this MPI has no profiling interface (PMPI_ functions)", "use another MPI to record MPI calls"
         )
     header = _find_header(include_flags)
     label = _label(preprocessed)
@@ -81,21 +82,20 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
 
 
 def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
-    """The MPI whose library stands on a link line: that of mpicc, else of the first mpicc in PATH, whatever its name
-    (mpicc.mpich), that links the same library. Without a shared library on the line this is find_mpi.
+    """The MPI whose library is on a link line; see find_mpi_with. Without a shared MPI library on the line, see
+    find_mpi. words: the link line; compiler: the compiler's command.
 
-    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own;
-    StaticMpi where the library is an archive.
+    Raises VtraceError if no mpicc links the library, and StaticMpi if the library is static.
     """
     library = _find_library(tuple(compiler), tuple(words))
     return find_mpi_with(library, mpicc) if library else find_mpi(mpicc)
 
 
 def find_mpi_with(library: Path, mpicc: str | None = None) -> Mpi:
-    """The MPI of a library: that of mpicc if it links it, else of an mpicc in a bin/ beside or above the library, in
-    PATH or beside this Python, whatever its name.
+    """The MPI of a library: of mpicc if mpicc links the library, else of the first mpicc* that does, in bin/ beside or
+    above the library, in PATH, or beside this Python.
 
-    Raises VtraceError where no mpicc links that library: the shim of another MPI would take its handles for its own.
+    Raises VtraceError if no mpicc links the library: a shim for another MPI would misread this MPI's handles.
     """
     places = [place / "bin" for place in library.parents[1:-1]] + [Path(place) for place in os.get_exec_path()]
     found = [path for place in (*places, Path(sys.executable).parent) for path in sorted(place.glob("mpicc*"))]
@@ -105,22 +105,22 @@ def find_mpi_with(library: Path, mpicc: str | None = None) -> Mpi:
             mpi = find_mpi(candidate)
             if mpi and mpi.library == library:
                 return mpi
-    hint = "put it into PATH or name it: -vt:cc of vtrace-cc, --mpicc of vtrace run; packages for development have it"
-    raise VtraceError(f"{library}: finds no mpicc that links this MPI", hint)
+    hint = "install this MPI's development package, or name its mpicc: vtrace-cc -vt:cc CMD, vtrace run --mpicc CMD"
+    raise VtraceError(f"{library}: no mpicc found that links this MPI", hint)
 
 
 def fortran_flags(mpi: Mpi) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The flags of the MPI's Fortran compiler command, for compiling and for linking.
 
-    Raises VtraceError for an MPI without one: those of PyPI are for C only.
+    Raises VtraceError for an MPI without Fortran compiler command, such as the MPIs of PyPI.
     """
     directory, name = os.path.split(mpi.mpicc)
     for c, fortran in (("mpicc", "mpifort"), ("mpicc", "mpif90"), ("mpiicc", "mpiifort"), ("mpiicx", "mpiifx")):
         command = os.path.join(directory, name.replace(c, fortran))
         if c in name and os.access(command, os.X_OK):
             return _split(_show(command), command)[1:]
-    hint = "name the compiler of an MPI with Fortran: -vt:fc mpifort.openmpi"
-    raise VtraceError(f"{mpi.label} of {mpi.mpicc} has no compiler command for Fortran", hint)
+    hint = "name the Fortran compiler of another MPI, such as -vt:fc mpifort.openmpi"
+    raise VtraceError(f"{mpi.label} of {mpi.mpicc} has no Fortran compiler command", hint)
 
 
 def _find_mpicc(mpicc: str | None) -> str | None:
@@ -134,11 +134,11 @@ def _find_mpicc(mpicc: str | None) -> str | None:
 
 
 def _show(mpicc: str) -> list[str]:
-    """What mpicc runs: MPICH and its relatives as well as Open MPI answer to -show."""
+    """The command that mpicc runs. MPICH, derived MPIs and Open MPI support -show."""
     done = _run([mpicc, "-show"])
     words = shlex.split(done.stdout.strip().splitlines()[0]) if done.stdout.strip() else []
     if done.returncode != 0 or len(words) < 2:
-        raise VtraceError(f"{mpicc} -show does not say how it compiles", "name the mpicc of an MPICH or Open MPI")
+        raise VtraceError(f"{mpicc} -show prints no compiler command", "name the mpicc of MPICH or Open MPI")
     return words
 
 
@@ -147,7 +147,7 @@ def _split(command: list[str], mpicc: str) -> tuple[tuple[str, ...], tuple[str, 
     first = next((i for i, word in enumerate(command) if word.startswith("-")), len(command))
     compiler = tuple(command[:first])
     if not compiler or shutil.which(compiler[0]) is None:
-        raise VtraceError(f"{' '.join(compiler)}: the compiler behind {mpicc} does not exist", "install it")
+        raise VtraceError(f"{' '.join(compiler)}: compiler of {mpicc} not found", "install the compiler")
     compiling: list[str] = []
     linking: list[str] = []
     words = iter(command[first:])
@@ -170,7 +170,7 @@ def _preprocess(mpicc: str, compiler: tuple[str, ...], include_flags: tuple[str,
     done = _run([*compiler, *include_flags, "-E", "-P", "-dD", "-x", "c", "-"], "#include <mpi.h>\n")
     if done.returncode != 0:
         reason = next((line for line in done.stderr.splitlines() if "error" in line), "compiler failed")
-        raise VtraceError(f"{mpicc}: cannot read its mpi.h: {reason.strip()}", "is this MPI installed completely?")
+        raise VtraceError(f"{mpicc}: cannot preprocess mpi.h: {reason.strip()}", "install the MPI's development files")
     return done.stdout
 
 
@@ -183,8 +183,8 @@ def _find_header(include_flags: tuple[str, ...]) -> Path:
 
 
 def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
-    """The shared library that defines MPI_Init: the first one on the link line that holds the name. Raises StaticMpi
-    where that is an archive.
+    """The first library on the link line that contains the name MPI_Init; None without one. Raises StaticMpi if the
+    library is an archive.
     """
     directories: list[Path] = []
     libraries: list[str] = []
@@ -194,14 +194,14 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
         if word.startswith("-L"):
             directories.append(Path(word[2:]))
         elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and _is_library(word))):
-            # A Fortran binding has the names of C functions, too: those that it calls.
+            # A Fortran binding also contains names of C functions, since it calls these.
             name = os.path.basename(word).removeprefix("-l:").partition(".")[0]
             if name.replace("-l", "lib", 1) not in _FORTRAN:
                 libraries.append(word)
     for library in libraries:
         for path in _behind_script(_locate(library, directories, compiler)):
             if path.suffix == ".a" and path.is_file() and b"MPI_Init\0" in path.read_bytes():
-                raise StaticMpi(f"{path} is a static MPI library", "vtrace needs a shared one")
+                raise StaticMpi(f"{path} is a static MPI library", "link the shared library to record MPI calls")
             if path.is_file() and _holds(path, b"MPI_Init\0"):
                 return path.resolve()
     return None
@@ -212,7 +212,7 @@ def _is_library(word: str) -> bool:
 
 
 def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) -> Path:
-    """The file of a library that stands on a link line as -lNAME, -l:FILE or its path, found as the linker finds it."""
+    """The file that the linker would take for -lNAME, -l:FILE or a path."""
     if not library.startswith("-l"):
         return Path(library)
     names = [library[3:]] if library.startswith("-l:") else [f"lib{library[2:]}.so", f"lib{library[2:]}.a"]
@@ -222,7 +222,7 @@ def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) ->
 
 
 def _behind_script(path: Path) -> list[Path]:
-    """The libraries that a linker script names (the libmpi.so of a wheel is one), or the path itself."""
+    """The libraries in a linker script, such as a wheel's libmpi.so; the path itself if not a linker script."""
     if not path.is_file() or path.stat().st_size > 4096:
         return [path]
     script = path.read_bytes().decode(errors="replace")
@@ -231,7 +231,7 @@ def _behind_script(path: Path) -> list[Path]:
 
 
 def _fortran_libraries(library: Path) -> tuple[Path, ...]:
-    """The shared libraries of the same MPI that hold its Fortran bindings; they need library by its name there."""
+    """The shared libraries with Fortran bindings beside library; each must need library by its soname."""
     name = library.name
     names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
     own = {name.encode() + b"\0" for name in names if _holds(library, name.encode() + b"\0")}
@@ -246,7 +246,7 @@ def _exports_pmpi(library: Path) -> bool:
 
 
 def _holds(path: Path, text: bytes) -> bool:
-    """A look into the string table, where names may share their ends: reading the symbols takes far longer."""
+    """True if an ELF file contains text, such as the end of a name in the string table. Reading symbols is slower."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         return view[:4] == b"\x7fELF" and view.find(text) >= 0
 
@@ -262,7 +262,7 @@ def _label(preprocessed: str) -> str:
 
 
 def _key(libraries: tuple[Path, ...], preprocessed: str) -> str:
-    """Changes with all that the shim is made of: the libraries, mpi.h, vtrace's own sources, and where vtrace is."""
+    """A hash of everything that the shim depends on: the libraries, mpi.h, vtrace's sources and vtrace's directory."""
     states = [(library, library.stat().st_size, library.stat().st_mtime_ns) for library in libraries]
     about = (__version__, *states, library_directory(), preprocessed)
     digest = hashlib.sha256("\0".join(map(str, about)).encode())
@@ -281,4 +281,4 @@ def _run(words: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise VtraceError(f"{words[0]}: cannot be run: {error.strerror}", "check that it is executable") from None
+        raise VtraceError(f"cannot run {words[0]}: {error.strerror}", "check its permissions") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Groups of MPI functions, which VT_MPI_GROUPS switches on: named as Score-P's, with some of our own."""
+"""Groups of MPI functions for VT_MPI_GROUPS: Score-P's groups and some more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MpiGroup:
-    """A group: what it holds, in words and as patterns of names (the first group that fits has a function)."""
+    """A group. about: its functions, in words; patterns: of names; default: recorded by default. A function belongs to
+    the first group with a matching pattern."""
 
     name: str
     about: str
@@ -56,9 +57,9 @@ GROUPS = (
     MpiGroup("env", "beginning and end, sessions", (
         "MPI_Init*", "MPI_Finalize", "MPI_Abort", "MPI_Session_*", "MPI_Query_thread", "MPI_Is_thread_main",
         "MPI_Get_*version", "MPI_Get_processor_name")),
-    MpiGroup("misc", "info objects, memory, and what else there is", ("*",)),
+    MpiGroup("misc", "info objects, memory, all other functions", ("*",)),
 )  # fmt: skip
-"""In the order in which patterns are tried; the last one has all that is left, MPIX functions too."""
+"""In the order of matching; the last group gets all other functions, also MPIX functions."""
 
 NUMBERS = {group.name: number for number, group in enumerate(GROUPS)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an MPI offers: prototypes from its preprocessed mpi.h, what their arguments mean from the MPI Forum's data."""
+"""The functions of an MPI: prototypes from its preprocessed mpi.h, meanings of arguments from the MPI Forum's data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Argument:
-    """One parameter as the header declares it: text "const int ranks[]", name "ranks"."""
+    """A parameter in the header: text "const int ranks[]", name "ranks"."""
 
     text: str
     name: str
@@ -21,7 +21,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class ArgumentMeaning:
-    """One parameter as the standard means it: name, kind ("COMMUNICATOR"), direction (in, out, inout), is an array."""
+    """A parameter in the standard: name, kind (such as "COMMUNICATOR"), direction (in, out, inout), array or not."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class ArgumentMeaning:
 
 @dataclass(frozen=True)
 class MpiFunction:
-    """A function of the header; meanings is None where the standard's data does not know it."""
+    """A function of the header. meanings: None if the standard's data lacks the function."""
 
     name: str
     result: str
@@ -54,8 +54,9 @@ int MPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_di
                     MPI_Datatype array_of_types[], MPI_Datatype *newtype);
 int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
 """
-"""What MPI-3.0 removed: the Forum's data lacks it, newer headers hide it, libraries still export it for old programs.
-The data lacks MPI_Session_set_info too; it needs no entry, as nothing but its enter and leave is recorded."""
+"""Functions that MPI-3.0 removed. The Forum's data lacks these functions and newer headers do not declare them, but
+libraries still export them for old programs. The data also lacks MPI_Session_set_info, which needs no entry: the shim
+records only its enter and leave."""
 
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 _PROTOTYPE = re.compile(
@@ -69,7 +70,7 @@ _TYPE_WORDS = {"int", "char", "void", "double", "float", "long", "short", "unsig
 
 
 def prototypes(preprocessed: str) -> dict[str, tuple[str, tuple[Argument, ...], bool]]:
-    """name -> (result type, arguments, variadic) of all MPI_, PMPI_, MPIX_ and PMPIX_ functions in the text."""
+    """Name -> (result type, arguments, variadic) of all MPI_, PMPI_, MPIX_ and PMPIX_ functions in the text."""
     text = _ATTRIBUTE.sub("", re.sub(r"^\s*#.*$", "", preprocessed, flags=re.MULTILINE))
     found: dict[str, tuple[str, tuple[Argument, ...], bool]] = {}
     for result, name, inside in _PROTOTYPE.findall(text):
@@ -101,8 +102,8 @@ def _argument(text: str, index: int) -> Argument:
 
 
 def functions(preprocessed: str, library: Path) -> list[MpiFunction]:
-    """The functions that can be wrapped, by name: declared in the header (or removed from it by MPI-3.0), and exported
-    by the library with their PMPI_ twin."""
+    """The functions that can be wrapped, sorted by name: the header declares them, or MPI-3.0 removed them, and the
+    library exports them and their PMPI_ twins."""
     declared = prototypes(preprocessed)
     declared = prototypes(REMOVED) | declared
     exported = exported_symbols(library)
@@ -131,7 +132,7 @@ def exported_symbols(library: Path) -> set[str]:
 
 
 def soname(library: Path) -> str:
-    """The name by which programs ask for a shared library; its file's where it bears none."""
+    """The DT_SONAME of a shared library; its file name without one."""
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
 
@@ -143,7 +144,7 @@ def soname(library: Path) -> str:
 
 @functools.cache
 def standard() -> dict[str, tuple[ArgumentMeaning, ...]]:
-    """name -> meanings of the C parameters, of all functions of the MPI standard, large-count ones included."""
+    """Name -> meanings of the C parameters, for all functions of the MPI standard, with large-count functions."""
     text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known: dict[str, tuple[ArgumentMeaning, ...]] = {}
     for entry in json.loads(text).values():

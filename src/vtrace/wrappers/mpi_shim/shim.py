@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the MPI shim for the MPI at hand and keeps it in a cache."""
+"""Builds the MPI shim for an MPI and keeps the shim in a cache."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _BUILDING = "building-"
 
 @dataclass(frozen=True)
 class Shim:
-    """A shim in the cache: directory, label of its MPI, library it was made for, vtrace version, wrapped functions."""
+    """A shim in the cache. label, library, mpicc: of its MPI; version: vtrace's; functions: number of wrapped C
+    functions."""
 
     directory: str
     label: str
@@ -46,23 +47,23 @@ class Shim:
 
 
 def cache_dir() -> Path:
-    """Where the shims are kept."""
+    """The directory of the cache."""
     return Path(cache_directory())
 
 
 def shim_archive(mpi: Mpi) -> Path:
-    """The archive with the MPI shim, for programs that are linked with it; built when the cache has none for this MPI.
+    """The archive with the shim, for linking. Builds the shim if the cache has none for this MPI.
 
-    Raises VtraceError when the cache cannot be written or the shim does not compile.
+    Raises VtraceError if the cache cannot be written or the shim does not compile.
     """
     return _cached(mpi) / ARCHIVE
 
 
 def shim_library(mpi: Mpi) -> Path:
-    """The same shim as a shared library, for LD_PRELOAD with programs that were linked without vtrace. It brings the
-    MPI library and libvtrace.so.1 along; before a program that is linked with a shim it records nothing.
+    """The shim as a shared library, for LD_PRELOAD with programs that were linked without vtrace. The library needs the
+    MPI library and libvtrace.so.1. In a program that is linked with a shim, the preloaded shim records nothing.
 
-    Raises VtraceError as shim_archive.
+    Raises VtraceError like shim_archive.
     """
     return _cached(mpi) / LIBRARY
 
@@ -84,14 +85,14 @@ def _is_whole(directory: Path) -> bool:
 
 
 def list_shims() -> list[Shim]:
-    """What the cache holds, by label."""
+    """The shims in the cache, sorted by label. Raises VtraceError if another user can change the cache."""
     shims = []
     check_trusted(str(cache_dir()))
     for path in cache_dir().glob(f"{_PREFIX}*/{_INFO}"):
         try:
             if is_trusted(str(path)):
                 known = json.loads(path.read_text())
-                # The cache may be a copy: clean_shims must not remove what the file names elsewhere.
+                # In a copy of a cache the file names the original, which clean_shims must not remove.
                 shims.append(Shim(**(known | {"directory": str(path.parent)})))
         except (OSError, ValueError, TypeError):
             continue
@@ -99,7 +100,8 @@ def list_shims() -> list[Shim]:
 
 
 def clean_shims(library: Path | None = None) -> list[Shim]:
-    """Removes all shims, or those of one MPI library, and says which. Raises VtraceError if that is not allowed."""
+    """Removes all shims, or the shims of one MPI library; returns the removed shims. Raises VtraceError if a shim
+    cannot be removed."""
     if not cache_dir().is_dir():
         return []
     shims = [shim for shim in list_shims() if library is None or shim.library == str(library)]
@@ -117,25 +119,26 @@ def _cache_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise VtraceError(
-            f"{error.filename or cache_dir()}: cannot keep the MPI shim there: {error.strerror}",
-            "set VT_SHIM_CACHE to a directory that can be written",
+            f"{error.filename or cache_dir()}: cannot change the cache of MPI shims: {error.strerror}",
+            "set VT_SHIM_CACHE to a writable directory",
         ) from None
 
 
 @contextmanager
 def _lock(shim: Path) -> Iterator[None]:
-    """Several builds of a shim at once, as by make -j, wait for the first one and then use its result. Each shim has a
-    lock of its own: nobody waits for the build of another MPI's."""
+    """Locks one shim, so that concurrent builds, as by make -j, wait for the first build and use its result. Builds for
+    other MPIs have other locks."""
     make_cache_directory()
     with shim.with_name(f"lock-{shim.name}").open("w") as file:
-        # Some network file systems have no locks: then two may build, and the first one's result stays.
+        # Some network file systems have no locks. Two builds may then run, and the first result stays.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _remove_remains(directory: Path) -> None:
-    """What builds left that were killed. Where locks do not reach other machines, a young one may be at work there."""
+    """Removes directories of killed builds. A directory younger than an hour may belong to a running build on another
+    machine, where this lock may have no effect."""
     for path in directory.glob(f"{_BUILDING}*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > 3600:
@@ -147,7 +150,7 @@ def _build(mpi: Mpi, directory: Path) -> None:
         place = Path(temporary) / "shim"
         place.mkdir(0o755)
         console = Console("vtrace")
-        console.note(f"building the MPI shim for {mpi.label}, once for this MPI: takes some seconds")
+        console.note(f"building the MPI shim for {mpi.label}, once per MPI; this takes some seconds")
         count = write_source(mpi, place / "shim.c")
         objects = _compile_all(mpi, sorted(place.glob("*.c")), console)
         _call(["ar", "rcs", str(place / ARCHIVE), *map(str, objects)], mpi)
@@ -156,7 +159,7 @@ def _build(mpi: Mpi, directory: Path) -> None:
             path.unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
         (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
-        for path in place.iterdir():  # whatever the umask: see check_trusted
+        for path in place.iterdir():  # independent of the umask: check_trusted refuses files that others can write
             path.chmod(path.stat().st_mode & ~0o022)
         try:
             if not _is_whole(directory):
@@ -168,7 +171,7 @@ def _build(mpi: Mpi, directory: Path) -> None:
 
 
 def _compile_all(mpi: Mpi, sources: list[Path], console: Console) -> list[Path]:
-    """The objects of all units that compile, at most one compiler a core at once."""
+    """Compiles all sources, at most one per core at a time; returns the objects."""
     objects = []
     with console.steps("MPI shim", len(sources), "parts") as advance, ThreadPoolExecutor(os.cpu_count()) as pool:
         for made in pool.map(partial(_compile, mpi), sources):
@@ -178,7 +181,8 @@ def _compile_all(mpi: Mpi, sources: list[Path], console: Console) -> list[Path]:
 
 
 def _compile(mpi: Mpi, source: Path) -> Path | None:
-    """The object of one unit; None for a Fortran binding whose wrappers do not compile: the others serve without."""
+    """Compiles one source. Returns None if a Fortran binding's wrappers do not compile: the shim then lacks these.
+    Raises VtraceError if shim.c does not compile."""
     made = source.with_suffix(".o")
     try:
         compile_shim(mpi, source, made, () if source.name == "shim.c" else ("-O1",))
@@ -193,10 +197,10 @@ def _compile(mpi: Mpi, source: Path) -> Path | None:
 
 
 def write_source(mpi: Mpi, path: Path) -> int:
-    """Writes the shim's source for an MPI, and beside it those of its Fortran bindings (mpif.c, f08.c). Returns the
-    number of C functions that it wraps.
+    """Writes the shim's source for an MPI, and the sources of its Fortran bindings (mpif.c, f08.c) beside path. Returns
+    the number of wrapped C functions.
     """
-    # Reading the MPI data takes a while, and most links find the shim in the cache.
+    # Imported here: reading the Forum's data is slow, and most links find the shim in the cache.
     from vtrace.wrappers.mpi_shim import fortran, generate, mpi_header
 
     functions = generate.wrapped(mpi_header.functions(mpi.preprocessed, mpi.library))
@@ -211,7 +215,7 @@ def write_source(mpi: Mpi, path: Path) -> int:
 
 
 def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = ()) -> None:
-    """Compiles the shim's source into an object that fits into executables and shared libraries."""
+    """Compiles a source of the shim into an object for executables and shared libraries. Raises VtraceError."""
     options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", *flags]
     options.append("-Wno-deprecated-declarations")
     places = [f"-I{paths.LIB / 'mpiwrap'}", f"-I{paths.LIB / 'include'}", *mpi.include_flags]
@@ -219,9 +223,11 @@ def compile_shim(mpi: Mpi, source: Path, target: Path, flags: tuple[str, ...] = 
 
 
 def link_library(mpi: Mpi, objects: list[Path], target: Path) -> None:
-    """Links the shim's objects into a shared library. The loader finds what it needs by itself: the dynamic linker
-    only says on standard error that it leaves out a preloaded library that it cannot load, and runs the program.
-    The objects are changed: a program in C does not load the Fortran bindings, which keep their profiling twins.
+    """Links the shim's objects into a shared library. Raises VtraceError.
+
+    The library has an rpath to all libraries that it needs: the loader only warns about a preloaded library that it
+    cannot load, and runs the program. link_library makes the references to Fortran's PMPI twins in the objects weak,
+    since a C program does not load the Fortran bindings that define these twins.
     """
     for path in objects:
         _call(["objcopy", "--wildcard", "--weaken-symbol=pmpi*", str(path)], mpi)
@@ -235,8 +241,8 @@ def _call(words: list[str], mpi: Mpi) -> None:
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise VtraceError(f"{words[0]}: not found", "building the MPI shim needs it once") from None
+        raise VtraceError(f"{words[0]}: not found", "install this program: building the MPI shim needs it") from None
     if done.returncode != 0:
         lines = done.stderr.splitlines()
         reason = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-        raise VtraceError(f"cannot build the MPI shim for {mpi.label} with {words[0]}: {reason}", f"{mpi.mpicc}")
+        raise VtraceError(f"cannot build the MPI shim for {mpi.label} with {words[0]}: {reason}", f"check {mpi.mpicc}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of an MPI is recorded: function by function."""
+"""Lists the functions of an MPI that the shim records, and how much of each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from vtrace.wrappers.mpi_shim import fortran, generate, mpi_groups, mpi_header
 from vtrace.wrappers.mpi_shim.installation import Mpi
 
 _WHY = {
-    "callback": "predefined callbacks, which programs compare by address",
-    "absent": "declared in mpi.h, but not in the library",
-    "twin": "without a profiling twin (PMPI_)",
+    "callback": "predefined callbacks, whose addresses programs compare",
+    "absent": "declared in mpi.h, but missing in the library",
+    "twin": "no PMPI_ twin",
 }
 _ENTERED = ("MPI_Info_", "MPI_Type_")
-"""Functions that leave enter and leave alone, although some of their wrappers note what later calls need."""
+"""Functions that record only enter and leave, although some of their wrappers keep data for later calls."""
 
 
 @dataclass
 class Coverage:
-    """Names of an MPI's functions in C by what their calls leave, and of its Fortran entry points that are wrapped.
+    """Names of an MPI's C functions by the records of their calls, and its wrapped Fortran entry points.
 
-    records: all that there is to record; plain: enter and leave; off: by group, not by default; left_out: by reason.
+    records: full records; plain: enter and leave; off: not recorded by default, by group; left_out: not wrapped, by
+    reason; fortran: entry points, by binding.
     """
 
     records: list[str] = field(default_factory=list)
@@ -34,12 +35,12 @@ class Coverage:
 
     @property
     def wrapped(self) -> int:
-        """Functions with a wrapper, in C."""
+        """Number of wrapped C functions."""
         return len(self.records) + len(self.plain) + sum(map(len, self.off.values()))
 
 
 def coverage(mpi: Mpi) -> Coverage:
-    """What the shim for an MPI records, found as it is generated."""
+    """The coverage of the shim for an MPI, from the tables that generate the shim."""
     place = paths.LIB / "mpiwrap" / "templates"
     templates = generate.read_templates(place)
     nothing = (templates.sections["plain"], templates.sections["plain_void"])
