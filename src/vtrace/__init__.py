@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace: records what parallel programs do over time, and unifies it into OTF2 archives."""
+"""vtrace: an event tracer for parallel programs. vtrace records events and writes OTF2 archives."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs each rank under vtrace run
+TYPE_CHECKING = False  # typing.TYPE_CHECKING; each rank under vtrace run would pay for importing typing
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -14,8 +14,10 @@ __all__ = ["__version__", "open"]
 
 
 def open(path: str | Path) -> Trace:
-    """Opens an OTF2 archive of any tool: its directory, its anchor file or its prefix. See
-    vtrace.analysis.trace.Trace. Raises VtraceError, which of local files says how they become an archive."""
+    """Opens an OTF2 archive of any tool. path: its directory, its anchor file or its prefix.
+
+    See vtrace.analysis.trace.Trace. Raises VtraceError if there is no archive; for local files the error names the
+    command that unifies these files."""
     from pathlib import Path
 
     from vtrace.io.archive.overview import find_anchor
@@ -24,6 +26,6 @@ def open(path: str | Path) -> Trace:
         from vtrace.unify.discover.list_files import no_archive
 
         raise no_archive(Path(path))
-    from vtrace.analysis.trace import open_trace  # numpy and otf2 only for those who read
+    from vtrace.analysis.trace import open_trace  # imported here: only readers need numpy and otf2
 
     return open_trace(path)

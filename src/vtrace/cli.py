@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace: one command with sub-commands; each is loaded when it is called."""
+"""The command vtrace. Imports a sub-command's module only when the sub-command runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMMANDS = {
     "timers": ("vtrace.commands.timers", "command", "Print calls, times and counts of user-defined regions."),
     "view": ("vtrace.commands.view", "command", "Show the timeline of a trace in a browser."),
 }
-"""Name -> module, its click command, and a line for the list. The list loads no module: most need numpy or more."""
+"""Name -> module, click command, line in the list of commands. The list imports no module, since most need numpy."""
 
 
 class _Commands(click.Group):
@@ -48,14 +48,14 @@ class _Commands(click.Group):
             formatter.write_dl([(name, line) for name, (_, _, line) in sorted(_COMMANDS.items())])
 
 
-_HELP = """Records what parallel programs do over time, as OTF2 archives.
+_HELP = """Trace parallel programs: record events and write OTF2 archives.
 
 \b
-  vtrace-cc -O2 heat.c -o heat      compile with the wrapper
+  vtrace-cc -O2 heat.c -o heat      compile with the compiler wrapper
   mpiexec -n 4 ./heat               run: writes local files
                                     (without compiling: vtrace run mpiexec -n 4 ./heat)
-  vtunify heat                      unify them into heat.trace
-  vtrace summary heat               see where the time went"""
+  vtunify heat                      unify the local files into heat.trace
+  vtrace summary heat               show where the time went"""
 
 
 @click.group(cls=_Commands, help=_HELP, context_settings=console.CLICK_SETTINGS)
@@ -65,5 +65,5 @@ def command() -> None:
 
 
 def main() -> int:
-    """Entry point of vtrace."""
+    """Runs vtrace on sys.argv; returns the exit code."""
     return console.run(command, "vtrace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How commands talk: results on stdout, all else on stderr in single lines; and how they end."""
+"""Output of commands: results on standard output, messages on standard error, a line each; progress; exit codes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from vtrace.errors import VtraceError
 from vtrace.text import plain
 
 QUIET, NORMAL, VERBOSE, DEBUG = 0, 1, 2, 3
-"""Levels of talk, numbered as VT_VERBOSE: errors only; warnings and results; what is done; each file too."""
+"""Values of VT_VERBOSE: errors only; warnings and results; also each step; also each file."""
 
 CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
-"""Between two lines of progress, asked for and not."""
-_PATIENCE = 2.0
-"""Seconds after which a terminal shows a bar that nobody has asked for."""
+"""Seconds between two lines of progress: with --progress, and without."""
+_BAR_DELAY = 2.0
+"""Seconds until a terminal shows a bar without --progress."""
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as people write them: 0,2-5,9."""
+    """Numbers as text, such as 0,2-5,9."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and parts[-1][1] == number - 1:
@@ -40,64 +40,66 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def some(number: int, one: str, many: str | None = None) -> str:
-    """1 process, 2 processes."""
+    """A number with a noun in singular or plural: 1 process, 2 processes."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def few(words: Sequence[str], shown: int = 4) -> str:
-    """The first of many words, and how many more there are."""
+    """The first words, and the number of further words: "a, b and 3 more"."""
     more = f" and {len(words) - shown:,} more" if len(words) > shown else ""
     return ", ".join(words[:shown]) + more
 
 
 @dataclass(frozen=True)
 class Console:
-    """What one command says. name stands before each line on stderr."""
+    """The messages of one command. name: begins each line on stderr; level: of VT_VERBOSE; progress: show progress
+    from the start."""
 
     name: str
     level: int = NORMAL
     progress: bool = False
 
     def result(self, text: str) -> None:
-        """What the command was called for; stdout."""
+        """Prints a result on stdout."""
         if self.level >= NORMAL:
             click.echo(plain(text))
 
     def warn(self, text: str) -> None:
-        """Something that the user should know."""
+        """Prints a warning on stderr."""
         if self.level >= NORMAL:
             click.echo(f"{self.name}: warning: {plain(text)}", err=True)
 
     def note(self, text: str) -> None:
-        """Something done or chosen on the user's behalf that is no reason to worry."""
+        """Prints a message on stderr that is not a warning."""
         if self.level >= NORMAL:
             click.echo(f"{self.name}: {plain(text)}", err=True)
 
     def detail(self, text: str, level: int = VERBOSE) -> None:
-        """What is being done, for who asks."""
+        """Prints a message on stderr, from this level of VT_VERBOSE on."""
         if self.level >= level:
             click.echo(f"{self.name}: {plain(text)}", err=True)
 
     @contextmanager
     def steps(self, label: str, total: int, unit: str = "steps") -> Iterator[Callable[[int], None]]:
-        """Yields a function that takes the amount of work just done; together total. What takes long shows a bar on a
-        terminal, a line from time to time elsewhere; with progress both at once and from the start."""
+        """Shows the progress of long work: as a bar on a terminal, else in a line from time to time.
+
+        Yields a function to call with the amount of work done since its last call; total: the sum of all amounts."""
         if self.level < NORMAL:
             yield lambda amount: None
         elif sys.stderr.isatty():
-            with _Bar(label, total, unit, 0 if self.progress else _PATIENCE) as bar:
+            with _Bar(label, total, unit, 0 if self.progress else _BAR_DELAY) as bar:
                 yield bar.advance
         else:
             yield _lines(self, label, max(total, 1), unit)
 
 
 class _Bar:
-    """A bar with rate and remaining time, which goes when the work is done; from patience seconds on."""
+    """A bar with rate and remaining time. Appears after delay seconds, disappears when the work is done."""
 
-    def __init__(self, label: str, total: int, unit: str, patience: float) -> None:
+    def __init__(self, label: str, total: int, unit: str, delay: float) -> None:
         self._label, self._total, self._unit = label, max(total, 1), unit
         self._begin = time.monotonic()
-        self._due = self._begin + patience
+        self._due = self._begin + delay
         self._done = 0
         self._progress: Any = None
 
@@ -106,7 +108,7 @@ class _Bar:
         return self
 
     def advance(self, amount: int) -> None:
-        """So much more is done."""
+        """Adds amount to the work done."""
         self._done += amount
         if self._progress is None and time.monotonic() >= self._due:
             self._start()
@@ -157,7 +159,7 @@ def _rate(done: int, seconds: float, unit: str) -> str:
 
 
 def environment_level(name: str) -> int:
-    """The level that VT_VERBOSE asks for; a bad value is told on stderr and NORMAL used."""
+    """The value of VT_VERBOSE; for a wrong value NORMAL, with a warning. name: begins the warning."""
     text = os.environ.get("VT_VERBOSE", "").strip()
     if not text:
         return NORMAL
@@ -168,12 +170,12 @@ def environment_level(name: str) -> int:
 
 
 def run(command: click.Command, name: str, speaks: bool = True) -> int:
-    """Runs a click command on sys.argv and returns its exit code. The only place that catches VtraceError.
+    """Runs a click command on sys.argv and returns its exit code. Only this function catches VtraceError.
 
-    speaks: whether to tell of errors, which another process does where several meet the same.
+    speaks: print errors; False if another process prints the same error.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names may have letters that the locale's encoding lacks
+        if isinstance(stream, io.TextIOWrapper):  # the locale's encoding may lack letters of names
             stream.reconfigure(errors="backslashreplace")
     try:
         code = command.main(prog_name=name, standalone_mode=False)
@@ -217,14 +219,16 @@ def _help_hint(error: click.UsageError, command: click.Command, name: str) -> st
         return f"did you mean {' or '.join(sorted(error.possibilities))}?"
     if error.ctx:
         name = error.ctx.command_path
-    elif isinstance(command, click.Group):  # an option without its value: click does not say of which command
+    elif isinstance(
+        command, click.Group
+    ):  # without error.ctx, as for an option without value, click does not tell the command
         name = " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
-    return f"{name} --help shows all"
+    return f"see {name} --help"
 
 
 def _interrupted(name: str) -> int:
     click.echo(f"{name}: interrupted", err=True)
-    if threading.active_count() > 1:  # threads inside the kernel would be waited for at a normal exit
+    if threading.active_count() > 1:  # a normal exit would wait for threads in C code
         sys.stdout.flush()
         os._exit(130)
     return 130

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The one error type of vtrace: what went wrong, a hint what to do about it, and the exit code."""
+"""The errors of vtrace: a message, a hint what to do, and an exit code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ __all__ = ["FormatError", "NoFilesError", "UsageError", "VtraceError"]
 
 
 class VtraceError(Exception):
-    """A failure that the user can understand: printed as one line, never as a traceback."""
+    """An error for the user, printed in one line without a traceback. hint: what to do; exit_code: of the command."""
 
     exit_code = 1
 
@@ -21,14 +21,14 @@ class VtraceError(Exception):
 
 
 class UsageError(VtraceError):
-    """The command line or a setting is wrong."""
+    """A wrong command line or setting."""
 
     exit_code = 2
 
 
 class NoFilesError(VtraceError):
-    """There are no local files of a program."""
+    """No local files found."""
 
 
 class FormatError(VtraceError):
-    """A file is not what it should be: cut, damaged, foreign, or of another version."""
+    """A file is truncated, damaged, of another format or of another version."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which classes of events the VT_ settings of a run leave out of its trace: one table of all settings.
+"""A table of all VT_ settings: which classes of events a run's setting excludes from its trace.
 
-A setting leaves events out if fewer are recorded than by default. Classes are paths of the tree of activities; + stands
-between several.
+A setting excludes events if a run records fewer events than by default. Classes are paths in the tree of activities;
++ separates several.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 Settings = Mapping[str, str]
-"""Values by name, as the runtime writes them into the trace; a setting that is not there has its default."""
+"""Name -> value, as the runtime writes into the trace; a missing setting has its default."""
 
 NOTHING = frozenset(
     "VT_BUFFER_SIZE VT_THREAD_BUFFER_SIZE VT_VERBOSE VT_SYNC_FLUSH VT_SYNC_FLUSH_LEVEL VT_CLOCK_COUNTER VT_CLEAN "
@@ -19,18 +19,18 @@ NOTHING = frozenset(
     "VT_GNU_NM VT_MAX_MPI_COMMS VT_MAX_MPI_WINS VT_PREFIX VT_WRAPPER VT_INST VT_CC VT_CXX VT_FC VT_CFLAGS "
     "VT_CXXFLAGS VT_FCFLAGS VT_LDFLAGS VT_LIBS".split()
 )
-"""Settings with which a program records all that it records by default, or more."""
+"""Settings that exclude no events."""
 TIMED = frozenset("VT_MAX_FLUSHES VT_MAX_SIZE VT_MAX_THREADS VT_MODE VT_START_AFTER VT_STOP_AFTER".split())
-"""Settings that leave events out for a part of the run: the local files say when."""
+"""Settings that exclude events for a part of the run; the local files contain the times."""
 MPI_GROUPS = dict.fromkeys(("env", "cg", "topo", "spawn", "type", "ext", "err", "perf", "misc"), "mpi/management")
 MPI_GROUPS |= dict.fromkeys(("p2p", "xnonblock", "request"), "mpi/p2p")
 MPI_GROUPS |= {"coll": "mpi/collective", "rma": "mpi/rma", "io": "mpi/io"}
-"""The groups of VT_MPI_GROUPS that are recorded by default, and their classes."""
+"""The groups that VT_MPI_GROUPS contains by default, and their classes."""
 _NO = ("no", "off", "false", "0")
 
 
 def _unless(name: str, kind: str) -> Callable[[Settings], str]:
-    """For a switch that is on by default: the class that turning it off leaves out."""
+    """For a setting that is on by default: a function that returns kind if the setting is off."""
     return lambda settings: kind if settings.get(name, "yes").lower() in _NO else ""
 
 
@@ -56,12 +56,12 @@ WHOLE_RUN: dict[str, Callable[[Settings], str]] = {
     "VT_EXECTRACE": _unless("VT_EXECTRACE", "processes"),
     "VT_MEMTRACE_THRESHOLD": _small_blocks,
 }
-"""Settings that may leave events out during the whole run, and the classes that they leave out with the given values;
-empty if they leave nothing out."""
+"""Settings that may exclude events during the whole run -> function of the run's settings that returns the excluded
+classes, empty for none."""
 
 
 def left_out(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Each setting that leaves events out for the whole run, and their classes."""
+    """Each setting that excludes events during the whole run, with the excluded classes."""
     for name, classes in WHOLE_RUN.items():
         if kind := classes(settings):
             yield name, kind

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entry point of vtrace. `vtrace run` goes its own quick way: it stands before each rank of a job."""
+"""Entry point of vtrace. Starts `vtrace run` without importing click, since vtrace run may start each rank of a job."""
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING without loading typing
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
     from vtrace.wrappers.launch.choices import Choices
 
 
 def main() -> int:
-    """The command vtrace."""
+    """The command vtrace; returns the exit code."""
     if sys.argv[1:2] == ["run"]:
         from vtrace.wrappers.launch import choices
 

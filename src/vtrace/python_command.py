@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the command line of a Python interpreter runs. This module loads nothing: `vtrace run` uses it."""
+"""Finds the script in a Python interpreter's command line. Imports nothing, since `vtrace run` uses this module."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
 def is_python(name: str) -> bool:
-    """Whether an executable of this name is a Python interpreter."""
+    """True if name is the file name of a Python interpreter."""
     return name.startswith(("python", "pypy"))
 
 
 def python_script(words: list[str]) -> str | None:
-    """The script or module that an interpreter with these arguments runs; behind -m mpi4py its own."""
+    """The script or module that an interpreter with these arguments runs; for -m mpi4py the script that mpi4py runs.
+    None for -c and standard input."""
     rest = iter(words)
     for word in rest:
         if word == "-m":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records the functions of a Python program: each call, generators and exceptions too, of all threads.
+"""Records calls of Python functions, with generators and exceptions, in all threads.
 
-For CPython 3.9 and newer, without anything of the vtrace package: python_hook/sitecustomize.py loads it by its path, in
-whatever Python runs with libvtrace.so.1 loaded. The interpreter calls that library's functions themselves; Python code
-runs only the first time that a function is met.
+For CPython 3.9 and newer. Imports nothing of the vtrace package: python_hook/sitecustomize.py loads this file by its
+path in any Python with libvtrace.so.1. The interpreter calls C functions of libvtrace.so.1 directly; Python code runs
+only at the first call of a function.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ from typing import Any, Callable  # noqa: UP035 # Python 3.7
 
 _FASTCALL = 0x80  # METH_FASTCALL
 _TOOLS = (2, 4, 3)
-"""Identifiers of sys.monitoring to try: that of profilers, then those that nobody has a name for."""
+"""Tool identifiers of sys.monitoring to try: the profiler's, then identifiers without a predefined use."""
 _ENTER, _LEAVE = ("PY_START", "PY_RESUME", "PY_THROW"), ("PY_RETURN", "PY_YIELD", "PY_UNWIND")
 _kept: list = []  # type: ignore[type-arg]
-"""What C code points at: code objects, and what it calls."""
+"""References to objects that C code points to: code objects and method definitions."""
 
 
 class _MethodDef(ctypes.Structure):
@@ -28,8 +28,9 @@ class _MethodDef(ctypes.Structure):
 
 
 def builtin(name: str, address: Any, flags: int, this: Any) -> Callable[..., Any]:
-    """A built-in function of Python that is a C function with these flags (METH_...): several times cheaper to call
-    than by ctypes. this: what the C function gets as self."""
+    """Makes a built-in Python function from a C function; calls cost several times less than through ctypes.
+
+    address: of the C function; flags: METH_... of Python's C API; this: the C function's argument self."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     definition = _MethodDef(
@@ -41,7 +42,7 @@ def builtin(name: str, address: Any, flags: int, this: Any) -> Callable[..., Any
 
 
 def runtime() -> Any:
-    """libvtrace.so.1 in this process, as ctypes has it; None where it is not loaded, or this is no CPython."""
+    """libvtrace.so.1 in this process, as a ctypes library; None if not loaded, or if this Python is not CPython."""
     try:
         library = ctypes.PyDLL(None)
         ready = library.vt_python_ready
@@ -55,7 +56,8 @@ def _definer(library: Any) -> Callable[[Any], int]:
     define.restype, define.argtypes = ctypes.c_uint, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
 
     def region(code: Any) -> int:
-        """The region of a code object that begins to run; 0: the import system's own."""
+        """Defines the region of a code object at its first call. Returns its number; 0, not recorded, for functions
+        of the import system."""
         _kept.append(code)
         file = code.co_filename
         if file.startswith("<frozen importlib") or file == __file__:
@@ -72,10 +74,11 @@ def _definer(library: Any) -> Callable[[Any], int]:
 
 
 def start() -> bool:
-    """Begins to record, from now on; False where nothing is recorded in this process."""
+    """Starts recording Python functions. Returns False if this process records nothing. Raises RuntimeError if other
+    tools use all identifiers of sys.monitoring."""
     library = runtime()
     if library is None and hasattr(ctypes.PyDLL(None), "vt_python_ready"):
-        sys.stderr.write("vtrace: functions of this Python cannot be recorded: CPython 3.9 or newer is needed\n")
+        sys.stderr.write("vtrace: Python functions are not recorded: this Python is not CPython 3.9 or newer\n")
     if library is None:
         return False
     define = _definer(library)
@@ -90,7 +93,7 @@ def _monitor(library: Any, define: Callable[[Any], int]) -> None:
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
     tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
     if tool is None:
-        raise RuntimeError("sys.monitoring has no identifier left")
+        raise RuntimeError("other tools use all identifiers of sys.monitoring")
     monitoring.use_tool_id(tool, "vtrace")
     begin = builtin("begin", library.vt_python_begin, _FASTCALL, define)
     end = builtin("end", library.vt_python_end, _FASTCALL, define)
@@ -104,7 +107,7 @@ def _monitor(library: Any, define: Callable[[Any], int]) -> None:
 
 
 def _profile(library: Any, define: Callable[[Any], int]) -> None:
-    """Before Python 3.12: a profiler in C, which each thread sets for itself at its first call."""
+    """For Python before 3.12: a profile function in C. Each thread sets this function for itself at its first call."""
     set_profile = ctypes.pythonapi.PyEval_SetProfile
     set_profile.restype, set_profile.argtypes = None, [ctypes.c_void_p, ctypes.py_object]
     function = ctypes.cast(library.vt_python_profile, ctypes.c_void_p)

@@ -11,8 +11,8 @@
         residual(1e-3)
         marker("phase", "second half")
 
-In a process without libvtrace.so.1 all of it does nothing, and the decorator returns the function itself.
-docs/user-api.md explains more.
+In a process without libvtrace.so.1 these functions do nothing, and the decorator returns the function unchanged.
+docs/user-api.md describes the user API.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _is_loaded() -> bool:
-    """Asked before ctypes is imported, which takes longer than all the rest."""
+    """True if libvtrace.so.1 is in this process. Needs no import of ctypes, which would cost an untraced program most
+    of the time of this module."""
     try:
         with open("/proc/self/maps") as maps:
             return "libvtrace.so" in maps.read()
@@ -56,7 +57,7 @@ def _runtime() -> Any:
 
 
 def _prepare(library: Any) -> None:
-    """The prototypes of csrc/include/vt_user.h."""
+    """Declares the functions of csrc/include/vt_user.h to ctypes."""
     from ctypes import c_char_p, c_int, c_uint
 
     prototypes: dict[str, tuple[Any, list[Any]]] = {
@@ -80,16 +81,16 @@ _library = _runtime()
 
 
 def traced() -> bool:
-    """Whether this process records."""
+    """True if libvtrace.so.1 is in this process."""
     return _library is not None
 
 
 def _nothing(*_: object) -> None:
-    """Stands for all that is not recorded."""
+    """Does nothing: the counter of a process that is not traced."""
 
 
 class UserRegion:
-    """A region: for `with`, as often and as deep as one likes, and as a decorator. This one is not recorded."""
+    """A region, for `with` and as a decorator. A region may nest in itself. This base class records nothing."""
 
     def __enter__(self) -> None:
         pass
@@ -98,7 +99,7 @@ class UserRegion:
         pass
 
     def __call__(self, function: Function) -> Function:
-        """The function with this region around each call. Generators and coroutines stay as they are."""
+        """Returns function with this region around each call; generators and coroutines unchanged."""
         return function
 
 
@@ -107,7 +108,8 @@ _regions: dict[tuple[str, str | None], UserRegion] = {}
 
 
 def _recorded(number: int) -> UserRegion:
-    """A region of a class of its own, whose __enter__ and __exit__ are C functions that know its number."""
+    """A region with C functions as __enter__ and __exit__, bound to the region's number. Python looks both up in the
+    class, so that each region needs a class of its own."""
     from vtrace.python_functions import builtin
 
     enter = builtin("__enter__", _library.vt_python_enter, _METH_NOARGS, number)
@@ -138,9 +140,9 @@ def region(name: str, group: str | None = None) -> UserRegion: ...
 @overload
 def region(name: Function) -> Function: ...
 def region(name: Any, group: str | None = None) -> Any:
-    """The region of this name, for `with` or as a decorator; `@region` alone takes the function's own name.
+    """The region with this name, for `with` or as a decorator. `@region` without name takes the function's name.
 
-    Where it is first used is where it begins: file and line.
+    group: the OTF2 group of the region. The region's file and line are those of its first use.
     """
     if _library is None:
         return name if callable(name) else _UNTRACED
@@ -162,7 +164,7 @@ def _region(name: str, group: str | None, file: str, line: int) -> UserRegion:
 
 
 def _bytes(text: str) -> bytes:
-    """text in UTF-8. What UTF-8 cannot hold is escaped: recording a name must not raise an error in the program."""
+    """text in UTF-8, with escapes for anything else: recording a name must not raise an error in the program."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -170,7 +172,7 @@ def _bytes(text: str) -> bytes:
 
 
 def counter(name: str, unit: str = "#", kind: type = float, group: str | None = None) -> Callable[[float], None]:
-    """A function that records a value of this counter; kind: float or int."""
+    """Returns a function that records a value of this counter. unit: such as "B"; kind: float or int."""
     if _library is None:
         return _nothing
     in_group = _library.VT_User_count_group_def__(_bytes(group)) if group else _DEFAULT
@@ -182,33 +184,33 @@ def counter(name: str, unit: str = "#", kind: type = float, group: str | None = 
 
 
 def marker(name: str, text: str = "", severity: str = "hint") -> None:
-    """Marks this moment, on this thread. severity: error, warning or hint."""
+    """Records a marker on this thread, now. severity: error, warning or hint. Raises ValueError for another one."""
     if severity not in _SEVERITIES:
-        raise ValueError(f"severity {severity!r}: none of {', '.join(_SEVERITIES)}")
+        raise ValueError(f"severity {severity!r}: not one of {', '.join(_SEVERITIES)}")
     if _library is not None:
         _library.VT_User_marker__(_library.VT_User_marker_def__(_bytes(name), _SEVERITIES[severity]), _bytes(text))
 
 
 def comment(text: str) -> None:
-    """A comment at this moment."""
+    """Records a comment on this thread, now."""
     if _library is not None:
         _library.VT_User_comment__(_bytes(text))
 
 
 def note(text: str) -> None:
-    """A comment on the whole run."""
+    """Records a comment on the whole run."""
     if _library is not None:
         _library.VT_User_comment_def__(_bytes(text))
 
 
 def send(tag: int, size: int, channel: str | None = None) -> None:
-    """Tells that a message of size bytes leaves here: it arrives where receive names the same tag and channel."""
+    """Records the sending of a message of size bytes. The matching receive has the same tag and channel."""
     if _library is not None:
         _library.VT_User_msg_send__(_channel(channel), tag, size)
 
 
 def receive(tag: int, size: int, channel: str | None = None) -> None:
-    """Tells that a message has arrived."""
+    """Records the arrival of a message of size bytes. The matching send has the same tag and channel."""
     if _library is not None:
         _library.VT_User_msg_recv__(_channel(channel), tag, size)
 
@@ -222,35 +224,35 @@ def _call(name: str) -> Any:
 
 
 def on() -> None:
-    """Recording of this process goes on."""
+    """Turns recording of this process on."""
     _call("trace_on")
 
 
 def off() -> None:
-    """Recording of this process is off until on()."""
+    """Turns recording of this process off, until on()."""
     _call("trace_off")
 
 
 def is_on() -> bool:
-    """Whether it is on; also True where nothing can be recorded."""
+    """True if recording is on; also True in a process that is not traced."""
     return _library is None or bool(_call("is_trace_on"))
 
 
 def flush() -> None:
-    """Writes out what this thread has recorded."""
+    """Writes the records of this thread to its local file."""
     _call("buffer_flush")
 
 
 def timesync() -> None:
-    """Notes the clocks."""
+    """Records a clock pair: the values of all clocks now."""
     _call("timesync")
 
 
 def set_rewind_mark() -> None:
-    """Where rewind() comes back to."""
+    """Marks the moment that rewind() returns to."""
     _call("set_rewind_mark")
 
 
 def rewind() -> None:
-    """Discards what this thread has recorded since set_rewind_mark()."""
+    """Discards the records of this thread since set_rewind_mark()."""
     _call("rewind")

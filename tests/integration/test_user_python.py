@@ -164,7 +164,7 @@ def test_vtrace_run(tmp_path: Path) -> None:
     trace = check(tmp_path / "functions.trace")
     assert own(trace)[:3] == ["+<module>", "+Solver", "-Solver"]
     deaf = call([*words[:3], sys.executable, "-I", words[-1]], tmp_path)
-    assert "functions of Python are not recorded" in deaf.stderr
+    assert "Python functions are not recorded" in deaf.stderr
 
 
 def test_with_mpi4py(tmp_path: Path) -> None:

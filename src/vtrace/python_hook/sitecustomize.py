@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Found by any Python with this directory in PYTHONPATH: starts recording its functions, then makes way.
+"""Starts recording Python functions, then loads the program's own sitecustomize.
 
-It knows nothing of the vtrace package, which may belong to another Python, and runs in Python 3.7 and newer.
+Each Python with this directory in PYTHONPATH imports this file at its start. The vtrace package may belong to another
+Python, so this file imports nothing of the package. Runs in Python 3.7 and newer.
 """
 
 import os
@@ -28,8 +29,8 @@ def _record() -> None:
         sys.stderr.write(f"vtrace: Python functions are not recorded: {error!r}\n")
 
 
-def _make_way() -> None:
-    """The program finds its path, and the sitecustomize that it has of its own, as without this one."""
+def _restore() -> None:
+    """Removes this directory from sys.path and imports the program's own sitecustomize, if any."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
     del sys.modules["sitecustomize"]
     spec = PathFinder.find_spec("sitecustomize", sys.path)
@@ -40,4 +41,4 @@ def _make_way() -> None:
 
 if os.environ.get("VT_PYTRACE", "").lower() in ("yes", "on", "true", "1"):
     _record()
-_make_way()
+_restore()
