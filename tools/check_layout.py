@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the layout of the project: which folder may use which, the sizes of files and functions, and their heads.
+"""Checks the layout of the project: imports between folders, sizes of files and functions, first lines of files.
 
-    tools/check_layout.py            prints one line for each fault; exit code 1 if there is any
-    tools/check_layout.py DIR        the same for another copy of the project
+    tools/check_layout.py            prints a line for each fault; exit code 1 if there are faults
+    tools/check_layout.py DIR        checks another copy of the project
 
-The layers are described in docs/architecture.md.
+docs/architecture.md describes the layers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "cli": {"commands"},
     "main": {"cli", "wrappers.launch"},
 }  # fmt: skip
-"""Of each folder below src/vtrace (or module beside them) the others that it may import, lowest layers first."""
+"""Folder or module of src/vtrace -> folders and modules that it may import besides BASE, lowest layers first."""
 
 SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 _SHIM = {"write.h"} | SHARED_HEADERS
@@ -75,13 +75,13 @@ C_LAYERS = {
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
 }
-"""Of each folder of csrc the headers of others that it may include; else SHARED_HEADERS."""
+"""Folder of csrc -> headers of other folders that it may include; SHARED_HEADERS for folders not listed."""
 
 RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap"}
-"""Folders of libvtrace.so.1, which must not need what the machine may lack."""
+"""Folders of libvtrace.so.1, which must not depend on libraries that a machine may lack."""
 
 LARGEST = {".py": 500}
-"""Lines of a file, 700 in other languages."""
+"""Suffix -> maximum number of lines of a file; 700 for other suffixes."""
 
 _MARKS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 _MACHINE = re.compile(r"/(?:ro" r"ot|wo" r"rk/main|wo" r"rk/shared|tmp/[a-z]+)/")
@@ -104,7 +104,7 @@ class Layout:
         return sorted(path for path in found if "_lib" not in path.parts and "__pycache__" not in path.parts)
 
     def faults(self) -> Iterator[str]:
-        """One line for each fault, with the file's name in front."""
+        """A line for each fault, with the file's name in front."""
         for path in self.python:
             tree = ast.parse(path.read_text())
             found = [*_long_functions(tree)]
@@ -121,7 +121,7 @@ class Layout:
         yield from self._twice()
 
     def _twice(self) -> Iterator[str]:
-        """Modules and classes of the package that have one name. A command's module is named as what it calls."""
+        """Modules and classes of the package with the same name. Modules of commands may repeat a name."""
         modules: dict[str, Path] = {}
         classes: dict[str, Path] = {}
         for path in self.python:
@@ -139,8 +139,8 @@ class Layout:
         return (f"{path.relative_to(self.root)}: {fault}" for fault in found)
 
     def _folder(self, name: str) -> str:
-        """The folder of a module, or of a name in one, below vtrace: io.local.heads -> io.local; a module beside the
-        folders, or one with a layer of its own, stands for itself."""
+        """The folder of a module or of a name in a module: io.local for io.local.heads. A module beside the folders, or
+        with a layer of its own, is its own folder. name: without "vtrace."."""
         words = name.split(".")
         folders = 0
         while folders < len(words) and (self.package / Path(*words[: folders + 1])).is_dir():
@@ -217,7 +217,7 @@ def _long_functions(tree: ast.Module) -> Iterator[str]:
 
 
 def _long_c_functions(text: str) -> Iterator[str]:
-    """The body of a function stands between a { and a } in the first column."""
+    """Functions that are too long; a body is between { and } in the first column."""
     begin = 0
     for number, line in enumerate(text.splitlines(), 1):
         if line == "{":
@@ -232,7 +232,7 @@ def main(arguments: list[str]) -> int:
     """Prints all faults; returns the exit code."""
     layout = Layout(Path(arguments[0]).resolve() if arguments else Path(__file__).resolve().parents[1])
     if not layout.python or not layout.c:
-        print(f"{layout.root}: no sources of vtrace are here", file=sys.stderr)
+        print(f"{layout.root}: no sources of vtrace", file=sys.stderr)
         return 2
     faults = [*layout.faults()]
     print("\n".join(faults), end="\n" if faults else "")

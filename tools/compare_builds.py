@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows whether two builds of vtrace behave alike: the same archives, tables, messages and symbols.
+"""Compares the behaviour of two builds of vtrace: archives, tables, messages and symbols.
 
-1. Record a corpus: every run that a test unifies is copied before vtunify starts.
+1. Record a corpus: a plug-in of pytest copies each run before vtunify starts.
 
      PYTHONPATH=tests:tools CORPUS=DIR .venv/bin/python -m pytest -p compare_builds tests/integration
 
-2. Describe each build, one after the other: all commands on all runs of the corpus.
+2. Describe each build, one after the other: run all commands on all runs of the corpus.
 
      tools/compare_builds.py describe CORPUS OLD/.venv/bin old
      tools/compare_builds.py describe CORPUS NEW/.venv/bin new
 
-3. Compare the descriptions: exit code 1 and the differing files where the builds differ.
+3. Compare the descriptions: prints differing files; exit code 1 if the builds differ.
 
      tools/compare_builds.py compare old new
 """
@@ -33,7 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 LARGEST = 4 << 20
-"""Bytes of the local files of a run; larger runs are left out of the corpus."""
+"""Maximum bytes of a run's local files in the corpus."""
 
 COMMANDS = (
     ("info", "--json"), ("info", "--all"), ("summary", "--json"), ("summary", "--csv", "--only", "regions"),
@@ -42,7 +42,7 @@ COMMANDS = (
     ("export", "--to", "csv", "-o", "export.csv"), ("export", "--to", "chrome", "-o", "export.json"),
     ("export", "--to", "perfetto", "-o", "export.pftrace"),
 )  # fmt: skip
-"""What is asked of each archive."""
+"""Commands to run on each archive."""
 
 HELP = ("vtrace", "vtrace-cc", "vtrace-cxx", "vtrace-fc", "vtunify", "vtunify-mpi")
 
@@ -59,7 +59,9 @@ def main(arguments: Sequence[str]) -> int:
     one.add_argument("corpus", type=Path)
     one.add_argument("bin", type=Path, help="directory of the build's commands")
     one.add_argument("out", type=Path, help="new directory for the description")
-    one.add_argument("--every", type=int, default=5, metavar="N", help="ask all commands of each Nth archive (5)")
+    one.add_argument(
+        "--every", type=int, default=5, metavar="N", help="run all commands on each Nth archive only (default: 5)"
+    )
     one.set_defaults(step=lambda o: describe(o.corpus.resolve(), o.bin.resolve(), o.out.resolve(), o.every))
     two = steps.add_parser("compare", help="compare two descriptions")
     two.add_argument("old", type=Path)
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pytest_configure() -> None:
-    """Puts a copy of the local files aside whenever a test calls vtunify."""
+    """Lets each call of vtunify in a test copy the local files to the corpus first."""
     from support import tools
     from support.build import run
 
@@ -109,7 +111,7 @@ def keep(corpus: Path, words: list[str], cwd: Path) -> None:
     (new / "words.json").write_text(json.dumps(words))
     try:
         new.rename(place)
-    except OSError:  # another worker was first
+    except OSError:  # another worker has copied the same run
         shutil.rmtree(new)
 
 
@@ -117,10 +119,10 @@ def keep(corpus: Path, words: list[str], cwd: Path) -> None:
 
 
 def describe(corpus: Path, bin: Path, out: Path, every: int) -> int:
-    """Writes one text for each run and command into out; returns 0."""
+    """Writes a text with the results of all commands for each run into out; returns the exit code."""
     out.mkdir(parents=True)
     runs = sorted(path for path in corpus.iterdir() if (path / "words.json").exists())
-    # Paths stand in archives and messages: both builds work in the same directory.
+    # Archives and messages contain paths, so that both builds must work in the same directory.
     work = Path(tempfile.gettempdir()) / "vtrace-compare-builds"
     shutil.rmtree(work, ignore_errors=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -155,7 +157,7 @@ def _describe_run(bin: Path, out: Path, work: Path, run: Path, all_commands: boo
 
 
 def _describe_build(bin: Path, out: Path) -> None:
-    """Help texts, the settings, installed files, and what the libraries export."""
+    """Writes help texts, settings, installed files and exported symbols."""
     empty = Path(tempfile.gettempdir()) / "vtrace-compare-builds"
     empty.mkdir()
     texts = [_call(bin, empty, name, "--help") for name in HELP]
@@ -196,7 +198,7 @@ def _sums(directory: Path) -> Iterator[str]:
 
 
 def compare(old: Path, new: Path) -> int:
-    """Prints what differs, the first lines of each; 1 if anything does."""
+    """Prints the first lines of each difference; returns 1 if there are differences, else 0."""
     texts = {path.name for place in (old, new) for path in place.glob("*.txt")}
     differing = 0
     for name in sorted(texts):
@@ -211,9 +213,10 @@ def compare(old: Path, new: Path) -> int:
 
 
 def _compare_abis(old: Path, new: Path) -> int:
-    """Types and functions that the libraries export, by libabigail's abidiff, where that is installed."""
+    """Compares types and functions of the libraries with libabigail's abidiff, if installed; returns the number of
+    libraries that differ."""
     if not shutil.which("abidiff"):
-        print("abidiff is not installed (Debian: abigail-tools): only names of symbols were compared", file=sys.stderr)
+        print("abidiff not found (Debian: abigail-tools): comparing only names of symbols", file=sys.stderr)
         return 0
     differing = 0
     for library in sorted(old.iterdir()):

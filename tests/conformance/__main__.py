@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command: which tests, which MPI, how many at a time; exit code 1 if vtrace has changed or misrecorded a test."""
+"""Run MPICH's MPI tests with and without vtrace; exit code 1 if vtrace changed or misrecorded a test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from support.tools import environment
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the suite; prints the table and the failures, and writes both, and all results, into the directory --out."""
+    """Runs the suite; prints a table and the failures; writes table.md and results.json into --out. Returns the exit
+    code."""
     options = _options().parse_args(arguments)
     out = Path(options.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -50,15 +51,17 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("conformance", description=__doc__)
     parser.add_argument("suite", type=Path, help="MPICH's source, or its directory test/mpi")
     parser.add_argument("--mpi", choices=mpis.NAMES, default=mpis.NAMES[0], help="default: %(default)s")
-    parser.add_argument("--only", default="", help="tests whose directory/program begins so, several with a comma")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="N tests by chance, of all directories")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="tests at a time")
-    parser.add_argument("--memory", type=float, default=4, metavar="GB", help="leave out tests that need more")
     parser.add_argument(
-        "--limit", type=int, metavar="S", help="seconds that a test may take without vtrace, if less than its own"
+        "--only", default="", help="only tests whose directory/program begins with one of these, by comma"
     )
-    parser.add_argument("--rotate", action="store_true", help="trace each test in one way, in turn, not in both")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="run N random tests from all directories")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the sample")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="run N tests at a time")
+    parser.add_argument("--memory", type=float, default=4, metavar="GB", help="omit tests that need more memory")
+    parser.add_argument(
+        "--limit", type=int, metavar="S", help="end untraced tests after S seconds, if less than the test's own limit"
+    )
+    parser.add_argument("--rotate", action="store_true", help="trace each test in one way, alternating, not in both")
     parser.add_argument("--keep", action="store_true", help="keep programs, local files and archives of all tests")
     parser.add_argument("--out", default="conformance", help="directory for builds, runs and results")
     return parser
@@ -111,8 +114,8 @@ def _run(setup: Setup, tests: Sequence[Line], jobs: int) -> list[Result]:
 
 
 def _mixed(programs: dict[tuple[str, str], list[Line]]) -> list[list[Line]]:
-    """The tests of each program, directories in turn: programs built at the same time do not wait for each other's
-    make, and a run that is stopped early has met all directories."""
+    """The tests of each program, alternating between directories. Programs built at the same time then do not wait for
+    each other's make, and a run that is stopped early has covered all directories."""
     place: Counter[str] = Counter()
     order = {}
     for key in programs:
@@ -122,14 +125,14 @@ def _mixed(programs: dict[tuple[str, str], list[Line]]) -> list[list[Line]]:
 
 
 def _again(setup: Setup, tests: Sequence[Line], results: list[Result], untraced: bool) -> list[Result]:
-    """Runs alone, once more, what did not end in time: on a loaded machine that need not be vtrace's fault.
+    """Runs tests that exceeded their time once more, one at a time: the load of the machine may have been the cause.
 
-    untraced: also what did not end in time without vtrace.
+    untraced: also tests that exceeded their time without vtrace.
     """
     late = {r.test for r in results if "no end within" in r.reason and (untraced or r.way != PLAIN)}
     if not late:
         return results
-    print(f"once more, alone: {len(late)} tests that did not end in time", file=sys.stderr, flush=True)
+    print(f"repeating {len(late)} tests that exceeded their time, one at a time", file=sys.stderr, flush=True)
     chosen = [test for test in tests if test.name in late]
     anew = _run(replace(setup, keep=True), chosen, 1)
     return sorted([r for r in results if r.test not in late] + anew, key=lambda result: result.directory)
@@ -143,10 +146,10 @@ def _report(
         "Failures": table.failures(results),
         "Known to differ with vtrace": table.known_failures(results),
         "Fail without vtrace": table.untraced_failures(results),
-        f"Left out, for they need more than {options.memory:g} GB": [test.name for test in left_out],
+        f"Omitted, need more than {options.memory:g} GB": [test.name for test in left_out],
     }
     if not_run:
-        parts += ["", f"Stopped early: {len(not_run)} tests have not run."]
+        parts += ["", f"Stopped early: {len(not_run)} tests did not run."]
     for head, lines in lists.items():
         if lines:
             parts += ["", f"{head} ({len(lines)}):", *(f"- {' '.join(line.split())}" for line in lines)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts a command in a process group of its own, and leaves nothing of it behind."""
+"""Runs a command in its own process group and ends all its processes afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT = -1000
-"""Exit code of a command that did not end in time."""
+"""Exit code for a command that exceeded its time."""
 
 _KEPT = 200_000
 _PR_SET_CHILD_SUBREAPER = 36
@@ -22,7 +22,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Ended:
-    """Exit code (negative: the signal, or TIMEOUT), what was printed, seconds."""
+    """Result of a command. code: exit code, minus the signal's number, or TIMEOUT; out, err: its output, at most _KEPT
+    bytes each; seconds: elapsed time."""
 
     code: int
     out: str
@@ -31,14 +32,14 @@ class Ended:
 
 
 def become_worker() -> None:
-    """Processes that a killed launcher leaves become children of this process, so that it can end them. What stops the
-    run is the parent's to handle."""
+    """Makes this process the parent of processes that a killed launcher leaves, to end these. Ignores SIGINT, which the
+    parent process handles."""
     signal.signal(signal.SIGINT, lambda *_: None)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def run(words: Sequence[str | Path], cwd: Path, env: Mapping[str, str], limit: float) -> Ended:
-    """Runs a command; after limit seconds it is ended, with all that it has started."""
+    """Runs a command for at most limit seconds, then ends all processes that the command has started."""
     out, err = cwd / ".stdout", cwd / ".stderr"
     begin = time.monotonic()
     with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -65,7 +66,7 @@ def run(words: Sequence[str | Path], cwd: Path, env: Mapping[str, str], limit: f
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """First as a user would, so that the launcher ends its ranks."""
+    """Sends SIGTERM first, so that a launcher ends its ranks, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)
@@ -74,7 +75,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _end_left_over() -> None:
-    """Ends processes of the command that have left its group; this process has no other children."""
+    """Ends processes of the command outside of its process group. This process has no other children."""
     for _ in range(100):
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)

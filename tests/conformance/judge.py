@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Judges what a test printed and the archive of a traced run."""
+"""Checks the output of a test, and the archive of a traced run."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from support.oracles.check import check
 from support.tools import BIN, need
 
 LARGE = 6_000_000
-"""Bytes of events; a larger archive is read by otf2-print alone, and its messages are counted, not paired."""
+"""Bytes of event files; for larger archives only otf2-print reads the events, and messages are counted, not matched."""
 
 OPEN_ENDS = {
-    "errors/": "calls that fail on some of the ranks, as they are meant to",
-    "pt2pt/rqfreeb": "a receive whose request is freed: MPI tells nobody that it is complete",
-    "pt2pt/issendselfcancel": "a send that is cancelled and then freed: MPI tells nobody which of both came first",
+    "errors/": "calls fail on some ranks on purpose",
+    "pt2pt/rqfreeb": "a receive whose request is freed: MPI does not report its completion",
+    "pt2pt/issendselfcancel": "a send that is cancelled and freed: MPI does not report which came first",
 }
-"""Tests, by the beginning of directory/program, whose messages and collectives need not have all ends, and why."""
+"""Start of directory/program -> why messages and collectives of these tests may lack an end."""
 
 KNOWN: dict[str, str] = {}
-"""Tests, in the same way, that are known to differ with vtrace, and why: these do not make the command fail."""
+"""Start of directory/program -> why these tests are known to differ with vtrace; they do not make the command fail."""
 
 
 def listed(line: Line, table: dict[str, str]) -> str:
-    """The reason that a table has for the test, or nothing."""
+    """The reason in a table for the test, or an empty text."""
     name = f"{line.directory}/{line.program}"
     return next((reason for start, reason in table.items() if name.startswith(start)), "")
 
@@ -42,18 +42,18 @@ _NO_ERRORS = re.compile(r"^\s*No [Ee]rrors\s*$", re.MULTILINE)
 _OURS = re.compile(r"^(?:vtrace|vtunify)\b.*\n?", re.MULTILINE)
 _PASSED = {"": (True, True), "TestStatus": (False, False), "TestErrFatal": (False, False),
            "TestStatusNoErrors": (False, True)}  # fmt: skip
-"""Of the suite's kinds of result: whether the exit code must be 0, and whether the test must say No Errors."""
+"""The suite's kind of result -> whether the exit code must be 0, whether the test must print No Errors."""
 
 
 def passes(line: Line, ended: Ended) -> str:
-    """Empty where the suite would call it passed, else why not."""
+    """Empty if the test passes by the suite's rules, else the reason."""
     succeeds, says = _PASSED[line.expect]
     if ended.code == TIMEOUT:
         return f"no end within {line.limit} s"
     if succeeds != (ended.code == 0):
         return f"exit code {ended.code}: {_last(ended)}"
     if says and not _NO_ERRORS.search(ended.out):
-        return f"does not say No Errors: {_last(ended)}"
+        return f"does not print No Errors: {_last(ended)}"
     return ""
 
 
@@ -63,13 +63,13 @@ def _last(ended: Ended) -> str:
 
 
 def ours(ended: Ended) -> str:
-    """What vtrace itself said, without its closing line."""
+    """The messages of vtrace itself, without its closing line."""
     said = [line for line in ended.err.splitlines() if _OURS.match(line)]
     return "\n".join(line for line in said if " recorded" not in line and "vtunify " not in line)
 
 
 def same_output(plain: Ended, traced: Ended) -> bool:
-    """Whether both printed the same lines, in any order: that of the ranks is open. vtrace's lines do not count."""
+    """True if both printed the same lines, except vtrace's. The order may differ, as ranks print in any order."""
     return all(
         sorted(_OURS.sub("", one).splitlines()) == sorted(_OURS.sub("", other).splitlines())
         for one, other in ((plain.out, traced.out), (plain.err, traced.err))
@@ -77,9 +77,9 @@ def same_output(plain: Ended, traced: Ended) -> bool:
 
 
 def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]) -> tuple[str, int]:
-    """Unifies; empty where the archive is consistent, else what is wrong; and the number of its events.
+    """Unifies and checks a run. Returns an empty text or what is wrong, and the archive's number of events.
 
-    complete: the program ended by itself, so that messages have both ends and collectives all members.
+    complete: the program ended normally, so that messages must have both ends and collectives all members.
     """
     done = run([BIN / "vtunify", prefix], cwd, env, 300)
     if done.code != 0:
@@ -101,7 +101,8 @@ def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]
 
 
 def judge_large(archive: Path, events: int, complete: bool) -> str:
-    """Lets otf2-print read all events; counts them, and both ends of messages."""
+    """Checks a large archive with otf2-print: the number of events, sends and receives. Returns an empty text or what
+    is wrong."""
     kinds: Counter[str] = Counter()
     with subprocess.Popen([need("otf2-print"), "-Werror", archive / "traces.otf2"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as shown:  # fmt: skip

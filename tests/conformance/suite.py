@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The suite: what its testlist files say, and its configured build trees."""
+"""MPICH's MPI test suite: its testlist files and its build trees."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ FLAGS = [
     "CFLAGS=-g -O0 -DOMPI_OMIT_MPI1_COMPAT_DECLS=0",
     *(f"{name}=-g -O0 -fallow-argument-mismatch" for name in ("FFLAGS", "FCFLAGS")),
 ]
-"""Optimising some of the programs takes a minute each. What Debian's Open MPI needs: names of MPI-1, which the suite's
-library uses and mpi.h refuses; gfortran's option to call a routine with several types, for which configure asks."""
+"""-O0: optimizing takes a minute for some programs. The others are for Debian's Open MPI: the suite's library uses
+names of MPI-1 that mpi.h refuses; configure calls a Fortran routine with several types."""
 
 DEFAULT_LIMIT = 180
-"""Seconds of a test whose line names no limit: that of the suite's own script."""
+"""Seconds for a test without limit in its line, as in the suite's own script."""
 
 SUPPORT = ("libmtest_single.la", "libmtest_thread.la", "libmtest_f77.la", "libmtest_f90.la", "libmtest_f08.la")
 NO_REMAKE = [f"{tool}=:" for tool in ("ACLOCAL", "AUTOCONF", "AUTOHEADER", "AUTOMAKE")]
-"""The patches of Debian are newer than the generated files; nothing has to be generated again."""
+"""Turns the autotools off: Debian's patches are newer than the generated files, but change nothing that matters."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a testlist. memory: GB that the test says it needs; expect: how the suite judges it."""
+    """A line of a testlist. number: its line number; limit: seconds; memory: GB that the test needs; expect: the
+    suite's kind of result; xfail: known to fail in the suite."""
 
     directory: str
     program: str
@@ -44,20 +45,20 @@ class Line:
 
     @property
     def name(self) -> str:
-        """What a person calls the test: directory, program, ranks, environment and arguments."""
+        """The test's name: directory, program, ranks, environment and arguments."""
         return " ".join([f"{self.directory}/{self.program}", str(self.ranks), *self.env, *self.args])
 
 
 @dataclass(frozen=True)
 class Compilers:
-    """The commands for C, Fortran 77 and later Fortran; no Fortran where these are empty."""
+    """Compiler commands for C, Fortran 77 and later Fortran; empty without Fortran."""
 
     c: str
     f77: str = ""
     fc: str = ""
 
     def traced(self, bin: Path) -> Compilers:
-        """The same behind the compiler wrappers of vtrace."""
+        """These compilers, called by the compiler wrappers of vtrace."""
         fortran = f"{bin / 'vtrace-fc'} -vt:"
         return Compilers(
             f"{bin / 'vtrace-cc'} -vt:cc {self.c}",
@@ -66,13 +67,13 @@ class Compilers:
         )
 
     def variables(self) -> list[str]:
-        """What make takes them by."""
+        """The compilers as variables of make."""
         return [f"CC={self.c}", *([f"F77={self.f77}", f"FC={self.fc}"] if self.fc else [])]
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Two configured build trees of one MPI: that of the programs without vtrace and that of the instrumented ones."""
+    """Two configured build trees for one MPI. plain: programs without vtrace; traced: instrumented programs."""
 
     source: Path
     plain: Path
@@ -82,18 +83,17 @@ class Trees:
 
 
 def find_source(given: Path) -> Path:
-    """test/mpi of MPICH's source; given: that directory or one above it. Raises SystemExit where it is not there."""
+    """The directory test/mpi of MPICH's source. given: this directory or one above. Raises SystemExit if missing."""
     for place in (given, given / "test" / "mpi", *sorted(given.glob("mpich-*/test/mpi"))):
         if (place / "configure").exists() and (place / "testlist.in").exists():
             return place.resolve()
-    raise SystemExit(f"{given}: no MPI test suite of MPICH there (test/mpi/configure is missing): apt-get source mpich")
+    raise SystemExit(f"{given}: no MPI test suite of MPICH (test/mpi/configure is missing): apt-get source mpich")
 
 
 def prepare(source: Path, place: Path, compilers: Compilers, strict: bool, env: dict[str, str]) -> Trees:
     """Configures the suite and builds its support libraries, once per place.
 
-    strict: leave out what is not in the MPI standard, for an MPI that is not MPICH. Raises SystemExit with the end of
-    the log.
+    strict: only tests of the MPI standard, for other MPIs than MPICH. Raises SystemExit with the end of the log.
     """
     plain, traced = place / "plain", place / "traced"
     if not traced.exists():
@@ -122,7 +122,7 @@ def _logged(words: Sequence[str], cwd: Path, log: str, env: dict[str, str], chec
 
 
 def lines(trees: Trees, directory: str = "") -> list[Line]:
-    """All tests of a directory and of those that its testlist names."""
+    """All tests in the testlist of a directory, and of the directories in the testlist."""
     found: list[Line] = []
     listed = next((p for p in (trees.plain / directory / "testlist", trees.source / directory / "testlist")
                    if p.exists() and p.stat().st_size), None)  # fmt: skip
@@ -159,7 +159,7 @@ def _line(directory: str, words: list[str], number: int) -> Line:
 
 
 def sample(tests: list[Line], number: int, seed: int) -> list[Line]:
-    """That many tests, by chance, from all directories in turn; in the order of the suite."""
+    """A random sample of number tests, evenly from all directories; in the order of the suite."""
     chance = random.Random(seed)
     folders: dict[str, list[Line]] = {}
     for test in tests:

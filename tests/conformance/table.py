@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The result as a table of the directories and as a list of failures."""
+"""Prints results as a table of directories and as lists of failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAD = ("directory", "tests", "pass untraced", "traced", "preloaded", "archives 
 
 
 def table(results: Sequence[Result]) -> str:
-    """A table in Markdown: of each directory the numbers of tests, of those that pass in each way, of archives."""
+    """A table in Markdown: for each directory the numbers of tests, of passed tests in each way, of archives."""
     rows = [list(HEAD), ["---", *["---:"] * (len(HEAD) - 1)]]
     for directory in [*sorted({result.directory for result in results}), ""]:
         rows.append(_row(directory or "all", [r for r in results if directory in ("", r.directory)]))
@@ -41,15 +41,15 @@ def _row(name: str, results: Sequence[Result]) -> list[str]:
 
 
 def failures(results: Iterable[Result]) -> list[str]:
-    """One line for each test that vtrace has changed or recorded wrongly."""
+    """A line for each test that vtrace changed or misrecorded, except known ones."""
     return [f"{r.test} ({r.way}): {r.reason or r.archive}" for r in results if r.failed and not r.known]
 
 
 def known_failures(results: Iterable[Result]) -> list[str]:
-    """One line for each that is known to fail."""
+    """A line for each test that is known to fail with vtrace."""
     return [f"{r.test} ({r.way}): {r.known}" for r in results if r.failed and r.known]
 
 
 def untraced_failures(results: Iterable[Result]) -> list[str]:
-    """One line for each test that fails without vtrace."""
+    """A line for each test that fails without vtrace."""
     return [f"{r.test}: {r.reason}" for r in results if r.way == PLAIN and r.reason]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds and runs one program of the suite: plain, instrumented by the compiler wrappers, and preloaded."""
+"""Builds and runs a program of the suite: plain, instrumented by the compiler wrappers, or with preloaded libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _TRACING = {"VT_FILE_PREFIX": PREFIX, "VT_MAX_FLUSHES": "0"}
 
 @dataclass
 class Result:
-    """What became of one test in one way. reason: empty where it passed; archive: empty where it is consistent."""
+    """The result of a test in one way. reason: why the test failed, empty if it passed; archive: what is wrong with the
+    archive, empty if consistent, None without archive; said: messages of vtrace."""
 
     test: str
     directory: str
@@ -36,20 +37,21 @@ class Result:
     seconds: float = 0
     said: str = ""
     differs_untraced: bool = False
-    """Two runs without vtrace print different lines, so that only exit code and No Errors are compared."""
+    """Two runs without vtrace print different lines; only exit code and No Errors can be compared."""
 
     known: str = ""
-    """Why it is known to fail, if it is."""
+    """Why the test is known to fail, or empty."""
 
     @property
     def failed(self) -> bool:
-        """Whether vtrace has changed the test or recorded it wrongly; a test that fails without vtrace has not."""
+        """True if vtrace changed or misrecorded the test; False for a test that fails without vtrace."""
         return self.way != PLAIN and bool(self.reason or self.archive)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a worker knows. words: those that start a program; slow: by how much limits are longer under vtrace."""
+    """The settings of a run. launch: the launcher's command; work: directory of all runs; keep: keep all files; slow:
+    factor of time limits with vtrace; ways: how to trace each test."""
 
     trees: Trees
     launch: tuple[str, ...]
@@ -61,7 +63,7 @@ class Setup:
 
 
 def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
-    """Runs the tests of one program, one after the other."""
+    """Builds a program and runs its tests, one after the other."""
     ways = {way for test in tests for way in setup.ways[test]}
     first = tests[0]
     plain = build(setup, first, setup.trees.plain, setup.trees.compilers)
@@ -82,14 +84,14 @@ def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Programs of one directory share objects: one make at a time."""
+    """Allows one make at a time in a directory, since its programs share objects."""
     with (directory / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def build(setup: Setup, line: Line, tree: Path, compilers: Compilers) -> str:
-    """Empty when the program is built, else why not."""
+    """Builds a program. Returns an empty text, or why the build failed."""
     place = tree / line.directory
     with _alone(place):
         work = setup.work / f"make-{os.getpid()}"
@@ -116,7 +118,8 @@ def _run_test(setup: Setup, test: Line, not_traced: str) -> list[Result]:
 
 
 def _traced(setup: Setup, test: Line, way: str, plain: Ended) -> Result:
-    """A traced run, compared with the untraced one; where they print different lines, with a second untraced one."""
+    """Runs a test traced and compares with the untraced run. If the output differs, compares with a second untraced run
+    as well: some tests print different lines in each run."""
     ended = _start(setup, test, way)
     result = Result(test.name, test.directory, way, passes(test, ended), seconds=ended.seconds, said=ours(ended))
     if not result.reason and not test.expect and plain.code != ended.code:
@@ -140,7 +143,7 @@ def _place(setup: Setup, test: Line, way: str) -> Path:
 
 
 def _start(setup: Setup, test: Line, way: str) -> Ended:
-    """Runs the program in a directory of its own, where it finds itself as ./PROGRAM: spawning tests want that."""
+    """Runs the program in its own directory as ./PROGRAM: tests that spawn processes expect the program there."""
     where = _place(setup, test, way)
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir(parents=True)

@@ -89,4 +89,4 @@ def test_a_directory_without_sources(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "check_layout.py", tmp_path], capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (2, f"{tmp_path}: no sources of vtrace are here\n")
+    assert (done.returncode, done.stderr) == (2, f"{tmp_path}: no sources of vtrace\n")
