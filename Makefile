@@ -10,10 +10,10 @@ SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
-help: ## Say what there is to make (default)
+help: ## List the targets (default)
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP) ## Make the virtual environment .venv and install vtrace with the MPICH wheel there
+setup: $(STAMP) ## Create the virtual environment .venv and install vtrace with the MPICH wheel
 
 $(STAMP): $(SOURCES)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,48 +22,48 @@ $(STAMP): $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[mpich,test]'
 	@touch $@
 
-demo: setup ## Trace examples/heat2d on 4 ranks and show what the archive holds
+demo: setup ## Trace examples/heat2d on 4 ranks and show a summary of the archive
 	@rm -rf demo && mkdir demo
 	PATH="$(BIN):$$PATH" $(MAKE) --no-print-directory -C demo -f ../examples/heat2d/Makefile CC=$(BIN)/vtrace-cc
 	cd demo && $(BIN)/mpiexec -n 4 ./heat2d
 	cd demo && $(BIN)/vtunify heat2d
 	cd demo && $(BIN)/vtrace summary heat2d
 	@echo
-	@echo "The timeline in a browser; charts in one file; all that is known of the run:"
+	@echo "Next: the timeline in a browser; charts in one file; all facts about the run:"
 	@echo "  $(VENV)/bin/vtrace view demo/heat2d.trace"
 	@echo "  $(VENV)/bin/vtrace report demo/heat2d.trace"
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
 
-test: setup ## Run the tests, TESTS="tests/unit -k name" some of them, WORKERS files at a time
+test: setup ## Run the tests; TESTS="tests/unit -k name": some tests; WORKERS=N: N files at a time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
-test-full: setup ## Run the tests and the whole matrices of compilers, MPIs and sanitizers
+test-full: setup ## Run all tests, with the full matrices of compilers, MPIs and sanitizers
 	$(BIN)/python -m pytest -m "" $(TESTS)
 
-test-mpi4py: setup ## Run the tests of mpi4py, whole, with tracing and without, and print how long they take
+test-mpi4py: setup ## Run all tests of mpi4py with and without vtrace, and print both times
 	$(BIN)/python -m pytest -m "" -s tests/integration/test_mpi_mpi4py.py
 
-test-mpich: setup ## Run MPICH's own MPI tests with and without vtrace, SUITE=DIR (apt-get source mpich), ONLY=, MPI= ...
+test-mpich: setup ## Run MPICH's MPI tests with and without vtrace; SUITE=DIR (apt-get source mpich), ONLY=, MPI= ...
 	@test -n "$(SUITE)" || { echo "make test-mpich SUITE=DIR: MPICH's source, see docs/conformance.md" >&2; exit 2; }
 	PYTHONPATH=tests $(BIN)/python -m conformance $(SUITE) $(MPI:%=--mpi=%) $(ONLY:%=--only=%) $(SAMPLE:%=--sample=%) \
 	  $(JOBS:%=--jobs=%) $(OUT:%=--out=%)
 
-sanitize: setup ## Run the C units and programs under ASan, UBSan, TSan, valgrind, signals and limits
+sanitize: setup ## Run C unit tests and programs under ASan, UBSan, TSan, valgrind, signals and limits
 	$(BIN)/python -m pytest -m "" tests/unit/test_core.py $(SAFETY:%=tests/integration/test_%.py)
 
-torture: setup ## Kill a traced program KILLS times (10000) at random moments: nothing published may be lost
+torture: setup ## Kill a traced program KILLS times (10000) at random moments; check that no published event is lost
 	VT_TORTURE_KILLS=$(KILLS) $(BIN)/python -m pytest -s tests/integration/test_torture.py
 
 fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz
 
-bench: setup ## Measure what recording and unifying cost
+bench: setup ## Measure the cost of recording and unifying
 	$(BIN)/python bench/run.py
 
-# Templates are no C before their holes are filled; of programs in tests/programs the line numbers are tested.
+# Without templates, which are not C before vtrace fills them, and tests/programs, whose line numbers tests check.
 C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.[ch])
 
-pictures: setup ## Take the pictures of the docs from a run of examples/heat2d
+pictures: setup ## Take the pictures of the docs, from a run of examples/heat2d
 	$(BIN)/python docs/pictures/make.py
 
 lint: setup ## Check style, types and layout
@@ -73,7 +73,7 @@ lint: setup ## Check style, types and layout
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
-clean: ## Remove all that make made
+clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
 .PHONY: help setup demo test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures lint clean
