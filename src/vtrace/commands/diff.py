@@ -76,9 +76,9 @@ def command(
 
 def _about(run: DiffRun) -> dict[str, object]:
     trace = run.trace
-    told = trace.vtrace.get("ABOUT", {})
+    about = trace.vtrace.get("ABOUT", {})
     return {
-        "archive": str(trace.path), "command": told.get("command", []), "duration_ns": trace.duration,
+        "archive": str(trace.path), "command": about.get("command", []), "duration_ns": trace.duration,
         "processes": run.processes, "locations": trace.locations.rows, "caveats": [*stale_lines(trace), *run.caveats],
     }  # fmt: skip
 

@@ -138,15 +138,15 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
     from vtrace.analysis.programs import programs
     from vtrace.reports import location_lines
 
-    told, known = programs(o.locations.programs()), _ledger(o)
+    command_lines, known = programs(o.locations.programs()), _ledger(o)
     yield _heading(str(o.anchor.parent))
-    yield from _aligned([pair for pair in _about(o, known) if pair[0] != "command" or len(told) < 2])
+    yield from _aligned([pair for pair in _about(o, known) if pair[0] != "command" or len(command_lines) < 2])
     if events := o.vtrace.get("EVENTS", {}):
         yield "\n" + _heading("Events")
         yield from _aligned([(kind, f"{n:,}") for kind, n in events.items()], right=True)
-    if len(told) > 1:
+    if len(command_lines) > 1:
         yield "\n" + _heading("Programs")
-        rows = [[one.processes, one.executable, one.command] for one in told]
+        rows = [[one.processes, one.executable, one.command] for one in command_lines]
         yield from _table([["processes", "executable", "command"], *rows], left=3)
     yield from (f"  note: {plain(note)}" for note in known.notes)
     if known.intervals.rows:

@@ -104,10 +104,10 @@ def _is_shown(made: Sheet) -> bool:
 
 
 def _about(numbers: SummaryNumbers) -> dict[str, Any]:
-    trace, told = numbers.trace, numbers.trace.vtrace.get("ABOUT", {})
+    trace, about = numbers.trace, numbers.trace.vtrace.get("ABOUT", {})
     begin, end = numbers.window.ends(trace)
     return {
-        "archive": str(trace.path), "creator": trace.creator, "command": told.get("command", []),
+        "archive": str(trace.path), "creator": trace.creator, "command": about.get("command", []),
         "start_ns": trace.start, "duration_ns": trace.duration, "processes": trace.processes.rows,
         "locations": trace.locations.rows, "events": numbers.events,
         "window": {"from_ns": begin, "to_ns": end, "text": numbers.window.text},

@@ -39,8 +39,8 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
     for note in notes:
         console.warn(note)
     start, stop = part.ends(trace)
-    told = [*stale_lines(trace), *caveats]
-    head = {"caveats": told, "archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
+    lines = [*stale_lines(trace), *caveats]
+    head = {"caveats": lines, "archive": str(trace.path), "creator": trace.creator, "from_ns": start, "to_ns": stop}
     click.echo(json_text({**head, "timers": found, "notes": notes}, indent=1))
     if not found and not every:
         console.note("no user-defined regions in this trace: --all prints all regions")
