@@ -10,7 +10,7 @@ import click
 from vtrace import __version__, console
 
 _COMMANDS = {
-    "clean": ("vtrace.commands.clean", "command", "Remove what killed programs and runs of vtunify left behind."),
+    "clean": ("vtrace.commands.clean", "command", "Remove files that killed programs and runs of vtunify left."),
     "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
     "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
     "doctor": ("vtrace.commands.doctor", "command", "Show which compilers and MPIs work here, and what is missing."),
@@ -20,7 +20,7 @@ _COMMANDS = {
     "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
     "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
     "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
-    "run": ("vtrace.commands.run", "command", "Run a program that was built without vtrace and record it."),
+    "run": ("vtrace.commands.run", "command", "Run a program and record it, without rebuilding."),
     "score": ("vtrace.commands.score", "command", "Show which regions fill the buffer, and write a filter for them."),
     "settings": ("vtrace.commands.settings", "command", "Show the VT_ settings: value, origin, default, meaning."),
     "shim": ("vtrace.commands.shim", "shim", "Build, list and remove MPI shims, one per MPI installation."),

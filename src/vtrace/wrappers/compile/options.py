@@ -153,7 +153,7 @@ and MPI calls. All other arguments go to the compiler unchanged.
   -vt:mpi, -vt:hyb        MPI; hyb also records OpenMP
                           [default of these four: by the arguments]
   -vt:inst compinst       record functions; adds -g (default)
-  -vt:inst manual         record only the user API, MPI and OpenMP; adds no -g
+  -vt:inst manual         do not record functions; adds no -g
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)
   -vt:show                print the compiler's command and exit
   -vt:verbose             print the compiler's command on stderr, then run it
