@@ -69,13 +69,13 @@ def warned(done: Done, *texts: str) -> None:
 
 @pytest.mark.parametrize("flag", ["-static", "-static-pie"])
 def test_static(source: Path, flag: str) -> None:
-    warned(run(source, compiled(source, flag)), "statically linked", "link it dynamically")
+    warned(run(source, compiled(source, flag)), "statically linked", "link the program dynamically")
 
 
 def test_go(source: Path) -> None:
     """Static as most of them, and with the C library."""
     (source / "p.c").write_text(PROGRAM + GO)
-    warned(run(source, compiled(source, "-static")), "a Go program", "system calls itself")
+    warned(run(source, compiled(source, "-static")), "Go programs", "system calls directly")
     done = run(source, compiled(source))
     assert "is a Go program" in done.stderr
 

@@ -114,7 +114,7 @@ def test_no_arguments_at_all(here: Path) -> None:
     own = call([need("gcc")], here, check=False)
     done = seq(here, check=False)
     hint, _, rest = done.stderr.partition("\n")
-    assert hint.startswith("vtrace-cc: -vt:help shows")
+    assert hint.startswith("vtrace-cc: for the options of vtrace: -vt:help")
     assert (done.returncode, rest) == (own.returncode, own.stderr)
 
 

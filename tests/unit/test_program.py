@@ -105,7 +105,7 @@ def test_what_the_loader_lists(tmp_path: Path) -> None:
     found = programs.libraries(elf, str(tmp_path / "a"), environment({"LD_PRELOAD": "/no/such.so"}))
     assert Path(found.libraries["libm.so.6"] or "").exists()
     assert "/no/such.so" not in found.libraries
-    assert any("/no/such.so" in line for line in found.said)
+    assert any("/no/such.so" in line for line in found.errors)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF\2\1" + b"\xff" * 200, b"#!/bin/sh\n" * 20])
