@@ -247,10 +247,10 @@ static bool vt_took_message(const struct vt_mpi_request *r, int result)
 static __attribute__((noinline)) void vt_completed_with(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch,
                                                         struct vt_mpi_request *r, const MPI_Status *status, int result)
 {
-    MPI_Status told;
+    MPI_Status truncated;
     if (result != MPI_SUCCESS) {
-        told = vt_mpi_truncated(status, r->persistent ? r->words[2] : 0);
-        status = &told;
+        truncated = vt_mpi_truncated(status, r->persistent ? r->words[2] : 0);
+        status = &truncated;
     }
     vt_completed(wait, batch, r, status);
 }
@@ -338,14 +338,14 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
                      const int *indices, bool test, int result)
 {
     VT_MPI_BATCH(batch);
-    const bool in_status = vt_in_status(result), told = wait->statuses != wait->ignore;
+    const bool in_status = vt_in_status(result), has_statuses = wait->statuses != wait->ignore;
     const int n = (result == MPI_SUCCESS || in_status) && *done != MPI_UNDEFINED ? *done : 0;
     for (int j = 0; j < n; j++) {
         struct vt_mpi_request *r = indices[j] < wait->n ? wait->requests[indices[j]] : NULL;
         if (!r) continue;
         wait->requests[indices[j]] = NULL;
         if (!in_status) vt_completed(wait, &batch, r, &wait->statuses[j]);
-        else if (told) vt_by_status(wait, &batch, r, &wait->statuses[j]);
+        else if (has_statuses) vt_by_status(wait, &batch, r, &wait->statuses[j]);
         else vt_end_without_status(r, requests[indices[j]]);
     }
     for (int i = 0; i < wait->n; i++) {

@@ -27,14 +27,15 @@ uint64_t vt_mpi_received(const MPI_Status *status)
    bytes, replaces the count; 0 if that is unknown. */
 MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
 {
-    MPI_Status told = *status;
+    MPI_Status truncated = *status;
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
-    told.count_lo = (int)(uint32_t)room;
-    told.count_hi_and_cancelled = (int)((unsigned)told.count_hi_and_cancelled & 1) | (int)((uint32_t)(room >> 32) << 1);
+    truncated.count_lo = (int)(uint32_t)room;
+    truncated.count_hi_and_cancelled =
+        (int)((unsigned)truncated.count_hi_and_cancelled & 1) | (int)((uint32_t)(room >> 32) << 1);
 #else
     (void)room;
 #endif
-    return told;
+    return truncated;
 }
 
 /* ---- Blocking ---- */
@@ -93,8 +94,8 @@ void vt_mpi_recv_end(uint32_t region, MPI_Comm comm, const MPI_Status *status, i
     const struct vt_mpi_comm *c = vt_mpi_consumed(result) ? vt_comm_of_peer(comm, status->MPI_SOURCE) : NULL;
     if (c && VT_LIKELY(result == MPI_SUCCESS)) vt_recv_leave(region, c->id, status);
     else if (c) {
-        const MPI_Status told = vt_mpi_truncated(status, room);
-        vt_recv_leave(region, c->id, &told);
+        const MPI_Status truncated = vt_mpi_truncated(status, room);
+        vt_recv_leave(region, c->id, &truncated);
     } else vt_leave(region);
 }
 
@@ -313,8 +314,8 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
 {
     VT_MPI_BATCH(batch);
     if (message && vt_mpi_consumed(result)) {
-        const MPI_Status told = result == MPI_SUCCESS ? *status : vt_mpi_truncated(status, room);
-        vt_mpi_add_received(&batch, message, &told);
+        const MPI_Status completed = result == MPI_SUCCESS ? *status : vt_mpi_truncated(status, room);
+        vt_mpi_add_received(&batch, message, &completed);
     } else if (message) vt_add_cancelled(&batch, message->id);
     if (message) vt_mpi_drop(message);
     vt_mpi_leave(&batch, region);

@@ -83,11 +83,11 @@ static bool vt_option_in(const char *path, const char *option, char *text, size_
    launcher provides nothing. */
 static bool vt_job_name(char *text, size_t size)
 {
-    static const char *const told[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};
+    static const char *const job_variables[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};
     const char *job = getenv("SLURM_JOB_ID");
-    for (unsigned i = 0; i < sizeof told / sizeof *told; i++)
-        if (getenv(told[i])) {
-            snprintf(text, size, "%s %s", job ? job : "", getenv(told[i]));
+    for (unsigned i = 0; i < sizeof job_variables / sizeof *job_variables; i++)
+        if (getenv(job_variables[i])) {
+            snprintf(text, size, "%s %s", job ? job : "", getenv(job_variables[i]));
             return true;
         }
     if (!getenv("PMI_RANK")) return false;

@@ -236,7 +236,7 @@ void omp_lock_acquired(struct omp_thread *t, struct omp_lock *lock, uint32_t reg
     uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed);
     atomic_store_explicit(&lock->acquired, number + 1, memory_order_relaxed);
     t->held[t->nheld % OMP_HELD].lock = lock;
-    t->held[t->nheld % OMP_HELD].told = region;
+    t->held[t->nheld % OMP_HELD].recorded = region;
     t->held[t->nheld++ % OMP_HELD].number = number;
     if (region)
         vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_OPENMP), two(omp_lock_id(lock), number),
@@ -245,15 +245,15 @@ void omp_lock_acquired(struct omp_thread *t, struct omp_lock *lock, uint32_t reg
 
 void omp_lock_release(struct omp_thread *t, struct omp_lock *lock, uint32_t region)
 {
-    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1, told = 1;
+    uint32_t number = atomic_load_explicit(&lock->acquired, memory_order_relaxed) - 1, recorded = 1;
     for (uint32_t i = 1; i <= OMP_HELD; i++) /* the next holder may have acquired it already */
         if (t->held[(t->nheld - i) % OMP_HELD].lock == lock) {
             number = t->held[(t->nheld - i) % OMP_HELD].number;
-            told = t->held[(t->nheld - i) % OMP_HELD].told;
+            recorded = t->held[(t->nheld - i) % OMP_HELD].recorded;
             break;
         }
     uint64_t head = VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_OPENMP), which = two(omp_lock_id(lock), number);
-    if (told && region) vt_write_3(OMP_ENTER(region), head, which);
-    else if (told) vt_write_2(head, which);
+    if (recorded && region) vt_write_3(OMP_ENTER(region), head, which);
+    else if (recorded) vt_write_2(head, which);
     else omp_enter(region);
 }

@@ -53,7 +53,7 @@ static inline const void *site(const struct omp_thread *t, const void *code)
 #define JOINED_BITS 20
 #define LOWEST(value, bits) ((value) & ((1ull << (bits)) - 1))
 
-static uint64_t tell(const struct omp_team *team)
+static uint64_t data_of_fork(const struct omp_team *team)
 {
     uint64_t data = RECORDED | (uint64_t)team->id << (NUMBER_BITS + JOINED_BITS);
     if (team->lasted >> JOINED_BITS) data |= LOOK;
@@ -82,7 +82,7 @@ static void on_parallel_begin(union data *task, const void *frame, union data *p
     struct omp_thread *t = omp_thread();
     struct omp_team *team = t && !(flags & PARALLEL_LEAGUE) ? omp_fork(t, OMP_PARALLEL, site(t, code), threads) : NULL;
     (void)task, (void)frame;
-    parallel->value = team ? tell(team) : 0;
+    parallel->value = team ? data_of_fork(team) : 0;
 }
 
 static void on_parallel_end(union data *parallel, union data *task, int flags, const void *code)

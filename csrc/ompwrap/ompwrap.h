@@ -116,7 +116,7 @@ struct omp_thread {
     uint64_t tasks[OMP_TASKS]; /* open tasks of libomp, innermost last */
     struct {
         struct omp_lock *lock;
-        uint32_t number, told; /* told: the trace has a record of the acquisition */
+        uint32_t number, recorded; /* recorded: the trace has a record of the acquisition */
     } held[OMP_HELD]; /* locks that the thread acquired last, and the number of each acquisition */
     uint32_t nheld;
     struct omp_team *teams[OMP_LEVELS]; /* teams that the thread forks */

@@ -107,9 +107,9 @@ static size_t put_preload(char **all, size_t n, char *text, size_t bytes)
 
 char **vt_environment(char *const *given, struct vt_environment *room)
 {
-    const char *tell = vt_family_variable();
+    const char *run_variable = vt_family_variable();
     size_t n = 0;
-    if (atomic_load(&vt_process.state) == VT_FAILED || (!tell && !preloaded)) return (char **)(uintptr_t)given;
+    if (atomic_load(&vt_process.state) == VT_FAILED || (!run_variable && !preloaded)) return (char **)(uintptr_t)given;
     while (given && given[n]) n++;
     size_t most = n + nvariables + 3;
     char **all = most <= VT_ENTRIES ? room->entries : pages_for(most);
@@ -117,7 +117,7 @@ char **vt_environment(char *const *given, struct vt_environment *room)
     if (n) memcpy(all, given, n * sizeof *all);
     all[n] = NULL;
     if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload);
-    if (tell) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)tell);
+    if (run_variable) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)run_variable);
     all[n] = NULL;
     return all;
 }
