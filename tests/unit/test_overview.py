@@ -70,8 +70,8 @@ def test_few_locations_are_all_shown(tmp_path: Path) -> None:
     ("lost", "rows", "last"),
     [
         (0, {0, 3}, "^ the most and v the least of 50; 48 are left out here: --all shows them, --json is for scripts"),
-        (2, {0, 3, 48, 49}, "of 2 something is missing"),
-        (30, {0, 3, *range(20, 40)}, "of 30 something is missing, the first 20 are shown"),
+        (2, {0, 3, 48, 49}, "2 lack events or have moved times"),
+        (30, {0, 3, *range(20, 40)}, "30 lack events or have moved times; the first 20 are shown"),
     ],
 )
 def test_of_many_those_that_say_something(tmp_path: Path, lost: int, rows: set[int], last: str) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Questions about the events of an OTF2 archive of any tool, and their answers as tables."""
+"""An OTF2 archive of any tool as a source of batches, and what all questions about it share."""

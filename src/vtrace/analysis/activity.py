@@ -59,14 +59,14 @@ _ROOTS = {one.root: number for number, one in enumerate(TREE)}
 CLASS_OF = np.array([_ROOTS[path.partition("/")[0]] for path in ACTIVITIES], np.uint8)
 """The class of each activity."""
 LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
-"""The layers of I/O: a call of one may call those before it. other: paradigms that are none of these, and unknown."""
+"""The layers of I/O, lowest first: a call of one layer may call the layers before it. other: unknown paradigms."""
 POSIX, ISO_C, MPI_IO, HDF5, OTHER = range(5)
 RUNTIME_MARK = 4
-"""Bit of marks(): calls of MPI in which I/O is the library's own. csrc/otf2_reader/replay.h has the same."""
+"""Bit of marks(): calls of MPI in which I/O is the MPI library's own. csrc/otf2_reader/replay.h has the same bit."""
 
 
 def _numbers(prefix: str, meanings: dict[Any, str]) -> dict[int, Any]:
-    """OTF2's number of each name -> its meaning; names that this OTF2 does not have are left out."""
+    """The number in OTF2 of each name -> its meaning. Names that the installed OTF2 does not have are left out."""
     pairs = [(f"{prefix}_{name}", meaning) for meaning, names in meanings.items() for name in names.split()]
     return {getattr(_otf2, name).value: meaning for name, meaning in pairs if hasattr(_otf2, name)}
 
@@ -98,7 +98,7 @@ _OPENMP_ROLES = _numbers(
     },
 )
 _FOREIGN = (("MPI_", MPI), ("mpi_", MPI), ("PMPI_", MPI), ("pthread_", THREADS), ("GOMP_", OPENMP), ("omp_", OPENMP))
-"""Prefixes of regions whose tool tells no paradigms."""
+"""Prefixes of regions, for archives of tools that tell no paradigms."""
 _CALLS = dict.fromkeys("malloc calloc free realloc posix_memalign aligned_alloc memalign valloc".split(), MEMORY)
 _CALLS |= dict.fromkeys(
     "open open64 creat close read write pread pwrite readv writev preadv pwritev lseek lseek64 fopen fopen64 fdopen "
@@ -117,7 +117,7 @@ _MPI_NAMES = {
         r"(?!_local)"
     ),
 }
-"""Of functions without "MPI_", in lower case, where the role of a region does not tell."""
+"""Patterns for names in lower case without "mpi_", for regions whose role says nothing."""
 _ENDS = {"init": re.compile(r"(session_)?init(_thread)?$"), "finalize": re.compile(r"(session_)?finalize$")}
 """Functions that begin and end the use of MPI, named as in _MPI_NAMES."""
 _STREAMS = re.compile(
@@ -125,7 +125,7 @@ _STREAMS = re.compile(
     r"ungetw?c|get(line|delim)|fflush|setv?buf|setbuffer|setlinebuf|f(seek|tell)o?|f[gs]etpos|rewind|"
     r"v?f?w?printf|v?f?w?scanf|(un|try)?f(un|try)?lockfile|perror"
 )
-"""Functions of ISO C's streams, without what libc puts before and behind them."""
+"""Functions of ISO C's streams, without the prefixes and suffixes of libc (_AROUND)."""
 _AROUND = re.compile(r"^(_IO_|__isoc\d+_|__)|(64|_unlocked|_chk)$")
 _HDF5 = re.compile(r"H5([ADEFGILMOPRSTZ]|ES|VL|PL|FD|LT|TB|IM|DS)?[a-z]")
 
@@ -155,8 +155,10 @@ def _io(name: str) -> str:
 
 
 def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
-    """The activity of a region with these OTF2 numbers of its role and paradigm. by_name: its tool tells no
-    paradigms."""
+    """The activity of a region, a path of the tree.
+
+    role, paradigm: OTF2's numbers. by_name: the tool tells no paradigms, so the name decides.
+    """
     root = _root(name, role, paradigm, by_name)
     if root == MPI:
         return f"mpi/{_mpi(name, role)}"
@@ -166,7 +168,11 @@ def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
 
 
 def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array:
-    """The activity of each region, uint8. Where a tool calls all of them USER, as EZTrace does, names are looked at."""
+    """The activities of regions: (n,) uint8, places in ACTIVITIES.
+
+    names, roles, paradigms: of each region, OTF2's numbers. Names decide where a tool calls all regions USER, as
+    EZTrace does.
+    """
     untold = [_otf2.PARADIGM_UNKNOWN.value, _otf2.PARADIGM_USER.value]
     by_name = bool(np.all(np.isin(paradigms, untold)))
     number = {path: place for place, path in enumerate(ACTIVITIES)}
@@ -175,16 +181,22 @@ def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array
 
 
 def layer(identification: str) -> int:
-    """The layer of a handle, by the identification of its OTF2 I/O paradigm ("" for none)."""
+    """The layer of an I/O handle, a place in LAYERS.
+
+    identification: of the handle's I/O paradigm in OTF2, "" for none.
+    """
     word = identification.upper()
     begins = {"POSIX": POSIX, "ISO": ISO_C, "MPI": MPI_IO, "HDF5": HDF5}
     return next((number for begin, number in begins.items() if word.startswith(begin)), OTHER)
 
 
 def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Array:
-    """A bit for the layer of I/O that calls of each region belong to, uint8: what a lower layer does inside such a call
-    is part of it. present: the layers that the archive has handles of; calls of others hide nothing. All calls of MPI
-    count as MPI-IO: what is written inside MPI_Wait or MPI_Init is the library's own work."""
+    """The layer of I/O that calls of each region belong to: (n,) uint8, a bit for each layer.
+
+    The I/O of a lower layer inside a call of a region with a bit is part of that call. present: the layers that the
+    archive has handles of; calls of other layers get no bit. All calls of MPI count as MPI-IO: I/O inside MPI_Wait or
+    MPI_Init is the MPI library's own.
+    """
     found = np.zeros(len(ACTIVITIES), np.uint8)
     for place, path in enumerate(ACTIVITIES):
         if path.startswith("mpi/") and (path != "mpi/io" or MPI_IO in present):
@@ -197,6 +209,9 @@ def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Ar
 
 
 def nested(layers: Array, marked: Array) -> Array:
-    """Whether operations of these layers inside calls with these marks move bytes that a higher layer counts."""
+    """(n,) bool: True where an operation moves bytes that a higher layer counts.
+
+    layers: of the operations, places in LAYERS; marked: marks() of the calls around them, joined by or.
+    """
     found: Array = ((marked & ((1 << RUNTIME_MARK) - 1)) >> (layers + 1).astype(np.uint16)) != 0
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The definitions of an archive as tables. What refers to another definition has its row there, -1 for none."""
+"""The definitions of an archive as tables. A reference to another definition is a row of that table, -1 for none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtrace.io.common.enumerations import names_of
 FLUSH = "(buffer flush)"
 """Name of the region that stands for BufferFlush events."""
 HELPER = PROPERTY + "HELPER"
-"""Property of the locations of threads that a library has made for itself."""
+"""Property that marks the locations of threads that a library made for itself."""
 _NOTHING = 0xFFFFFFFF
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
@@ -26,37 +26,39 @@ _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
 
 
 def named(enumeration: Any, numbers: Array) -> Array:
-    """OTF2's names of the values of an enumeration; a number that has none stands for itself."""
+    """The names in OTF2 of the values of an enumeration; a number without a name stands for itself."""
     names = names_of(enumeration)
     return texts([names.get(number, str(number)) for number in numbers.tolist()])
 
 
 def has_line(lines: Any) -> Any:
-    """Whether line numbers of definitions are known: OTF2 has 0 and 2**32 - 1 for none."""
+    """True for line numbers that are known: OTF2 has 0 and 2**32 - 1 for unknown lines."""
     return (lines > 0) & (lines < _NOTHING)
 
 
 def source_text(regions: Table, row: int) -> str:
-    """Where a region is defined: file:line, the file alone where no line is known, or nothing."""
+    """The source of a region: file:line, the file alone where the line is unknown, else ""."""
     file, line = str(regions["file"][row]), int(regions["line"][row])
     return f"{file}:{line}" if file and has_line(line) else file
 
 
 @dataclass
 class DefinitionTables:
-    """Tables by their names in trace.py, and what finds their rows by OTF2's ids."""
+    """Tables by the names of the attributes of Trace, and Ids that find their rows by OTF2's ids."""
 
     tables: dict[str, Table]
     ids: dict[str, Ids]
     strings: dict[int, str]
     members: Array
     worlds: dict[str, Array]
-    """By paradigm: the location row of each rank."""
+    """By paradigm: the row of locations of each rank."""
     clock: tuple[int, int, int, int | None]
-    """Resolution, offset, length, real time of the offset in ns since the epoch."""
+    """Resolution (ticks a second), offset and length (ticks), real time of the offset (ns since the epoch, or None)."""
     flush_region: int | None = None
-    """The row of regions for BufferFlush events, whose time is tracing's and not that of the call around them; it is
-    the last but one, before that of unknown regions. None: the archive has none."""
+    """The row of regions that stands for BufferFlush events, the last but one; None: the archive has no such events.
+
+    The time of a flush belongs to the class tracing and not to the call around the flush.
+    """
 
 
 class _Builder:
@@ -76,7 +78,8 @@ class _Builder:
     def add(
         self, name: str, raw: Array, texts_of: str = "name", refs: dict[str, str] | None = None, **more: Any
     ) -> None:
-        """raw's columns, with text for those in texts_of and rows of another table for those in refs."""
+        """Adds a table with raw's columns: text for the columns in texts_of, rows of another table for the columns in
+        refs."""
         raw = ascending(raw)
         columns: dict[str, Any] = {}
         for field in raw.dtype.names or ():
@@ -107,13 +110,16 @@ class _Builder:
 
 
 def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, str], **more: Any) -> None:
-    """As add, for definitions that refer to their own kind by `parent`."""
+    """Like add, for definitions that refer to their own kind by `parent`."""
     builder.ids[name] = Ids(ascending(raw)["id"].copy())
     builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
 
 
 def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
-    """Tables of the rows that io.readback gives. flushes: whether there may be events of BufferFlush."""
+    """Makes the tables.
+
+    raw: the columns that vtrace.io.archive.definitions reads. flushes: whether the archive may have BufferFlush events.
+    """
     b = _Builder(raw)
     _system(b)
     _code(b, flushes)
@@ -215,7 +221,7 @@ def _communication(b: _Builder) -> None:
 
 
 def _worlds(b: _Builder) -> dict[str, Array]:
-    """Of each paradigm the locations that its ranks are. EZTrace gives the id of this group to another one, too."""
+    """By paradigm: the row of locations of each rank. EZTrace gives the id of this group to another group, too."""
     members, found = b.raw["Members"]["member"].astype(np.uint64), {}
     for row in b.raw["Group"].tolist():
         _, _, kind, paradigm, _, offset, count = row

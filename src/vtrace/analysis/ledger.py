@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an archive does not hold: when each location did not record, which classes of events, and why."""
+"""The ledger of an archive: when each location did not record, which classes of events, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = ["UNKNOWN", "Ledger"]
 UNKNOWN = 2**64 - 1
 FLUSH = "flush"
 CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
-"""Reasons that the user chose: nothing was lost. The settings in WHOLE_RUN choose what is recorded, not when."""
+"""Reasons that the user chose, so that nothing was lost. The settings in WHOLE_RUN leave classes out for the whole run.
+"""
 LOWER_BOUNDS = "counts and bytes below are lower bounds; the time of missing calls counts as that of their callers"
 _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
@@ -32,15 +33,16 @@ _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.ui
 
 @dataclass
 class Ledger:
-    """intervals: location (OTF2's id), from, to (times of the archive's events, in its ticks), ns (how much of it is
-    meant: less than to - from where intervals were joined; UNKNOWN where the end is not known), class (a path of
-    the tree of activities, several with + between them, or "all"), reason, count (of events;
-    UNKNOWN where nobody has counted them).
+    """The intervals without recording, and the totals.
 
-    told: whether the archive has intervals at all; else there are only totals. notes: why they cannot be used, one line
-    each. totals: what vtunify says of the whole archive (COVERAGE); empty for other tools' archives. settings: those
-    that leave events out for the whole run, and the classes of these events. damage: what is missing of the archive's
-    own files, one line each.
+    intervals: location (OTF2's id), from, to (times of the archive's events, in ticks), ns (time not recorded: less
+    than to - from where intervals were joined; UNKNOWN: the end is unknown), class (a path of the tree of activities,
+    several joined by +, or "all"), reason, count (of events; UNKNOWN: not counted).
+
+    told: whether the archive has intervals; else there are only totals. notes: why the intervals cannot be used, one
+    line each. totals: VTRACE::COVERAGE of the archive; empty for other tools' archives. settings: settings that leave
+    events out for the whole run, and the classes of these events. damage: what is missing of the archive's own files,
+    one line each.
     """
 
     intervals: Table
@@ -52,18 +54,18 @@ class Ledger:
 
     @property
     def complete(self) -> bool | None:
-        """Whether no event is missing that was to be recorded; None: nobody knows, as of other tools' archives."""
+        """True: all events that were to be recorded are there. None: unknown, as for other tools' archives."""
         return False if self.damage else self.totals.get("complete")
 
     @property
     def shortfalls(self) -> list[str]:
-        """Why it is not complete, one line each."""
+        """Why the archive is not complete, one line each."""
         return [*self.damage, *self.totals.get("shortfalls", [])]
 
     @cached_property
     def sums(self) -> Table:
-        """Rows (class, reason): locations, first (the earliest from), ns (-1: of some it is not known), count (UNKNOWN:
-        of some it is not known)."""
+        """Rows (class, reason): locations (their number), first (the earliest from), ns (-1: unknown for some), count
+        (UNKNOWN: not counted for some)."""
         table = self.intervals
         keys = [np.unique(table[name].astype(str), return_inverse=True)[1] for name in ("reason", "class")]
         first, member = group(keys)
@@ -84,14 +86,14 @@ class Ledger:
         })  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]] | None:
-        """The intervals for JSON: a time or count that nobody knows is None. None: there are only totals."""
+        """The intervals for JSON, with None for unknown times and counts. None: there are only totals."""
         if not self.told:
             return None
         known = self.intervals.records()
         return [row | {key: None if row[key] == UNKNOWN else row[key] for key in ("ns", "count")} for row in known]
 
     def select(self, locations: Collection[int] | None, start: int | None, stop: int | None) -> Ledger:
-        """Those of some locations (OTF2's ids) that lie between two moments, in part at least."""
+        """The intervals of some locations (OTF2's ids; None: all) that overlap a window (ticks; None: open)."""
         table = self.intervals
         kept = np.ones(table.rows, bool)
         if locations is not None:
@@ -106,9 +108,12 @@ class Ledger:
 def read_ledger(
     anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any], ids: Array, events: Array
 ) -> Ledger:
-    """The ledger of an archive with this anchor file. properties: of the archive, by their whole names; coverage: what
-    vtunify says in VTRACE::COVERAGE; ids, events: (locations,) OTF2's ids, and events as the definitions have them. A
-    table that is damaged or another archive's is left aside, with a note."""
+    """Reads the ledger of an archive.
+
+    anchor: the anchor file. properties: of the archive, by their full names. coverage: VTRACE::COVERAGE. ids, events:
+    (locations,) OTF2's ids, and the numbers of events in the definitions. A damaged table, or a table of another
+    archive, gives a note instead of intervals.
+    """
     notes: list[str] = []
     found = None
     totals = coverage if isinstance(coverage, Mapping) else {}
@@ -127,7 +132,7 @@ def read_ledger(
 
 
 def _intervals(found: sidecar.SidecarTable | None) -> Table:
-    """Raises KeyError and IndexError for a table that is not as vtunify writes it."""
+    """The table of intervals. Raises KeyError and IndexError if the columns are not those that vtunify writes."""
     if found is None:
         none: Array = np.empty(0, object)
         empty = {name: np.empty(0, kind) for name, kind in _EMPTY.items()}
@@ -145,9 +150,10 @@ def _intervals(found: sidecar.SidecarTable | None) -> Table:
 
 
 def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]:
-    """What numbers of this archive cannot know, one line each, to be said before any of them; nothing: they are whole.
+    """Lines that say what the numbers of an archive cannot know, to be shown before them. No line: the numbers are
+    complete.
 
-    zero, resolution: of the archive's clock.
+    zero (ticks), resolution (ticks a second): of the archive's clock.
     """
     lines = []
     rows = ledger.sums.records()
@@ -178,7 +184,7 @@ def _listed(kind: str) -> str:
 
 
 def _untimed(ledger: Ledger) -> list[str]:
-    """What vtunify says is missing and no interval shows."""
+    """Losses that vtunify reports and that no interval shows."""
     if ledger.told:
         return list(ledger.totals.get("untimed", []))
     return list(ledger.totals.get("shortfalls", [])) if ledger.totals.get("complete") is False else []
@@ -190,10 +196,10 @@ _STOPS |= {"not written": "files that could not be written", "no memory": "the e
 
 
 def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
-    """What was not recorded, in a few words: the one line that every command prints.
+    """The line about the recording that every command prints.
 
-    sums: lost, dropped (records), limit, unknown, clamped (locations, times), off, flushed (s), as VTRACE::COVERAGE has
-    them, of all locations that the ledger is of.
+    sums: over the locations of the ledger, named as in VTRACE::COVERAGE: lost, dropped (records), limit, unknown
+    (locations), clamped (times), off, flushed (s).
     """
     table = ledger.intervals
     reasons = table["reason"].astype(str)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks: which location is which process, and which location a rank of a communicator is."""
+"""Ranks: the process of each location, and the location of each rank of a communicator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SELF = -2
 
 
 class Places:
-    """Built from the definitions of a trace."""
+    """Finds locations by rank and communicator, out of the definitions of a trace."""
 
     def __init__(self, trace: Source) -> None:
         self._trace = trace
@@ -56,7 +56,8 @@ class Places:
         )
 
     def group_members(self, group: int) -> Array:
-        """Location rows of a group of locations or ranks (a row of comm_groups) in their order; -1: not defined."""
+        """The rows of locations of a group of locations or ranks (a row of comm_groups), in their order; -1: not
+        defined."""
         groups = self._trace.comm_groups
         kind, members = str(groups["type"][group]), self._members(group)
         if kind == "COMM_GROUP":
@@ -68,19 +69,21 @@ class Places:
         return self._locations(members) if kind in ("COMM_LOCATIONS", "LOCATIONS") else np.empty(0, np.int64)
 
     def is_self(self, comm: int) -> bool:
-        """Whether each location has a communicator of its own behind this row of comms."""
+        """True for a communicator such as MPI_COMM_SELF: each location has its own behind this row of comms."""
         group = int(self._trace.comms["group"][comm])
         return group >= 0 and self._trace.comm_groups["type"][group] == "COMM_SELF"
 
     def members(self, comm: int, remote: bool = False) -> Array:
-        """(ranks,) the location row of each rank of a communicator (a row of comms), -1: not defined; empty for one
-        like MPI_COMM_SELF. remote: of the other group of an inter-communicator.
+        """(ranks,) the row of locations of each rank of a communicator (a row of comms), -1: not defined; empty for a
+        communicator such as MPI_COMM_SELF.
+
+        remote: the other group of an inter-communicator.
         """
         group = int(self._trace.comms["remote" if remote else "group"][comm])
         return self.group_members(group) if group >= 0 else np.empty(0, np.int64)
 
     def _table(self, side: str) -> tuple[Array, Array, Array]:
-        """All members of all communicators, and where each communicator's begin and how many they are."""
+        """All members of all communicators, where the members of each communicator begin, and their numbers."""
         if side not in self._flat:
             comms = range(self._trace.comms.rows)
             lists = [self.members(comm, side == "remote") for comm in comms]
@@ -91,10 +94,10 @@ class Places:
         return self._flat[side]
 
     def locate(self, comm: Array, rank: Array, location: Any) -> Array:
-        """The location rows of ranks in communicators, as events of a location name them; -1 for what is not defined.
+        """The rows of locations of ranks, as the events of a location name them; -1: not defined.
 
-        comm: (n,) rows of comms, -1 for none. rank: (n,). location: one for all, or (n,). In an inter-communicator a
-        rank is one of the other group.
+        comm: (n,) rows of comms, -1 for none. rank: (n,). location: the row of the events' location, one for all or
+        (n,). In an inter-communicator a rank is a rank of the other group.
         """
         found = self._look_up("group", comm, rank, location)
         if self._trace.comms.rows and np.any(self._trace.comms["remote"] >= 0):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which processes run which program with which arguments, as vtunify writes it in properties of location groups."""
+"""The programs of a run: executable, command line and processes, from properties that vtunify gives location groups."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
 
 @dataclass
 class RankProgram:
-    """One command line. ranks: of the MPI processes that have it, ascending; others: how many processes without a
-    rank have it."""
+    """A command line and the processes that run it. ranks: their MPI ranks, ascending; others: the number of processes
+    without a rank."""
 
     executable: str
     command: str
@@ -36,8 +36,11 @@ class RankProgram:
 
 
 def programs(told: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
-    """The command lines in the order of their first processes. told: rank (-1: none), executable and command of each
-    process; both empty where the archive does not name them."""
+    """The command lines, in the order of their first processes.
+
+    told: rank (-1: none), executable and command line of each process; both are "" where the archive does not have
+    them.
+    """
     found: dict[tuple[str, str], RankProgram] = {}
     for rank, executable, command in told:
         if executable or command:
@@ -50,7 +53,7 @@ def programs(told: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
 
 
 def of_processes(trace: Source) -> list[tuple[int, str, str]]:
-    """What programs() takes: rank, executable and command line of each row of trace.processes."""
+    """Rank (-1: none), executable and command line of each row of trace.processes, as programs() takes them."""
     table = trace.group_properties
     rows = zip(*(table[name].tolist() for name in ("group", "name", "value")), strict=True)
     texts = {(group, name): str(value) for group, name, value in rows}
@@ -59,7 +62,7 @@ def of_processes(trace: Source) -> list[tuple[int, str, str]]:
 
 
 def lines(trace: Source, most: int = 8) -> list[str]:
-    """For people: if a trace has several command lines, each of them with its processes, at most `most`; else none."""
+    """A line for each command line, at most `most`; none if the run has a single command line."""
     found = programs(of_processes(trace))
     if len(found) < 2:
         return []

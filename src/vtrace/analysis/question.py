@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a question is: the protocol between a pass over the events and those who want to know something."""
+"""The protocol between a pass over the events and the questions that the pass answers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Question(Generic[PartType, Answer]):
     kinds: frozenset[str] = frozenset()
     """Kinds of events (OTF2's names) that the parts look at, besides Enter and Leave of a replay."""
     replay = False
-    """Whether the stack is followed, which fills region, caller and node of details."""
+    """True: the replay follows the stack, and details have region, caller and node."""
     paths = False
-    """Whether the replay tells call paths apart."""
+    """True: the replay tells call paths apart."""
     attributes = False
-    """Whether the parts look at the attributes of events."""
+    """True: the parts look at the attributes of events."""
     early = False
-    """Whether the parts also see the events before the window."""
+    """True: the parts also see the events before the window."""
     trace: Source
     """Set by begin, as are start and stop: the window in ns, ALWAYS and NEVER of io.archive.reader where it is open."""
     start: int

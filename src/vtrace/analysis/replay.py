@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """The stack of a location, and the sums over its calls (csrc/otf2_reader/replay.h)."""
+    """Follows the stack of a location, and sums over its calls (csrc/otf2_reader/replay.h)."""
 
     def __init__(self, trace: Source, paths: bool, start: int, stop: int) -> None:
         self._library = readback()
@@ -36,7 +36,7 @@ class Replay:
         self._contexts = trace.definitions.ids["contexts"]
         self._context_regions = trace.definitions.tables["contexts"]["region"]
         self.line = np.empty((0, 0))
-        """Of a timeline: classes x bins, ns; the C side fills it."""
+        """Time of a location for a Timeline: (classes + 1, bins), ns; C fills the array."""
 
     def __del__(self) -> None:
         if getattr(self, "_pointer", None):
@@ -47,7 +47,7 @@ class Replay:
         self._library.vt_replay_begin(self._pointer)
 
     def batch(self, batch: BatchBuffer) -> None:
-        """Follows the batch. Its Enter and Leave refer to rows of trace.regions from then on."""
+        """Follows the calls of a batch. Afterwards Enter and Leave refer to rows of trace.regions."""
         if not self._ids.dense:
             calls = batch.kind <= event_kinds()["Leave"][0]
             batch.ref[calls] = self._ids.rows(batch.ref[calls]).astype(np.uint32)
@@ -57,7 +57,7 @@ class Replay:
             raise MemoryError
 
     def _plain_calls(self, batch: BatchBuffer) -> None:
-        """Calls by calling context become calls of its region."""
+        """Turns calls that name a calling context into calls of the context's region."""
         known = event_kinds()
         for name in ("Enter", "Leave"):
             rows = batch.kind == known[f"CallingContext{name}"][0]
@@ -70,19 +70,19 @@ class Replay:
             raise MemoryError
 
     def stats(self) -> tuple[Array, Array]:
-        """Rows of trace.regions with calls, and their STATS."""
+        """Rows of trace.regions with calls, and the STATS of these rows."""
         f = self.fields
         rows = view(f.touched, f.ntouched, np.uint32)
         return rows.astype(np.int64), view(f.regions, f.nregions, STATS)[rows]
 
     def path_stats(self) -> tuple[Array, Array]:
-        """Numbers of the call paths with calls, and their STATS."""
+        """Numbers of the call paths with calls, and the STATS of these paths."""
         f = self.fields
         rows = view(f.touched_paths, f.ntouched_paths, np.uint32)
         return rows.astype(np.int64), view(f.path_stats, f.npaths, STATS)[rows]
 
     def all_paths(self) -> Array:
-        """All call paths that this thread has met: PATH."""
+        """All call paths that this thread has seen: PATH, a copy."""
         return view(self.fields.paths, self.fields.npaths, PATH).copy()
 
     def slices(self) -> Array:

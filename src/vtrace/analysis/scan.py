@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One pass over the events of an archive for several questions at once, the locations shared by threads."""
+"""A pass: reads the events of a source once for several questions. Threads share the locations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeav
 
 @dataclass
 class Pass:
-    """What a pass met besides the answers."""
+    """Facts about the events of a pass."""
 
     events: dict[int, int] = field(default_factory=dict)
-    """By location row."""
+    """Events read, by row of locations."""
     unknown: int = 0
-    """Events of kinds that this OTF2 does not know."""
+    """Events of kinds that the installed OTF2 does not know."""
     early: int = 0
-    """Times before the event before it."""
+    """Events with a time before that of their predecessor."""
     stray: int = 0
-    """Leaves without an enter."""
+    """Leave events without an Enter."""
     closed: int = 0
     """Regions that were still open at the end of a location."""
     problems: list[str] = field(default_factory=list)
@@ -44,10 +44,11 @@ def scan(
     trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
     stop: int | None = None, jobs: int | None = None, strict: bool = False,
 ) -> Pass:  # fmt: skip
-    """Reads the events of locations (rows; None: all) once for all questions, whose parts are filled then.
+    """Reads the events of locations once, and hands them to all questions.
 
-    start, stop: ns; what lies outside does not count. jobs: threads. A location that cannot be read to its end counts
-    as far as it can be, and is told in Pass.problems; strict raises its FormatError instead.
+    locations: rows of trace.locations, None: all. start, stop: ns; events outside do not count. jobs: threads. A
+    location with damage counts up to the damage, and Pass.problems has a line about it; with strict the damage raises
+    FormatError. After the pass each question has its parts, and can answer.
     """
     rows = range(trace.locations.rows) if locations is None else locations
     order = sorted(rows, key=lambda row: -trace.bytes_of(row))
@@ -64,7 +65,7 @@ def scan(
 
 
 class _Job:
-    """What the threads of a pass share."""
+    """The state that the threads of a pass share."""
 
     def __init__(
         self, trace: Source, questions: Sequence[AnyQuestion], start: int, stop: int, strict: bool, order: Any

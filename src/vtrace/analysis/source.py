@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An OTF2 archive of any tool: its definitions, and passes over its events."""
+"""The source of batches: an OTF2 archive of any tool, with its definitions as tables."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ _COVERAGE = {
 
 
 class Source:
-    """An archive: its definitions, and passes over its events. Times are in ns since its start (int64) where nothing
-    else is said.
+    """An archive: its definitions, and passes over its events. Times are int64, in ns since the archive's start.
 
-    Tables (see docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
+    Tables (docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
     metrics, metric_classes, attributes, parameters, comm_groups, and location_properties, group_properties,
-    node_properties. Where one refers to another it has its row there, -1 for none.
+    node_properties. A reference to another definition is a row of that table, -1 for none.
     """
 
     def __init__(self, anchor: Path) -> None:
@@ -51,15 +50,15 @@ class Source:
             events = told.vtrace.get("EVENTS")  # other tools do not say what they have
             self.definitions = d.build(reader.definitions(), not isinstance(events, dict) or "BufferFlush" in events)
         self.creator, self.machine, self.properties, self.vtrace = told.creator, told.machine, told.texts, told.vtrace
-        """properties: texts by name; vtrace: what vtunify says of the run, by name (ABOUT, SETTINGS, EVENTS, COVERAGE
-        ...), empty for other tools' archives."""
+        """properties: of the archive, by name. vtrace: what vtunify knows of the run, by name (ABOUT, SETTINGS, EVENTS,
+        COVERAGE ...); empty for other tools' archives."""
         self.resolution, self._offset, length, self.start = self.definitions.clock
         """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
         self.duration = min(length * 10**9 // self.resolution, LATEST)
-        """ns from the start to the end, as the archive's clock properties say."""
+        """From the start to the end, ns, by the archive's clock properties."""
         self.problems: list[str] = list(told.problems)
-        """One line for each damaged part of the archive's description, and for each location whose events could not
-        all be read, so far."""
+        """One line for each damaged part of the archive's description, and for each location with damage that a pass
+        met."""
         if length * 10**9 // self.resolution > LATEST:
             self.problems.append(f"{anchor.with_suffix('.def')}: the clock properties are damaged: {length} ticks long")
 
@@ -70,20 +69,20 @@ class Source:
         raise AttributeError(f"a Trace has no {name}")
 
     def reader(self) -> Reader:
-        """Opens the archive once more, to read events."""
+        """Opens the archive once more for reading events. Raises FormatError."""
         reader = Reader(self.path, self.locations["id"].tolist())
         reader.offset, reader.resolution = self._offset, self.resolution
         return reader
 
     def bytes_of(self, location: int) -> int:
-        """The size of a location's events file; the counts in definitions are not always right."""
+        """The bytes of a location's events file: the numbers of events in the definitions may be wrong."""
         try:
             return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
         except OSError:
             return 0
 
     def ns(self, ticks: Array) -> Array:
-        """Times of the file (uint64) in ns since the trace's start."""
+        """Times of the file (uint64, ticks) as ns since the archive's start."""
         since = (ticks - np.uint64(self._offset)).astype(np.int64)
         scaled = since if self.resolution == 10**9 else since * (10**9 / self.resolution)
         found: Array = np.clip(scaled, -LATEST, LATEST).astype(np.int64)
@@ -91,32 +90,32 @@ class Source:
 
     @cached_property
     def places(self) -> Places:
-        """Which location is which rank, and who is who in a communicator."""
+        """Finds locations by rank and communicator."""
         return Places(self)
 
     @cached_property
     def marks(self) -> Array:
-        """(regions,) uint8: which layer of I/O calls of a region belong to; see activity.marks."""
+        """(regions,) uint8: the layers of I/O that calls of each region belong to; see activity.marks."""
         present = np.unique(self.io_handles["layer"]).tolist()
         return marks(self.regions["name"].tolist(), self.regions["activity"], present)
 
     @property
     def processes(self) -> Table:
-        """Rows in the order of MPI's ranks, then those without one: group, rank (-1: none), name, host."""
+        """Processes in the order of MPI's ranks, then those without a rank: group, rank (-1: none), name, host."""
         return self.places.processes
 
     def scan(
         self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
         stop: int | None = None, jobs: int | None = None,
     ) -> Pass:  # fmt: skip
-        """Answers several questions in one pass over the events; see vtrace.analysis.scan."""
+        """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
         met = scan(self, questions, locations, start, stop, jobs)
         self.problems += [line for line in met.problems if line not in self.problems]
         return met
 
     def markers(self) -> Table:
-        """Remarks: time (ns), duration (ns), group, category, severity, scope (GLOBAL, LOCATION ...), scope_id (OTF2's
-        id of what the scope means), text; in the order of the file."""
+        """The markers of the archive, in the order of the file: time (ns), duration (ns), group, category, severity,
+        scope (GLOBAL, LOCATION ...), scope_id (OTF2's id of the scope), text."""
         with Reader(self.path) as reader:
             found = read_markers(reader)
         scale, zero = 10**9 / self.resolution, self._offset
@@ -137,10 +136,10 @@ class Source:
         return table
 
     def coverage(self) -> Table:
-        """What vtunify tells of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
-        (events), limit (whether recording ended early), died (whether its process did), dropped (records that later
-        ones overwrote, VT_MODE=RING), unknown (1: more events may be lost than lost says). NaN and -1 where it is not
-        known, as in other tools' archives."""
+        """How each location was recorded: location, seconds (recorded), off, flushing (seconds), lost, clamped
+        (events), limit (1: recording ended early), died (1: its process died), dropped (records overwritten with
+        VT_MODE=RING), unknown (1: more events may be lost than lost says). NaN and -1 where the archive does not say,
+        as in other tools' archives."""
         return self._coverage
 
     @cached_property
@@ -158,14 +157,14 @@ class Source:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What was not recorded when and why; see vtrace.analysis.ledger. Empty for other tools' archives."""
+        """The intervals without recording; see vtrace.analysis.ledger. Empty for other tools' archives."""
         coverage = self.vtrace.get("COVERAGE", {})
         return read_ledger(self.path, self.properties, coverage, self.locations["id"], self.locations["events"])
 
     def not_recorded(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
     ) -> Ledger:
-        """The part of the ledger in a window. locations: rows; start, stop: ns since the trace's start."""
+        """The part of the ledger in a selection. locations: rows; start, stop: ns since the archive's start."""
         ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
         ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
         return self.ledger.select(ids, *ends)
@@ -173,8 +172,8 @@ class Source:
     def caveats(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
     ) -> list[str]:
-        """What numbers of this archive cannot know, one line each: nothing where they are whole. locations: rows;
-        start, stop: ns since the trace's start."""
+        """Lines that say what the numbers of a selection cannot know; no line: the numbers are complete. locations:
+        rows; start, stop: ns since the archive's start."""
         selection = Selection.of(start, stop, locations)
         if selection not in self._caveats:
             found = self.not_recorded(**selection.arguments())
@@ -187,11 +186,11 @@ class Source:
 
     @property
     def _region_count(self) -> int:
-        """Without the rows that stand for what is not defined."""
+        """The number of regions without the rows for undefined regions and flushes."""
         return int(np.count_nonzero(self.regions["id"] >= 0))
 
     def _repr_html_(self) -> str:
-        """For notebooks. Names are escaped."""
+        """HTML for notebooks. Names are escaped."""
         events = int(np.sum(self.locations["events"]))
         rows = {
             "archive": str(self.path), "creator": self.creator, "machine": self.machine,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results as columns of equal length."""
+"""Tables: columns of equal length."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Table(Mapping[str, Array]):
     """
 
     def __init__(self, columns: Mapping[str, Any], **notes: Any) -> None:
-        """columns: name -> array; notes: what else is known of the table, attributes with these names."""
+        """columns: name -> array. notes: facts about the whole table, which become attributes."""
         self._columns = {name: np.asarray(column) for name, column in columns.items()}
         lengths = {len(column) for column in self._columns.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
         self.rows = lengths.pop() if lengths else 0
-        """How many rows."""
+        """The number of rows."""
         self.notes = notes
 
     def __getitem__(self, name: str) -> Array:
@@ -49,17 +49,17 @@ class Table(Mapping[str, Array]):
         raise AttributeError(name)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The rows, one after the other, with plain Python values."""
+        """The rows as dictionaries, one after the other, with plain Python values."""
         lists = [column.tolist() for column in self._columns.values()]
         for values in zip(*lists, strict=True):
             yield dict(zip(self._columns, values, strict=True))
 
     def take(self, rows: Any) -> Table:
-        """Only these rows: a mask, numbers or a slice."""
+        """A table of some rows: a mask, numbers or a slice."""
         return Table({name: column[rows] for name, column in self._columns.items()}, **self.notes)
 
     def order(self, column: str, descending: bool = True) -> Table:
-        """The rows by the values of a column; equal ones keep their order."""
+        """The rows ordered by a column; equal values keep their order."""
         values = self._columns[column]
         if not descending:
             return self.take(np.argsort(values, kind="stable"))
@@ -70,7 +70,7 @@ class Table(Mapping[str, Array]):
         return pandas().DataFrame(self._columns)
 
     def _repr_html_(self) -> str:
-        """For notebooks: what the numbers cannot know, and the first rows. Names are escaped."""
+        """HTML for notebooks: the caveats, and the first rows. Names are escaped."""
         head = "".join(f"<th>{html_text(str(name))}</th>" for name in self._columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row.values()) + "</tr>"
@@ -85,7 +85,7 @@ class Table(Mapping[str, Array]):
 
 
 def caveats_html(lines: Collection[str]) -> str:
-    """A list of lines that stand above the numbers; empty without lines."""
+    """A list of lines above the numbers, as HTML; "" without lines."""
     return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
@@ -108,7 +108,7 @@ def texts(values: Any) -> Array:
 
 
 def joined(parts: Collection[Array], kind: Any) -> Array:
-    """Arrays of one structured type behind each other; numpy.concatenate looks at the types of each pair."""
+    """Arrays of one structured type as one array. numpy.concatenate is slower: it compares the types of each pair."""
     found: Array = np.empty(sum(map(len, parts)), kind)
     begin = 0
     for part in parts:
@@ -118,7 +118,7 @@ def joined(parts: Collection[Array], kind: Any) -> Array:
 
 
 def stack(parts: Sequence[Mapping[str, Any]], like: Mapping[str, Any], **notes: Any) -> Table:
-    """One table of the rows of all parts; like: name -> dtype, for when there are none."""
+    """A table of the rows of all parts. like: name -> dtype, also for when there are no parts."""
     found = {
         name: np.concatenate([np.asarray(part[name]) for part in parts]).astype(kind) if parts else np.empty(0, kind)
         for name, kind in like.items()
@@ -127,7 +127,7 @@ def stack(parts: Sequence[Mapping[str, Any]], like: Mapping[str, Any], **notes: 
 
 
 def group(keys: list[Array]) -> tuple[Array, Array]:
-    """Rows with equal keys: the first row of each group, in the order of the keys, and each row's group."""
+    """Groups rows with equal keys: the first row of each group, in the order of the keys, and the group of each row."""
     rows = len(keys[0])
     if not rows:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mpiP's report: gathered from a trace, and written as text. Titles, columns and widths are those of mpiP 3.4.1, so
-that programs that read its files read this one.
-"""
+"""mpiP's report out of a trace. Titles, columns and widths are those of mpiP 3.4.1, for programs that read mpiP's
+files."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ _FIRST = ("main", "MAIN__")
 
 
 class Frame(NamedTuple):
-    """A call: the function that makes it, and where. line: 0 unknown; address: in module, where the file is unknown."""
+    """A call in a stack: the function that makes the call, and the place. line: 0 for unknown; address: in module,
+    where the file is unknown."""
 
     function: str = UNKNOWN
     file: str = UNKNOWN
@@ -52,7 +52,7 @@ Resolve = Callable[[list[Frame]], dict[Frame, Frame]]
 
 @dataclass
 class Site:
-    """A place that an MPI function is called from. call: its name without MPI_; frames: innermost first."""
+    """A call site of an MPI function. call: the function's name without MPI_; frames: innermost first."""
 
     id: int
     call: str
@@ -70,8 +70,8 @@ class Site:
 
 @dataclass
 class MpipTask:
-    """An MPI process. Times in ns: app from the end of MPI_Init to the begin of MPI_Finalize, less what was not
-    recorded and what writing the buffer took."""
+    """An MPI process. app: ns from the end of MPI_Init to the begin of MPI_Finalize, less the time without recording
+    and the time of flushes. mpi: ns in MPI calls."""
 
     rank: int
     host: str
@@ -81,31 +81,32 @@ class MpipTask:
 
 @dataclass
 class MpipProfile:
-    """What the report tells. histograms: value by call, bin of the communicator's size, bin of the message's."""
+    """The numbers of the report. collective_ns, pt2pt_bytes: by call, bin of the communicator's size, bin of the
+    message's size."""
 
     tasks: list[MpipTask]
     sites: list[Site]
     collective_ns: dict[tuple[str, int, int], int]
     pt2pt_bytes: dict[tuple[str, int, int], int]
     depth: int
-    """Calls of a stack that were recorded; 0: the regions around calls stand in."""
+    """Recorded calls of a stack; 0: no stacks, the regions around the calls are used."""
     problems: list[str]
 
     @property
     def app(self) -> int:
-        """Sum over all tasks, ns."""
+        """Sum of app over all tasks, ns."""
         return sum(task.app for task in self.tasks)
 
     @property
     def mpi(self) -> int:
-        """The same."""
+        """Sum of mpi over all tasks, ns."""
         return sum(task.mpi for task in self.tasks)
 
 
 def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None) -> MpipProfile | None:
-    """Reads the events once; None where there is no MPI.
+    """Reads the events once. Returns None if the trace has no MPI.
 
-    depth: calls of a stack that tell sites apart, None for as many as there are; full: whole paths of files.
+    depth: calls of a stack that distinguish sites, None for all; full: full paths of files; resolve: finds lines.
     """
     question = CallSites(trace)
     ranks = {int(group): row for row, group in enumerate(trace.processes["group"].tolist())}
@@ -153,7 +154,7 @@ def _app_time(part: SitesPart) -> int:
 
 
 class _Sites:
-    """Sites of all ranks: those of one call and one stack are one."""
+    """The sites of all ranks; sites with the same call and stack are one."""
 
     def __init__(self, trace: Source, depth: int | None, full: bool, resolve: Resolve | None) -> None:
         self.trace, self.depth, self.full, self.resolve = trace, depth, full, resolve
@@ -162,7 +163,7 @@ class _Sites:
         self._sites: dict[tuple[str, tuple[Frame, ...]], Site] = {}
 
     def learn(self, keys: set[Key]) -> None:
-        """The stacks of these places."""
+        """Looks up the stacks of these places."""
         raw = {place: self._frames(place) for place, _ in keys}
         self.deepest = max((len(raw[place]) for place in raw if _is_named(place)), default=0)
         wanted = list({frame for stack in raw.values() for frame in stack if not frame.line and frame.module})
@@ -188,7 +189,7 @@ class _Sites:
         site.by_rank.setdefault(rank, SiteCalls()).add(calls)
 
     def numbered(self) -> list[Site]:
-        """By file, line and call, so that the numbers of equal programs are equal."""
+        """Numbers the sites by file, line and call, so that equal programs get equal numbers."""
 
         def order(site: Site) -> tuple[object, ...]:
             return [(f.file, f.line, f.function, f.module, f.address) for f in site.frames], site.call
@@ -204,7 +205,7 @@ def _is_named(place: int) -> bool:
 
 
 def parsed(text: str) -> Frame:
-    """A frame of the text that vtunify writes: function@file:line or function@module+0xaddress."""
+    """The frame of a text of vtunify: function@file:line or function@module+0xaddress."""
     function, _, where = text.partition("@")
     file, _, line = where.rpartition(":")
     if file and line.isdigit():
@@ -227,7 +228,7 @@ _RULE = "-" * _WIDTH
 
 @dataclass(frozen=True)
 class Style:
-    """What to write. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line."""
+    """Options of the text. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line."""
 
     detail: bool = True
     floating: bool = False
@@ -241,7 +242,7 @@ class Style:
 
 
 def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str] = ()) -> list[str]:
-    """The lines that begin with @: name and value. caveats: what the numbers cannot know."""
+    """The lines that begin with @: names and values. caveats: lines that say what the numbers cannot know."""
     told = [f"@ {'Caveat':<25}: {line}" for line in caveats]
     return ["@ mpiP", f"@ Command : {command} ", *told, *(f"@ {name:<25}: {value}" for name, value in lines)]
 
@@ -451,7 +452,7 @@ def _size_line(site: Site, rank: str, calls: SiteCalls, size: Bytes, style: Styl
 
 
 def _totals(site: Site, what: str) -> dict[int, float]:
-    """By rank; nothing where no rank has any."""
+    """The totals by rank; empty if no rank has bytes."""
     sizes = {rank: float(_size(calls, what).total) for rank, calls in site.by_rank.items()}
     return sizes if any(sizes.values()) else {}
 
@@ -459,7 +460,7 @@ def _totals(site: Site, what: str) -> dict[int, float]:
 def _by_site(
     sites: Sequence[Site], values: Mapping[int, Mapping[int, float]], title: str, style: Style
 ) -> Iterator[str]:
-    """One line for each site: its values, by rank, compared."""
+    """One line for each site that compares the values of its ranks."""
     chosen = sorted((s for s in sites if values[s.id]), key=lambda s: (-math.fsum(values[s.id].values()), s.id))
     if not chosen:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace for other programs: events as CSV or Parquet, the timeline for chrome://tracing; see perfetto.py too."""
+"""Exports: events as CSV or Parquet, the timeline for chrome://tracing. perfetto.py has the timeline for Perfetto."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 Columns = dict[str, Array]
-"""Some events: values by the names of columns."""
+"""The values of some events, by the names of columns."""
 _AT_ONCE = 50_000
 
 
@@ -43,7 +43,7 @@ class _SeenPart(Part):
 
 
 class _Seen(Question[_SeenPart, list[str]]):
-    """Which kinds of events there are."""
+    """Answers with the kinds of events in the selection."""
 
     kinds = frozenset(event_kinds())
 
@@ -67,7 +67,7 @@ class _WritePart(Part):
 
 
 class _Write(Question[_WritePart, int]):
-    """Hands the events on, some at a time, with names instead of rows."""
+    """Writes the events batch by batch, with names instead of rows."""
 
     kinds = frozenset(event_kinds())
 
@@ -91,7 +91,7 @@ class _Write(Question[_WritePart, int]):
         return _WritePart(self, location)
 
     def answer(self) -> int:
-        """How many events there were."""
+        """The number of events written."""
         return self.count
 
     def named(self, found: dict[str, Array]) -> Columns:
@@ -115,7 +115,7 @@ class _Write(Question[_WritePart, int]):
         return texts([name if name is None else show(name) for name in names])
 
     def metrics(self, found: dict[str, Array], columns: Columns) -> None:
-        """Values are bits, of a float too; what they are of is known by class and member."""
+        """Fills value and metric of Metric events: values are stored as bits, and class and member tell the metric."""
         rows = np.flatnonzero(found["kind"] == number("Metric"))
         kinds, bits = found["type"][rows], found["value"][rows]
         columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
@@ -127,11 +127,13 @@ def events(
     trace: Source, window: Selection, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
     show: Callable[[str], str] = str,
 ) -> int:  # fmt: skip
-    """All events of the window, location by location. begin gets the columns with their types and returns the function
-    that gets the events. show turns each name into what the events have. Returns how many there were.
+    """Writes all events of a selection, location by location. Returns their number.
 
-    Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and the values that
-    any of the events has, None where one has it not.
+    begin: gets the columns with their types, returns the function that writes some events. show: turns each name into
+    the text to write.
+
+    Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and every value that
+    any of the events has, None where an event has no such value.
     """
     seen = _Seen()
     trace.scan([seen], **window.arguments())
@@ -153,7 +155,8 @@ def events(
 
 
 def write_csv(trace: Source, window: Selection, path: Path) -> int:
-    """Comma-separated values with a line of names, harmless on a terminal. Returns how many events there are."""
+    """Writes comma-separated values below a line with the names of columns; control characters are escaped. Returns the
+    number of events."""
     with complete(path) as file:
         writer = csv.writer(file)
 
@@ -165,7 +168,7 @@ def write_csv(trace: Source, window: Selection, path: Path) -> int:
 
 
 def parquet() -> Any:
-    """The modules pyarrow and pyarrow.parquet. Raises VtraceError."""
+    """The module pyarrow with pyarrow.parquet. Raises VtraceError if it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -175,7 +178,8 @@ def parquet() -> Any:
 
 
 def write_parquet(trace: Source, window: Selection, path: Path) -> int:
-    """A Parquet file; texts as dictionaries. Returns how many events there are."""
+    """Writes a Parquet file; texts are dictionary-encoded. Returns the number of events. Raises VtraceError without
+    pyarrow."""
     pa = parquet()
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}
     writers: list[Any] = []
@@ -202,7 +206,7 @@ def write_parquet(trace: Source, window: Selection, path: Path) -> int:
 
 
 def write_chrome(shown: Shown, path: Path) -> None:
-    """Trace events in JSON, for chrome://tracing, speedscope and others; times in us."""
+    """Writes trace events in JSON, for chrome://tracing, speedscope and others; times in us."""
     trace, calls = shown.trace, shown.calls
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traces for Perfetto's user interface (perfetto.dev/docs/reference/trace-packet-proto), encoded in bulk.
 
-All packets are of one sequence, so that names are said once. Each process and location is a track with a small number.
+All packets belong to one sequence, so that each name is written once. Each process and location is a track with a small
+number.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _packet(*fields: bytes) -> bytes:
 
 
 class _Tracks:
-    """Descriptors of tracks. A track's number is the order in which it was made, from 1."""
+    """Descriptors of tracks, numbered from 1 in the order of their creation."""
 
     def __init__(self) -> None:
         self.packets: list[bytes] = []
@@ -57,7 +58,7 @@ class _Tracks:
 
 
 def write(shown: Shown, path: Path) -> None:
-    """Writes all of it to a file that is there complete or not at all."""
+    """Writes a timeline. The file appears when it is complete, or not at all."""
     with complete(path, "wb") as file:
         _Writer(shown, file).write()
 
@@ -96,9 +97,12 @@ class _Writer:
         self.file.writelines(markers)
 
     def places(self) -> None:
-        """Perfetto shows names with numbers: MPI Rank 0 is process 0 of name MPI Rank. It sorts the threads of a
-        process by their numbers, and takes one with its process's number for the main thread: all have larger numbers,
-        which ascend from the master on."""
+        """Makes the tracks of processes and threads.
+
+        Perfetto shows names with numbers: MPI Rank 0 is process 0 of name MPI Rank. Perfetto sorts the threads of a
+        process by their numbers, and takes the thread with the process's number for the main thread: so all threads
+        have larger numbers, ascending from the master thread on.
+        """
         trace, names = self.trace, process_names(self.trace)
         sizes = np.bincount(trace.places.process[trace.places.process >= 0], minlength=1)
         scale = 10 ** len(str(int(sizes.max())))
@@ -121,7 +125,7 @@ class _Writer:
         return self.process_track[int(self.trace.places.process[location])]
 
     def missing(self) -> list[bytes]:
-        """What was not recorded, beside the thread: a lane for each interval that overlaps another one."""
+        """Intervals without recording, on tracks beside the thread: one lane, or several where intervals overlap."""
         found = []
         for (row,), rows in _by(self.shown.missing, "location"):
             here = self.shown.missing.take(rows)
@@ -177,7 +181,8 @@ class _Writer:
         return found
 
     def collectives(self) -> tuple[list[int], list[tuple[Calls, Array]]]:
-        """A track for each communicator; operations that overlap get a lane each. The operations, the calls."""
+        """Makes a track for each communicator, with lanes for operations that overlap. Returns the operations and the
+        calls."""
         table = self.shown.collectives
         if not table.rows:
             return [], []
@@ -200,7 +205,7 @@ class _Writer:
         return ops, [(Calls(parts), np.array(tracks))]
 
     def markers(self) -> list[bytes]:
-        """Instants on the track that they are of; those of the whole run on one of their own."""
+        """Markers as instants on the track of their scope; markers of the whole run have a track of their own."""
         found, own = [], 0
         start, stop = self.shown.window.ends(self.trace)
         ids = self.trace.definitions.ids
@@ -224,7 +229,7 @@ class _Writer:
 
 
 class _Names:
-    """Names, said once: of regions, then of collective operations; categories; source lines."""
+    """The names of a sequence, each written once: regions, collective operations, categories, source lines."""
 
     def __init__(self, trace: Source, calls: Calls, ops: list[int]) -> None:
         regions, used = trace.regions, used_regions(calls)
@@ -257,7 +262,8 @@ def _entry(number: int, name: str) -> bytes:
 
 
 def _without_number(name: str, process: int) -> str:
-    """MPI Rank 1 (solver) on node2 -> solver on node2: MPI Rank, behind which Perfetto puts the 1."""
+    """The name of a process for Perfetto, which appends the number: MPI Rank 1 (solver) on node2 -> solver on node2:
+    MPI Rank."""
     found = re.fullmatch(rf"(.*) {process}(?: \((.*?)\))?(?: on (.*))?", name)
     if not found:
         return name
@@ -266,7 +272,7 @@ def _without_number(name: str, process: int) -> str:
 
 
 def _by(table: Table, *keys: str) -> list[tuple[tuple[int, ...], Array]]:
-    """The rows of each combination of values."""
+    """The rows of each combination of values in some columns."""
     if not table.rows:
         return []
     first, member = group([table[key] for key in keys])

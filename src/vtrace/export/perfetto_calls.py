@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls, the messages that they send and receive, and values of counters as packets of Perfetto's, all at once."""
+"""Calls with their messages, and values of counters, as packets of Perfetto, encoded in bulk."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class PacketNumbers:
 
 
 class CallWriter:
-    """Encodes calls. names, sources, categories: numbers of each region, 0: none."""
+    """Encodes calls. names, sources, categories: numbers for each region, 0 for none."""
 
     ANNOTATIONS = ("bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag")
-    """What a call with messages has as arguments; their numbers begin at 1."""
+    """The arguments of a call with messages; their numbers begin at 1."""
 
     def __init__(self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, categories: Array) -> None:
         self.trace, self.numbers = trace, numbers
         self.names, self.sources, self.categories = names, sources, categories
 
     def packets(self, calls: Calls, tracks: Array, messages: Table | None) -> Iterator[memoryview]:
-        """tracks: number of the track of each of the calls' tracks."""
+        """tracks: the number in Perfetto of each track of calls."""
         more = _of_messages(self.trace, calls, messages) if messages is not None and messages.rows else None
         for first in range(0, len(calls.time), _AT_ONCE):
             steps = np.arange(first, min(first + _AT_ONCE, len(calls.time)))
@@ -95,10 +95,10 @@ class CallWriter:
 
 
 def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _More]:
-    """What stands behind the begins of calls, and behind their ends. Flows have numbers from 1.
+    """Fields behind the begins and the ends of calls.
 
-    An arrow begins with the call that sends and ends with the end of the call that receives: that one may well have
-    begun before, and Perfetto wants arrows in the order of time.
+    Flows have numbers from 1. An arrow leads from the begin of the sending call to the end of the receiving call: the
+    receiving call may have begun earlier, and Perfetto wants arrows in the order of time.
     """
     begins, ends = _More(len(calls)), _More(len(calls))
     flows = np.arange(1, messages.rows + 1, dtype=np.uint64)
@@ -114,16 +114,16 @@ def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _
 
 
 class _More:
-    """What stands behind some calls' begins or ends: arrows and sums of their messages."""
+    """Fields behind the begins or ends of some calls: arrows, and sums of their messages."""
 
     def __init__(self, calls: int) -> None:
         self.sizes = np.zeros(calls, np.int64)
         """(calls,) bytes."""
         self.parts: list[tuple[Array, Array]] = []
-        """(calls, bytes of each): all calls of a part are different."""
+        """Pairs (calls, bytes of each). The calls of a part are distinct."""
 
     def add_arrows(self, call: Array, data: Array) -> None:
-        """A call may have several: its n-th goes to the n-th part."""
+        """Shares the arrows of calls with several among parts: the n-th arrow of a call goes to the n-th part."""
         order = np.argsort(call, kind="stable")
         call, data = call[order], data[order]
         begins = np.flatnonzero(np.diff(call, prepend=-1))
@@ -134,7 +134,8 @@ class _More:
             self._add(call[rows], data[rows])
 
     def add_sums(self, call: Array, sizes: Array, rank: Array, tag: Array, side: int) -> None:
-        """Arguments of each call: the sum of bytes, and how many messages or, of one alone, with whom and which tag."""
+        """Arguments of each call: the sum of bytes, and the number of messages, or for a single message its peer and
+        tag."""
         if not len(call):
             return
         calls, first, member = np.unique(call, return_index=True, return_inverse=True)
@@ -153,7 +154,7 @@ class _More:
             self.parts.append((calls[order], data[order]))
 
     def put(self, layout: pb.Layout, rows: Array, calls: Array, after: int) -> None:
-        """Stores what belongs to these calls behind their rows' packets."""
+        """Stores the fields of these calls behind their packets."""
         at = np.full(len(rows), after, np.int64)
         for known, data in self.parts:
             place = np.minimum(np.searchsorted(known, calls), len(known) - 1)
@@ -170,7 +171,7 @@ def _annotation(number: int, values: Array) -> Array:
 
 
 def counter_packets(numbers: PacketNumbers, track: int, times: Array, values: Array) -> memoryview:
-    """The values (float64) of one track."""
+    """The packets of the values (float64) of one counter track."""
     rows = len(times)
     value = np.hstack([pb.constant(pb.tag(_VALUE, pb.FIXED64), rows), pb.fixed64(values)])
     inside = [pb.constant(pb.field(_TYPE, _COUNTER) + pb.field(_TRACK, track), rows), value]

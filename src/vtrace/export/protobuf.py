@@ -18,7 +18,7 @@ VARINT, FIXED64, LENGTH = 0, 1, 2
 
 
 def varint(value: int) -> bytes:
-    """A number below 2**64."""
+    """The varint of a number below 2**64."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)
@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire: int) -> bytes:
-    """What stands before the value of a field."""
+    """The key of a field, which stands before its value."""
     return varint(number << 3 | wire)
 
 
@@ -40,7 +40,7 @@ def field(number: int, value: int | str | bytes) -> bytes:
 
 
 def width(most: int) -> int:
-    """How many bytes varints up to `most` need."""
+    """The bytes of the longest varint up to `most`."""
     return max(1, -(-int(most).bit_length() // 7))
 
 
@@ -80,15 +80,15 @@ def message(number: int, parts: Sequence[Array], more: Array | None = None) -> A
 
 
 class Layout:
-    """Rows of different sizes, one behind the other."""
+    """Rows of bytes of different sizes, one behind the other."""
 
     def __init__(self, sizes: Array) -> None:
         self.at = np.cumsum(sizes) - sizes
-        """(rows,) where each begins."""
+        """(rows,) the offset of each row."""
         self.bytes = np.zeros(int(sizes.sum()), np.uint8)
 
     def put(self, rows: Array, data: Array, after: Array | int = 0) -> None:
-        """Stores data (len(rows), bytes) `after` so many bytes of these rows."""
+        """Stores data (len(rows), bytes) at the offset `after` in these rows."""
         begin = self.at[rows] + after
         for column in range(data.shape[1]):
             self.bytes[begin + column] = data[:, column]

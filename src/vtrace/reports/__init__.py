@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person looks at, computed from any OTF2 archive."""
+"""Reports for people, about any OTF2 archive."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changed between two runs: all is aligned by names, since ids say nothing across archives."""
+"""Differences between two runs. Both are aligned by names, since ids differ between archives."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _PATH = ("calls", "inclusive", "exclusive")
 Sums = dict[Hashable, dict[str, Any]]
-"""Numbers by name."""
+"""Numbers by the name of what they count."""
 
 
 @dataclass
 class DiffRun:
-    """The sums of one archive over all that is looked at. paths: call paths as numbers of Paths."""
+    """The sums of one archive over a selection. paths: by numbers of Paths."""
 
     trace: Trace
     processes: int
@@ -39,7 +39,7 @@ class DiffRun:
     files: Sums = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
-    """What these numbers cannot know, one line each."""
+    """trace.caveats of the selection."""
 
 
 class Paths:
@@ -58,7 +58,7 @@ class Paths:
         return self.number[key]
 
     def names(self, path: int) -> list[str]:
-        """From the outermost region on."""
+        """The names of a path's regions, the outermost first."""
         found: list[str] = []
         while path:
             path, name = self.around[path]
@@ -67,7 +67,7 @@ class Paths:
 
 
 def read(trace: Trace, window: Selection, paths: Paths) -> DiffRun:
-    """One pass over the events in the window."""
+    """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     met = trace.scan([tree, matrix, totals, io], **window.arguments())
     members = trace.places.process[window.rows(trace)]
@@ -114,8 +114,11 @@ def _paths(run: DiffRun, paths: Paths, tree: Any, table: Any) -> None:
 def compare(
     one: Sums, other: Sums, names: tuple[str, ...], key: Callable[[Any], Row], scales: tuple[float, float] | None
 ) -> list[Row]:
-    """A row for each name that either run has: what key() makes of it; for each number NAME_a, NAME_b, NAME_change and
-    NAME_percent (of a; None where that is 0); only: "a" or "b" for what is in one run. scales divides numbers."""
+    """Rows for the names of both runs.
+
+    key: makes the first columns out of a name. Each number has columns NAME_a, NAME_b, NAME_change and NAME_percent (of
+    a; None if a is 0). only: "a" or "b" for a name of one run. scales: divides the numbers of each run.
+    """
     rows = []
     for name in {**one, **other}:
         row = key(name) | {"only": "b" if name not in one else "a" if name not in other else ""}
@@ -130,8 +133,7 @@ def compare(
 
 
 def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
-    """Those that changed in anything, the largest change of a number first. relative: the largest in percent, what is
-    in one run only before all others."""
+    """The rows with a change, the largest change first. relative: by percent, names of one run only first."""
     changed = [row for row in rows if any(value for name, value in row.items() if name.endswith("_change"))]
 
     def size(row: Row) -> tuple[float, ...]:
@@ -144,8 +146,8 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
 
 
 def sheets(one: DiffRun, other: DiffRun, paths: Paths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
-    """totals, regions, messages, collectives, files. sort: exclusive, inclusive or calls, of regions. per_rank: numbers
-    are those of a rank on the average."""
+    """The tables totals, regions, messages, collectives and files. sort: exclusive, inclusive or calls, for regions.
+    per_rank: numbers are averages over the ranks."""
     scales = (one.processes, other.processes) if per_rank else None
     made = []
     for name, title, names, first, key, heads in (
@@ -180,7 +182,7 @@ _TIMES = ("inclusive", "exclusive", "ns")
 
 
 def _columns(names: tuple[str, ...], first: str, heads: list[Column]) -> list[Column]:
-    """People see the number that the order goes by with both runs' values, of others that differ the change."""
+    """Columns. People see both runs' values of the number that rows are ordered by, and the change of other numbers."""
     found = []
     for name in (first, *(name for name in names if name != first)):
         time, chief = name in _TIMES, name == first

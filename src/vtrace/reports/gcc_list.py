@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which functions gcc's -finstrument-functions-exclude-function-list can leave out without leaving out others.
+"""Finds functions for gcc's -finstrument-functions-exclude-function-list, such that no other function is left out.
 
 gcc leaves out each function whose name has an item of the list as a substring (GCC manual, "Program Instrumentation
-Options"). The name that gcc compares is that of its messages: for C++ scope::name, without arguments and result.
+Options"). gcc compares the names of its messages: for C++ scope::name, without arguments and result.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from collections.abc import Collection, Sequence
 
 _LISTABLE = re.compile(r"([A-Za-z_]\w*)|([A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)\(.*\).*")
 """Names that gcc and the trace write alike: of C functions, and of C++ functions without template arguments, operators,
-lambdas and unnamed scopes. The other ones also hold the commas: an empty item of the list would leave out everything.
-"""
+lambdas and unnamed scopes. Other names may hold commas, and an empty item of the list would leave out everything."""
 
 _SPELLINGS = ("long long unsigned int", "short unsigned int", "std::basic_string<char>", "std::basic_iostream<char>")
-"""Types as gcc writes them in template arguments, where the demangler writes other words."""
+"""Types that gcc and the demangler write differently in template arguments, as gcc writes them."""
 
 
 def exclude_list(chosen: Sequence[str], functions: Collection[str]) -> tuple[list[str], dict[str, str]]:
-    """The items of the list for the chosen functions, and for each chosen one that must not be listed the reason.
+    """The items of the list for the chosen functions, and a reason for each chosen function that must not be listed.
 
-    functions: all that are known of the program, as the trace and the demangler name them.
+    functions: all known functions of the program, as the trace and the demangler name them.
     """
     leave = set(chosen)
     stay = sorted(name for name in functions if name not in leave)

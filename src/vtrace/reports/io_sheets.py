@@ -24,7 +24,7 @@ _BYTES = ("bytes_read", "bytes_written")
 
 
 def io(numbers: SummaryNumbers, top: int, where: str) -> list[Sheet]:
-    """The tables files, directories and layers; people see the first `top` rows. where: how they get all."""
+    """The tables files, directories and layers. top: rows that people see; where: how to see all rows."""
     rows = _files(numbers)
     return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
 
@@ -34,7 +34,7 @@ def _key(layer: int) -> str:
 
 
 def _files(numbers: SummaryNumbers) -> list[Row]:
-    """A row for each file, and one for all that is none; those that took longest first."""
+    """A row for each file, and one for operations without a file; the longest times first."""
     names = [*numbers.trace.files["name"].tolist(), _NO_FILE]
     each: dict[int, dict[int, Row]] = {}
     for one in by_layer(numbers.io).records():
@@ -67,21 +67,22 @@ def _columns(last: str) -> list[Column]:
 
 
 def files(rows: list[Row], top: int, where: str) -> Sheet:
-    """Files that the program used itself; those that only MPI's library used stand in the rows, too."""
+    """The table of files. People see the files that the program used; the rows also have those that only MPI's library
+    used."""
     read, written = (sum(row[key] for row in rows) for key in _BYTES)
     sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
     own = [place for place, row in enumerate(rows) if any(row[key] for key in _SUMS)]
     sheet.cut(top, where, own)
     if len(own) < len(rows):
         sheet.totals = _runtime([row for row in rows if not any(row[key] for key in _SUMS)])
-        sheet.notes.append(f"what libraries use for themselves (class runtime) is in no total: {where}")
+        sheet.notes.append(f"files that libraries use for themselves (class runtime) are in no total: {where}")
     _tell_unknown(sheet, rows)
     return sheet
 
 
 def _runtime(rows: list[Row]) -> Row:
-    """One row for the files of libraries. A stream may read through a descriptor of the same file: of each file the
-    layer with the larger sum counts."""
+    """One row for the files of libraries. The larger sum of the layers counts for each file, since a stream may read
+    through a descriptor of the same file."""
 
     what = some(len(rows), "file, pipe or socket", "files, pipes and sockets")
     sums = {key: sum(max(row[f"{_key(layer)}_{key}"] for layer in _layers()) for row in rows) for key in _BYTES}
@@ -91,11 +92,11 @@ def _runtime(rows: list[Row]) -> Row:
 def _tell_unknown(sheet: Sheet, rows: list[Row]) -> None:
     unknown = sum(row["unknown_reads"] + row["unknown_writes"] for row in rows)
     if unknown:
-        sheet.notes.append(f"of {some(unknown, 'operation')} the trace does not tell the bytes: not in the sums")
+        sheet.notes.append(f"the trace does not tell the bytes of {some(unknown, 'operation')}: not in the sums")
 
 
 def directories(rows: list[Row], top: int, where: str) -> Sheet:
-    """The same sums for all files of each directory."""
+    """The table of directories: the sums of files() for each directory."""
     found: dict[str, Row] = {}
     for row in rows:
         if not row["file"].startswith("/") or not any(row[key] for key in _SUMS):
@@ -113,7 +114,8 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
 
 
 def layers(numbers: SummaryNumbers) -> Sheet:
-    """All operations of each layer, and how many of their bytes count in a higher one. People see it where any do."""
+    """The table of layers: all operations of a layer, and the bytes that count in a higher layer. People see the table
+    if a higher layer counts any."""
     table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")
     inside = {r["layer"]: {key: r[f"nested_{key}"] for key in _BYTES} for r in own.records()}
     rows: list[Row] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The locations of an archive as lines of text: all of few, of many those that say something."""
+"""The locations of an archive as lines of text: all of few, only notable ones of many."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vtrace.io.archive.overview import LocationLine, Locations
 from vtrace.text import plain
 
 MOST = 40
-"""More are not shown to people who do not ask for all."""
+"""Of more locations only notable ones are shown, unless the user asks for all."""
 _FAULTY, _ALIKE = 20, 3
-"""So many of those of which something is missing are shown; so many where there is nothing to choose by."""
+"""Locations with losses to show; locations to show if all are alike."""
 TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
 COUNTS = {"LOST": "lost", "CLAMPED": "clamped"}
 _FAULTS = ("LOST", "CLAMPED", "STOPPED", "DIED")
@@ -23,7 +23,7 @@ Marks = dict[tuple[int, str], str]
 
 
 def lines(locations: Locations, everything: bool) -> Iterator[str]:
-    """A head, and a line for each location, or for those of many that have the most or the least of something."""
+    """Yields a head and a line for each location; of many, for locations with extreme values or losses."""
     if everything or len(locations) <= MOST:
         shown = list(range(len(locations))), Marks(), list[str]()
     else:
@@ -58,7 +58,7 @@ def _numbers(line: LocationLine) -> dict[str, str]:
 
 
 def _telling(locations: Locations) -> tuple[list[int], Marks, list[str]]:
-    """Rows with the most (^) or the least (v) of something, and the first ones of which something is missing."""
+    """Rows with the largest (^) or smallest (v) values, and the first rows with losses; their marks; notes."""
     marks: Marks = {}
     everywhere = np.ones(len(locations), bool)
     known = {"events": (locations.events, everywhere)}
@@ -76,6 +76,6 @@ def _telling(locations: Locations) -> tuple[list[int], Marks, list[str]]:
     notes = [f"^ the most and v the least of {len(locations):,}"] if marks else [f"all {len(locations):,} are alike"]
     notes[0] += f"; {len(locations) - len(shown):,} are left out here: --all shows them, --json is for scripts"
     if len(missing):
-        part = f", the first {_FAULTY} are shown" if len(missing) > _FAULTY else ""
-        notes.append(f"of {len(missing):,} something is missing{part}")
+        part = f"; the first {_FAULTY} are shown" if len(missing) > _FAULTY else ""
+        notes.append(f"{len(missing):,} lack events or have moved times{part}")
     return shown, marks, notes

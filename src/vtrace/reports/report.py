@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report: one HTML file that needs nothing else. Names are data, escaped in HTML and in JSON."""
+"""The HTML report: one file that needs no other file and no network. Names are data, escaped in HTML and JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Size(int):
 
 
 def plotly() -> str:
-    """The script of the package plotly. Raises VtraceError."""
+    """The script of the package plotly. Raises VtraceError if the package is not installed."""
     found = find_spec("plotly")
     for place in (found.submodule_search_locations if found else None) or []:
         script = Path(place) / "package_data" / "plotly.min.js"
@@ -47,14 +47,14 @@ def plotly() -> str:
 
 
 def write(numbers: ReportNumbers, title: str, path: Path) -> None:
-    """Writes the report to a file that is there complete or not at all."""
+    """Writes the report. The file appears when it is complete, or not at all. Raises VtraceError without plotly."""
     text = page(numbers, title)
     with complete(path) as file:
         file.write(text)
 
 
 def page(numbers: ReportNumbers, title: str) -> str:
-    """The whole file."""
+    """The text of the whole file."""
     holes = {
         "TITLE": html_text(title), "STYLE": (PAGE / "report.css").read_text(),
         "SCRIPT": (PAGE / "report.js").read_text(), "PLOTLY": plotly(),
@@ -69,7 +69,7 @@ def page(numbers: ReportNumbers, title: str) -> str:
 
 
 def json_in_html(data: Any) -> str:
-    """JSON that ends no script element and begins no comment, whatever the names in it."""
+    """JSON inside a script element: no name in it ends the element or begins a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -80,7 +80,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def table(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]], total: int = 0) -> str:
-    """A table that report.js can sort. total: how many rows there would be, to say so."""
+    """A table that report.js can sort. total: the number of rows, if not all are given."""
     body, count = [], 0
     for row in rows:
         body.append("<tr>" + "".join(map(_cell, row)))
@@ -138,14 +138,14 @@ def _coverage(numbers: ReportNumbers) -> str:
 
 
 def _caveats(numbers: ReportNumbers) -> str:
-    """What the numbers below cannot know: above all of them."""
+    """The caveats, above all numbers."""
     lines = numbers.trace.caveats(**numbers.window.of_recording())
     items = "".join(f"<li>{html_text(line)}" for line in lines)
     return f'<ul class=caveats role=note aria-label="What was not recorded">{items}</ul>' if lines else ""
 
 
 def _not_recorded(numbers: ReportNumbers) -> str:
-    """The ledger by class and reason."""
+    """The ledger's sums, by class and reason."""
     trace, window = numbers.trace, numbers.window
     sums = trace.not_recorded(**window.arguments()).sums
     if not sums.rows:
@@ -225,7 +225,7 @@ def _files(numbers: ReportNumbers) -> str:
 
 
 def _matrix(numbers: ReportNumbers) -> str:
-    """The largest pairs as rows, for those who cannot use the chart."""
+    """The largest pairs as rows, for readers who cannot use the chart."""
     matrix = numbers.charts["matrix"]
     if not matrix:
         return ""

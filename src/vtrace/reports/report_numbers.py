@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The numbers of the HTML report, out of one pass over the events."""
+"""The numbers of the HTML report, out of one pass; descriptions of a trace that several commands print."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _ROWS = 256
 _BINS = 400
 _PATHS = 3000
 _PATH_SHARE = 2000
-"""A call path below one part in so many of the time is not drawn."""
+"""Call paths with less than one such part of the time are not drawn."""
 _CURVES = 16
-"""Processes with a curve of the heap of their own."""
+"""Processes with heap curves of their own; of more, only minimum, mean and maximum are drawn."""
 _POINTS = 2000
 
 
 @dataclass
 class ReportNumbers:
-    """What the report shows; times in ns."""
+    """The contents of the report; times in ns."""
 
     trace: Trace
     window: Selection
@@ -50,12 +50,12 @@ class ReportNumbers:
     collectives: Table
     io: Table
     charts: dict[str, Any]
-    """For report.js; see there."""
+    """The data of the charts, for report.js."""
     notes: list[str]
 
 
 def read(trace: Trace, window: Selection) -> ReportNumbers:
-    """Reads the events in the window once."""
+    """Reads the events of a selection once."""
     locations, ends = window.rows(trace), window.ends(trace)
     shared = np.full(trace.locations.rows, -1, np.int64)
     shared[locations] = activity_bins.grouped(range(len(locations)), min(_ROWS, len(locations)))
@@ -75,12 +75,12 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
 
 
 def packed(values: Array) -> str:
-    """The bytes of an array, for JSON."""
+    """The bytes of an array in base64, for JSON."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
 
 
 def location_names(trace: Trace) -> list[str]:
-    """The process, and the thread where it has several."""
+    """(locations,) names: the process, with the thread if the process has several."""
     processes, process = process_names(trace), trace.places.process
     several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
     pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)
@@ -88,7 +88,7 @@ def location_names(trace: Trace) -> list[str]:
 
 
 def _timeline(trace: Trace, seconds: Array, shared: Array, ends: tuple[int, int]) -> dict[str, Any]:
-    """seconds of each class by row; share of each class, in percent, by row and bin."""
+    """The chart of times: seconds of each class by row; the share of each class in percent, by row and bin."""
     names = location_names(trace)
     rows = []
     for row in range(seconds.shape[0]):
@@ -105,7 +105,7 @@ def _timeline(trace: Trace, seconds: Array, shared: Array, ends: tuple[int, int]
 
 
 def _flame(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any]:
-    """Call paths of all locations together, the largest ones."""
+    """The flame graph: the largest call paths, all locations together."""
     time, calls = (add_up(numbers["path"], numbers[name], paths.rows) for name in ("total", "calls"))
     whole = int(time[paths["depth"] == 1].sum())
     time[0] = whole
@@ -157,7 +157,7 @@ def _sizes(counts: Array) -> dict[str, Any] | None:
 
 
 def _heap(trace: Trace, curve: Table) -> dict[str, Any] | None:
-    """The curve of each process, or for many of them the lowest and highest value and the mean."""
+    """The curve of each process; of many processes the minimum, the maximum and the mean."""
     if not curve.rows:
         return None
     names, curves = process_names(trace), []
@@ -192,7 +192,7 @@ def _shown(trace: Trace, window: Selection) -> str:
 
 
 def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
-    """Who recorded what, where and when."""
+    """Facts about the run and the archive: names and texts."""
     told = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
     when = datetime.fromtimestamp(trace.start / 1e9).astimezone().isoformat(" ", "seconds") if trace.start else ""
@@ -210,7 +210,7 @@ def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
 
 
 def missing(trace: Trace, window: Selection) -> str:
-    """What was not recorded, in a few words; empty: it is not known."""
+    """The losses of a recording in one line; "" if the archive does not tell."""
     found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():
         return ""
@@ -222,8 +222,8 @@ def missing(trace: Trace, window: Selection) -> str:
 
 
 def regions(trace: Trace, profile: Table) -> Table:
-    """The profile by region: region, calls, inclusive, exclusive, total, min, max, imbalance (of the exclusive time:
-    the largest process by the mean of all)."""
+    """The profile by region: region, calls, inclusive, exclusive, total, min, max (ns), imbalance (exclusive time: the
+    largest process divided by the mean of all processes), by exclusive time."""
     from vtrace.analysis.questions.profile import reduce
 
     process = trace.places.process[profile["location"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trace's regions cost in bytes of buffer, and which functions to leave out for a wanted size.
+"""The cost of regions in bytes of buffer, and the functions to leave out for a wanted size.
 
 The method is that of Score-P's scorep-score (Score-P User Manual, "Scoring a Profile Measurement").
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 BYTES = {"function": 16, "OMP": 32, "MPI": 48, "I/O": 64, "memory": 64, "other": 16}
-"""Bytes of a call in the buffer: enter and leave are 8 each, and the records that come with a call of a library."""
+"""Bytes of a call in the buffer: 8 each for enter and leave, and the records of a library call."""
 
 _MEANT = "#;*"
 """In a filter # begins a comment, ; ends a name, and * matches any text."""
@@ -27,8 +27,8 @@ _MEANT = "#;*"
 
 @dataclass
 class Score:
-    """A region: calls and exclusive ns in all of the trace; bytes: of its records in all buffers together; most: in the
-    buffers of that process which has most of it."""
+    """A region. calls; exclusive: ns; bytes: of its records in the buffers of all processes; most: in the buffers of
+    the process with most of them."""
 
     name: str
     kind: str
@@ -39,12 +39,12 @@ class Score:
 
     @property
     def each(self) -> float:
-        """Exclusive ns of one call: what is left out first where it is least."""
+        """Exclusive ns of one call. Functions with the least time a call are left out first."""
         return self.exclusive / self.calls if self.calls else 0.0
 
 
 def kind_of(paradigm: str, role: str) -> str:
-    """One of BYTES, from OTF2's paradigm and role of a region."""
+    """The kind of a region, a key of BYTES, by OTF2's paradigm and role."""
     if paradigm in ("COMPILER", "USER"):
         return "function"
     if paradigm == "OPENMP":
@@ -57,7 +57,7 @@ def kind_of(paradigm: str, role: str) -> str:
 
 
 def scores(trace: Trace) -> list[Score]:
-    """Of all regions that are called, the largest first."""
+    """The scores of all regions with calls, the largest first. Raises VtraceError."""
     profile, regions, locations = trace.profile(), trace.regions, trace.locations
     paradigms, roles, names = (regions[column].tolist() for column in ("paradigm", "role", "name"))
     groups = np.asarray(locations["group"])[profile["location"]] + 1  # 0: of no process
@@ -76,13 +76,15 @@ def scores(trace: Trace) -> list[Score]:
 
 
 def total(found: Iterable[Score]) -> int:
-    """Bytes that the fullest process needs, at most: each region where it has most."""
+    """An upper bound for the bytes of a process: the sum over regions of the process with most records of each."""
     return sum(score.most for score in found)
 
 
 def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
-    """The functions without which a process needs no more than so many bytes: those with the least time a call first,
-    in whose time the cost of recording weighs most. main stays. They may not be enough.
+    """Functions to leave out, so that a process needs at most so many bytes.
+
+    Functions with the least time a call come first, since recording them distorts the times most. main stays. Leaving
+    out all functions may not be enough.
     """
     left, chosen = total(found), []
     for score in sorted(
@@ -96,16 +98,18 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
 
 
 def _pattern(name: str) -> str:
-    """The pattern nearest to a name that a line of a filter can hold. ? stands for one byte, so a character of several
-    bytes becomes *; so does the character that stands for bytes that are not UTF-8."""
+    """The pattern of a filter that is nearest to a name. ? stands for one byte, so a character of several bytes becomes
+    *, as does the character that replaces invalid UTF-8."""
     return "".join(
         ("?" if c.isascii() else "*") if c in _MEANT or c == "\ufffd" or not c.isprintable() else c for c in name
     )
 
 
 def filter_text(chosen: Sequence[Score], title: str, functions: Collection[str]) -> tuple[str, dict[str, str]]:
-    """A filter for VT_FILTER_SPEC, with gcc's flag for it in a comment, and the reasons why functions are not in that
-    flag. functions: all compiled functions that are known of the program.
+    """The text of a filter for VT_FILTER_SPEC, with gcc's flag in a comment, and reasons for functions that are not in
+    the flag.
+
+    functions: all known compiled functions of the program.
     """
     listed, reasons = exclude_list([score.name for score in chosen], functions)
     lines = [f"# {plain(title)}"]

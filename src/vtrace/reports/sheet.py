@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables for people and for programs: on a terminal, in a pipe, as CSV and as JSON. Names are data: none of these
-obeys what they hold."""
+"""Tables for people (terminal, pipe) and for programs (CSV, JSON). Names are data: control characters are escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from vtrace.text import plain
 
 Row = dict[str, Any]
 _FOLDED, _BETWEEN = 24, 3
-"""Least width of names in the last column, and what stands between two columns."""
+"""The least width of the last column if it has names; blanks and lines between two columns."""
 
 
 def _count(number: float) -> str:
@@ -52,23 +51,25 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """key: of the values in rows, for programs. head: for people, empty: they do not see it. kind: text, path (names
-    from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, in a unit that fits), ratio, share
-    (percent), or a difference."""
+    """A column. key: of the values in rows, for programs. head: for people, "" for columns that people do not see.
+
+    kind: text, path (names from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, shown in a
+    unit that fits), ratio, share (percent), or a difference of these.
+    """
 
     key: str
     head: str = ""
     kind: str = "count"
     minor: bool = False
-    """Whether a narrow terminal does without it."""
+    """A narrow terminal leaves the column out."""
 
     @property
     def left(self) -> bool:
-        """Whether it stands at the left of its place."""
+        """True for columns that are aligned to the left."""
         return self.kind in ("text", "path")
 
     def show(self, value: Any) -> str:
-        """The value for people; None and numbers that are none: nothing."""
+        """The text of a value for people; "" for None, NaN and infinity."""
         if value is None or (isinstance(value, float) and not np.isfinite(value)):
             return ""
         return _SHOW[self.kind](value)
@@ -76,8 +77,8 @@ class Column:
 
 @dataclass
 class Sheet:
-    """A table. rows: all of them, by the columns' keys. shown: the places of those that people see, None: all. totals:
-    a row below, for people. marks: (row, key) -> what stands behind a value. notes: lines below."""
+    """A table. rows: all rows, by the columns' keys. shown: the places of the rows that people see, None: all. totals:
+    a row below, for people. marks: (row, key) -> a mark behind the value. notes: lines below."""
 
     name: str
     title: str
@@ -89,7 +90,7 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
 
     def seen(self) -> tuple[list[Column], list[list[str]]]:
-        """What people see: columns with anything in them, and their rows."""
+        """The columns with values and the texts of the rows, as people see them."""
         columns = [column for column in self.columns if column.head]
         marked = {key for _, key in self.marks}
         rows = []
@@ -112,7 +113,7 @@ class Sheet:
 
 
 def show(sheets: Sequence[Sheet]) -> None:
-    """On standard output: rich tables on a terminal, else text in columns."""
+    """Prints tables: rich tables on a terminal, else text in columns."""
     one = _rich if sys.stdout.isatty() else _text
     for number, sheet in enumerate(sheets):
         if number:
@@ -158,7 +159,7 @@ def _rich(sheet: Sheet) -> None:
 
 
 def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:
-    """Places of the columns that a terminal has room for, without minor ones where it must be; none: it has not."""
+    """Places of the columns that fit a terminal, minor ones left out if necessary; empty if no set of columns fits."""
     widths = [max(map(len, texts)) for texts in zip([c.head for c in columns], *rows, strict=True)]
     if columns[-1].left:
         widths[-1] = min(widths[-1], _FOLDED)
@@ -171,7 +172,7 @@ def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[i
 
 
 def csv_text(sheets: Sequence[Sheet]) -> str:
-    """All rows of the tables, each behind a line with its name where there are several."""
+    """The tables as CSV with all rows; several tables have a line with the name before each."""
     out = io.StringIO()
     for number, sheet in enumerate(sheets):
         if len(sheets) > 1:
@@ -184,14 +185,14 @@ def csv_text(sheets: Sequence[Sheet]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """CSV on a terminal must be harmless, too."""
+    """The value of a cell; control characters are escaped, since CSV may be shown on a terminal."""
     if isinstance(value, list):
         return _path(value)
     return plain(value) if isinstance(value, str) else "" if _plain(value) is None else value
 
 
 def data(sheets: Sequence[Sheet]) -> dict[str, list[Row]]:
-    """For JSON: all rows by the names of the tables; what is no number is None."""
+    """The tables for JSON: all rows, by the names of the tables; None for NaN and infinity."""
     return {
         sheet.name: [{column.key: _plain(row.get(column.key)) for column in sheet.columns} for row in sheet.rows]
         for sheet in sheets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trace tells in short, out of one pass over its events, and the tables of vtrace summary."""
+"""The numbers of vtrace summary, out of one pass, and their tables."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
-"""Values of a location's heap that are kept: its highest and its last one are among them."""
+"""Values to keep of a location's heap: the highest and the last value are among them."""
 _SIZE = "ALLOCATION_SIZE"
 
 
 @dataclass
 class SummaryNumbers:
-    """Times in ns. classes: (locations, classes + 1), the last class is the time outside all regions. ends: (locations,
-    2), the part of MPI's time in its initialisation and in its finalisation."""
+    """The numbers; times in ns.
+
+    classes: (locations, classes + 1), the last class is the time outside all regions. ends: (locations, 2), MPI's time
+    in its initialisation and in its finalisation.
+    """
 
     trace: Trace
     window: Selection
@@ -53,18 +56,18 @@ class SummaryNumbers:
     heap: Table
     allocations: Table
     events: int
-    """How many were read."""
+    """The number of events read."""
     notes: list[str]
-    """What of the archive could not be read or does not fit, one line each."""
+    """Damage and misfits of the archive, one line each."""
 
     @property
     def caveats(self) -> list[str]:
-        """What these numbers cannot know, one line each."""
+        """trace.caveats of the selection."""
         return self.trace.caveats(**self.window.of_recording())
 
 
 def read(trace: Trace, window: Selection) -> SummaryNumbers:
-    """Reads the events in the window once."""
+    """Reads the events of a selection once."""
     profile, extent, matrix, totals = Profile(), Extent(), MessageMatrix(), CollectiveTotals()
     rma, io = Rma(), Io()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), _FEW)
@@ -73,8 +76,8 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
     met = trace.scan(questions, **window.arguments())
-    notes = [f"{met.stray:,} ends of calls without a begin are left out"] if met.stray else []
-    notes += [f"{met.unknown:,} events are of kinds that this OTF2 does not know"] if met.unknown else []
+    notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
+    notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
     table = profile.answer()
     return SummaryNumbers(
         trace, window, table, activity_times(trace, table, extent.answer(), window),
@@ -85,7 +88,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
 
 
 def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
-    """(locations,) ns of each class, and outside all regions. MPI's initialisation and finalisation stand apart."""
+    """By class, and outside: (locations,) ns. MPI's initialisation and finalisation are apart from MPI."""
     found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
     ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
     parts = found | {"MPI": found["MPI"] - numbers.ends.sum(axis=1)} | ends
@@ -108,18 +111,18 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 
 
 MOST_LOCATIONS = 24
-"""More are not shown to people, only the extremes."""
+"""Of more locations people see only those with extreme values."""
 _NOTABLE = 0.001
-"""Share of all time below which a class has no extremes."""
+"""Classes with a smaller share of the time have no extremes."""
 _NOTHING = "no calls were recorded here"
 _COMMUNICATION = "MPI other"
-"""MPI without its initialisation and finalisation."""
+"""Key of the class MPI without initialisation and finalisation."""
 ALL = "all with --json or --csv"
 _Key = tuple[int, ...]
 
 
 def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
-    """All tables; people see the first `top` rows."""
+    """All tables. sort: order of regions; top: rows that people see."""
     made = (
         classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
@@ -130,7 +133,7 @@ def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> l
 
 
 def lead(numbers: SummaryNumbers) -> str:
-    """The time by class in one sentence: shares, and the time and the locations that they are shares of."""
+    """The time by class in one sentence: shares of the time of all locations."""
     sums = {name: int(times.sum()) for name, times in class_times(numbers).items()}
     whole = sum(sums.values())
     order = sorted(filter(sums.get, sums), key=lambda name: -sums[name])
@@ -184,7 +187,7 @@ def classes(numbers: SummaryNumbers) -> Sheet:
 
 
 def _extremes(sheet: Sheet, keys: list[str]) -> None:
-    """Shows only the locations that have the most or the least of something."""
+    """Shows only locations with the largest or smallest value of a column."""
     for key in keys:
         values = [row[key] for row in sheet.rows]
         if max(values) == min(values):
@@ -229,7 +232,7 @@ def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
 
 
 def messages(numbers: SummaryNumbers) -> Sheet:
-    """Messages from whom to whom, the most bytes first."""
+    """Messages by sender and receiver, the most bytes first."""
     table, names = numbers.matrix.table().order("bytes"), process_names(numbers.trace)
     rows = [
         {"from": names[r["sender"]], "to": names[r["receiver"]], "messages": r["count"], "bytes": r["bytes"],
@@ -245,7 +248,7 @@ def messages(numbers: SummaryNumbers) -> Sheet:
 
 
 def collectives(numbers: SummaryNumbers) -> Sheet:
-    """Collective operations, those that took longest first."""
+    """Collective operations by communicator, the longest time first."""
     names = [*numbers.trace.comms["name"].tolist(), ""]
     rows: list[Row] = [
         {"operation": operation_text(r["op"]), "communicator": str(names[r["comm"]]), "calls": r["calls"],
@@ -287,7 +290,7 @@ def heap(numbers: SummaryNumbers) -> Sheet:
 
 
 def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
-    """What was recorded of each location; people see those of which something is missing."""
+    """The completeness of each location; people see locations with losses."""
     trace = numbers.trace
     found, names = trace.coverage().take(numbers.window.threads(trace)), report_numbers.location_names(trace)
     told = ("lost", "clamped", "dropped")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each location did when: seconds of each class of regions in bins of equal width."""
+"""Time by activity class in bins of equal width, for timelines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _LinePart(Part):
 
 
 class Timeline(Question[_LinePart, Array]):
-    """Array of Trace.timeline."""
+    """Answers Trace.timeline."""
 
     replay = True
 
@@ -61,5 +61,6 @@ class Timeline(Question[_LinePart, Array]):
 
 
 def grouped(locations: Sequence[int], rows: int) -> Array:
-    """(locations,) which of so many rows of a timeline each location is drawn in: neighbours share one."""
+    """(locations,) the row of a timeline that each location is drawn in, if there are only so many rows: neighbours
+    share a row."""
     return np.asarray(locations, np.int64) * rows // max(1, len(locations))

@@ -30,7 +30,7 @@ class _ExtentPart(Part):
 
 
 class Extent(Question[_ExtentPart, Table]):
-    """When each location has its first and its last event."""
+    """The first and the last event of each location."""
 
     replay = True
 

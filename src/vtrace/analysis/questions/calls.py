@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls in the order in which they began and ended, and which call was open when."""
+"""Calls in the order of their begins and ends, and the call that is open at a given time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vtrace.io.archive.reader_abi import SLICE
 
 
 class Calls:
-    """Calls of several tracks as *steps*: each call's begin and its end, in their order, track by track.
+    """Calls of several tracks as steps: the begin and the end of each call, in their order, track by track.
 
-    Calls of a track come in the order of their ends, as a replay tells them, and nest: a call at depth d lies in d
-    others. So the end of the n-th is step 2 n + 1 + d of its track, and begins are the steps between. That keeps calls
-    in order that begin or end at the same time.
+    The calls of a track come in the order of their ends, as a replay gives them, and nest: a call at depth d lies in d
+    other calls. So the end of the n-th call is step 2 n + 1 + d of its track, and the begins are the steps between.
+    Calls that begin or end at the same time keep their order.
     """
 
     def __init__(self, parts: Sequence[tuple[int, Array]]) -> None:
@@ -41,7 +41,7 @@ class Calls:
         mate[by[1::2]] = by[::2]  # at one depth begins and ends alternate
         begins = mate[ends]
         self.call = np.empty(2 * n, np.int64)
-        """(steps,) which call begins or ends."""
+        """(steps,) the call that begins or ends."""
         self.call[ends] = self.call[begins] = np.arange(n)
         self.step_of_begin = begins
         self.time = np.where(self.is_end, self.end[self.call], self.begin[self.call])
@@ -56,8 +56,12 @@ class Calls:
         return len(self.track)
 
     def around(self, tracks: Array, times: Array, regions: Array | None = None) -> Array:
-        """(n,) the innermost call open on a track at a time, else the nearest one before or after; -1 for a track
-        without calls. regions: which region the call should be of, where one ends or begins at that very time."""
+        """(n,) the innermost call that is open on a track at a time, else the nearest call before or after; -1 for a
+        track without calls.
+
+        tracks, times (ns): (n,). regions: (n,) the region that the call should be of, where one call ends and another
+        begins at the same time.
+        """
         found = np.full(len(tracks), -1, np.int64)
         order = np.argsort(tracks, kind="stable")
         bounds = np.flatnonzero(np.diff(tracks[order], prepend=-1, append=-1))
@@ -85,7 +89,7 @@ class Calls:
 
 
 class CallSteps(KeptSlices[Calls]):
-    """Calls as steps; shortest and dropped tell of the calls that are left out."""
+    """Answers with calls as steps. shortest and dropped tell of the calls that are left out."""
 
     def answer(self) -> Calls:
         found = []
@@ -96,7 +100,10 @@ class CallSteps(KeptSlices[Calls]):
 
 
 def lanes(begin: Array, end: Array) -> Array:
-    """(n,) lanes of intervals in the order of their begins, so that none overlaps another of its lane."""
+    """Shares intervals among lanes, so that no interval overlaps another of its lane: (n,) lanes.
+
+    begin, end: (n,) ns, ascending by begin.
+    """
     import heapq
 
     free: list[tuple[int, int]] = []

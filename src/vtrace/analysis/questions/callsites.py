@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 ATTRIBUTE = "call site"
-"""What the shim calls the attribute of an MPI call's Enter that says where it is made."""
+"""The name of the attribute of an MPI call's Enter that has the call site."""
 Key = tuple[int, int]
-"""Where a call is made from (SITE_NAMED and a string's id, or the row of the region around it, NO_REGION for none), and
-its own region."""
+"""The call site (SITE_NAMED and a string's id, or the row of the region around the call, NO_REGION for none), and the
+row of the call's own region."""
 NO_REGION = 0xFFFFFFFF
 SENT, IO, RMA = "sent", "io", "rma"
 _BEGIN, _END = {"MPI_Init", "MPI_Init_thread"}, {"MPI_Finalize"}
@@ -38,12 +38,12 @@ _FIRST_BIN, _BINS = 7, 32
 
 
 def short(name: str) -> str:
-    """A region's name as mpiP has it: without MPI_."""
+    """The name of a region as mpiP has it: without MPI_."""
     return name.removeprefix("MPI_")
 
 
 def plain(name: str) -> str:
-    """The function behind a name of variants: Send of MPI_Send_c."""
+    """The function that a name is a variant of: Send for MPI_Send_c."""
     return short(name).removesuffix("_c")
 
 
@@ -60,7 +60,7 @@ def span(at: int) -> tuple[int, int]:
 
 @dataclass
 class Bytes:
-    """Of the calls of a site in one rank."""
+    """The bytes of the calls of a site in one rank."""
 
     total: int = 0
     least: int = NEVER
@@ -79,7 +79,7 @@ class SiteCalls:
     least: int = NEVER
     most: int = 0
     bytes: dict[str, Bytes] = field(default_factory=dict)
-    """By SENT, IO, RMA; only what there is."""
+    """By SENT, IO, RMA; only those that the calls have."""
 
     def add(self, other: SiteCalls) -> None:
         self.count, self.total = self.count + other.count, self.total + other.total
@@ -89,20 +89,21 @@ class SiteCalls:
 
 
 class SitesPart(Part):
-    """What one location has."""
+    """The calls and bytes of one location."""
 
     def __init__(self, owner: CallSites, location: int) -> None:
         self.owner, self.location, self.begins = owner, location, Begins()
         self.calls: dict[Key, SiteCalls] = {}
         self.collective_ns: dict[tuple[int, int, int], int] = {}
-        """By region, bin of the communicator's size, bin of the bytes."""
+        """By region, bin of the communicator's size, bin of the message's size."""
         self.pt2pt_bytes: dict[tuple[int, int, int], int] = {}
         self.begun, self.ended, self.first, self.last = ALWAYS, NEVER, 0, 0
-        """ns of the end of MPI_Init and the begin of MPI_Finalize (ALWAYS, NEVER: there is none), of its events."""
+        """Times in ns: the end of MPI_Init, the begin of MPI_Finalize (ALWAYS, NEVER: not called), the first and last
+        event."""
         self.switched: list[tuple[int, bool]] = []
-        """When recording went off and on."""
+        """When recording was switched off and on."""
         self.flushes: list[tuple[int, int]] = []
-        """From when to when the buffer was written."""
+        """Begin and end of each flush of the buffer, ns."""
         self._bytes: dict[tuple[str, int], Bytes] = {}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -134,7 +135,7 @@ class SitesPart(Part):
         self._count(self.collective_ns, found, local, size, ns, self.owner.collectives)
 
     def _add(self, what: str, found: dict[str, Array], size: Array, wanted: Array) -> None:
-        """Adds bytes to the calls that they belong to, of wanted regions."""
+        """Adds bytes to the calls of wanted regions around them."""
         rows = self.owner.among(found["region"], wanted)
         size, unknown = told_bytes(size[rows].astype(np.uint64))
         nodes, size = found["node"][rows][~unknown], size[~unknown]
@@ -179,7 +180,7 @@ class SitesPart(Part):
 
 
 class CallSites(Question[SitesPart, dict[int, SitesPart]]):
-    """MPI calls by site, one part for each location. Call paths of other questions in the same pass would be none."""
+    """MPI calls by site. Other questions of the same pass get no call paths."""
 
     kinds = frozenset(
         """MpiSend MpiIsend MpiCollectiveBegin MpiCollectiveEnd IoOperationBegin RmaPut RmaGet RmaAtomic
@@ -202,7 +203,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         self.io = is_mpi & np.array([name.startswith("File_") for name in base], bool)
         self._divisor = {name: np.array([one == name for one in base], bool) & is_mpi for name in _SIZES}
         self.sized = np.any(list(self._divisor.values()), axis=0)
-        """Collectives with a size of messages."""
+        """(regions,) True for collective operations with a size of messages."""
         ids = trace.attributes["id"][trace.attributes["name"] == ATTRIBUTE].tolist()
         self.attribute = int(ids[0]) if ids else None
         self.attributes = self.attribute is not None
@@ -210,7 +211,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
 
     @property
     def has_mpi(self) -> bool:
-        """Whether there are any MPI functions."""
+        """True if the archive has MPI functions."""
         return bool(np.any(self.kind_of))
 
     def part(self, trace: Source, location: int) -> SitesPart:
@@ -225,13 +226,13 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         return self.parts
 
     def among(self, regions: Array, wanted: Array) -> Array:
-        """Which of these rows of regions (of details) are wanted."""
+        """True for the rows of regions (of details) that are wanted."""
         known = regions < len(wanted)
         found: Array = known & wanted[np.where(known, regions, 0)]
         return found
 
     def _comm_sizes(self) -> Array:
-        """(comms + 1, 2): processes of each communicator, and those that a rank is one of; 1 for what is unknown."""
+        """(comms + 1, 2): the processes of each communicator, and those that a rank may name; 1 where unknown."""
         sizes = np.ones((self.trace.comms.rows + 1, 2), np.int64)
         counts = self.trace.comm_groups["count"]
         for row in range(self.trace.comms.rows):
@@ -243,12 +244,12 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         return sizes
 
     def sizes_of(self, comms: Array) -> tuple[Array, Array]:
-        """Of OTF2's ids of communicators."""
+        """The sizes of communicators, by OTF2's ids."""
         found = self._comms[self.trace.definitions.ids["comms"].rows(comms)]
         return found[:, 0], found[:, 1]
 
     def message_size(self, found: dict[str, Array], peers: Array) -> Array:
-        """The bytes of one send buffer's count, as mpiP takes them from the arguments of a collective call."""
+        """The size of the message of collective calls, as mpiP computes it from the arguments."""
         sent, received = (told_bytes(found[name])[0] for name in ("sent", "received"))
         size = np.zeros(len(sent), np.int64)
         for name, how in _SIZES.items():
@@ -259,7 +260,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
 
 
 def _one_of(total: Array, peers: Array) -> Array:
-    """What one of the peers has of a sum over all: without the own part where it is in place, and cannot be told."""
+    """The share of one peer in a sum over all peers. With MPI_IN_PLACE the sum lacks the process's own part."""
     others = np.maximum(peers - 1, 1)
     return np.where((total % peers != 0) & (total % others == 0), total // others, total // peers)
 
@@ -276,4 +277,4 @@ _SIZES: dict[str, Any] = {
     "Reduce": lambda sent, received, n: np.where(sent > 0, sent, received // np.maximum(n - 1, 1)),
     "Scan": lambda sent, received, n: (sent + received) // (n + 1),
 }
-"""By function the size of its message, out of the bytes that csrc/mpiwrap/templates/coll.c counts for n processes."""
+"""By function: the size of its message, out of the bytes that csrc/mpiwrap/templates/coll.c counts for n processes."""

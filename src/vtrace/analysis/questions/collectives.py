@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collective operations: sums for each location, and instances with all who took part."""
+"""Collective operations: sums for each location, and instances with their participants."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def op_name(op: int) -> str:
 
 
 class Begins:
-    """When the blocking operations of a location began: they nest."""
+    """The begins of the blocking operations of a location, which nest."""
 
     def __init__(self) -> None:
         self.open: list[int] = []
 
     def of(self, batch: Batch, ends: Array) -> Array:
-        """The begin of each end (rows of the batch); the end itself where none is known."""
+        """The begin (ns) of each end (rows of the batch); the time of the end itself where the begin is unknown."""
         begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
         found = np.empty(len(ends), np.int64)
         if len(begins) == len(ends) and not self.open and np.all(begins < ends) and np.all(begins[1:] > ends[:-1]):
@@ -57,18 +57,19 @@ class Begins:
 
 
 _Piece = tuple[int, Array, Array, Array]
-"""Location, details, begin and end (ns) of ends of operations."""
+"""Location, details, begin and end (ns) of the ends of operations."""
 
 
 class _CollectiveEnds(Part):
-    """All collective operations that a location took part in, in the order in which it began them."""
+    """The collective operations of a location, in the order of their begins."""
 
     def __init__(self, location: int) -> None:
         self.location, self.begins = location, Begins()
         self.started: dict[int, int] = {}
 
     def ends(self, batch: Batch) -> list[_Piece]:
-        """Both kinds of ends have op, root, sent, received, and the one that does not block then a request."""
+        """The ends in a batch. Ends of both kinds begin with op, root, sent, received; the non-blocking kind has a
+        request next."""
         kinds, there = batch.details["kind"], batch.detailed()
         for _, found in present(batch, "NonBlockingCollectiveRequest"):
             self.started |= dict(zip(found["request"].tolist(), found["time"].tolist(), strict=True))
@@ -113,7 +114,7 @@ class _TotalsPart(_CollectiveEnds):
 
 
 class CollectiveTotals(Question[_TotalsPart, Table]):
-    """Table of Trace.collective_totals."""
+    """Answers Trace.collective_totals."""
 
     kinds = _KINDS
 
@@ -142,7 +143,7 @@ class _InstancePart(_CollectiveEnds):
 
 
 class Collectives(Question[_InstancePart, tuple[Table, Table]]):
-    """Tables of Trace.collectives."""
+    """Answers Trace.collectives."""
 
     kinds = _KINDS
     replay = early = True
@@ -151,7 +152,7 @@ class Collectives(Question[_InstancePart, tuple[Table, Table]]):
         return _InstancePart(location)
 
     def answer(self) -> tuple[Table, Table]:
-        """Instances and who took part: the n-th operation of a location on a communicator is its part of the n-th
+        """Instances and participants: the n-th operation of a location on a communicator belongs to the n-th instance
         there."""
         trace, start = self.trace, self.start
         found = [each for part in self.parts.values() for each in part.found]

@@ -64,13 +64,15 @@ class _MovedPart(Part):
 
 
 class Moved(Question[_MovedPart, Table]):
-    """Bytes read and written so far on each location, by the paradigm of the handle: a file call of MPI may make one of
-    POSIX, so the paradigms must not be added."""
+    """Answers with the bytes read and written so far on each location, by the paradigm of the handle.
+
+    The paradigms must not be added up: a file call of MPI may make one of POSIX.
+    """
 
     kinds = frozenset({"IoOperationBegin", "IoOperationComplete"})
 
     def __init__(self, trace: Source, most: int) -> None:
-        """most: values of a location; of more each second one goes."""
+        """most: values to keep of a location; if there are more, every second value is left out."""
         super().__init__()
         self.most = most
         self._handles = trace.definitions.ids["io_handles"]

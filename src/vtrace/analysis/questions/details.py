@@ -15,14 +15,15 @@ from vtrace.io.archive.reader_abi import event_kinds
 
 @cache
 def number(kind: str) -> int:
-    """OTF2's name -> the number in kind columns."""
+    """The number of a kind of event in columns, by OTF2's name."""
     return event_kinds()[kind][0]
 
 
 def chosen(batch: Batch, kind: str) -> dict[str, Array]:
-    """The events of a kind that has details: time (ns), ref (OTF2's id), region, caller (rows of regions, as uint32:
-    the innermost call and the one around it; 2**32 - 1 none), row, marks (of all open calls, see activity.marks), and
-    the values by their names; all of one length, copies.
+    """The events of a kind with details, as copies of columns of one length.
+
+    Columns: time (ns), ref (OTF2's id), region, caller (uint32 rows of regions: the innermost call and the call around
+    it; 2**32 - 1: none), row, marks (of all open calls, see activity.marks), and the values of the kind by their names.
     """
     rows = batch.details[batch.details["kind"] == number(kind)]
     found = {name: rows[name] for name in ("row", "ref", "region", "caller", "node", "marks")}
@@ -33,7 +34,7 @@ def chosen(batch: Batch, kind: str) -> dict[str, Array]:
 
 
 def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
-    """chosen() of each of these kinds that the batch has."""
+    """The kinds that the batch has, each with its chosen()."""
     counts = batch.detailed()
     for kind in kinds:
         if counts[number(kind)]:
@@ -41,12 +42,12 @@ def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]
 
 
 def told_bytes(values: Array) -> tuple[Array, Array]:
-    """Numbers of bytes (uint64) as int64, and which of them are unknown (OTF2's 2**64 - 1, or no size that anything
-    has): these are 0, so that sums have only what is known."""
+    """Numbers of bytes (uint64) as int64, and a mask of the unknown ones, which become 0: OTF2's 2**64 - 1, and sizes
+    that nothing can have."""
     unknown = values >= np.uint64(1 << 62)
     return np.where(unknown, np.uint64(0), values).astype(np.int64), unknown
 
 
 def region_rows(values: Array) -> Array:
-    """region or caller of details as int64, -1 for none."""
+    """The column region or caller of details as int64, -1 for none."""
     return np.where(values == 0xFFFFFFFF, -1, values.astype(np.int64))

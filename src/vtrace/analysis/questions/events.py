@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["NO_VALUE"]
 
 NO_VALUE = np.iinfo(np.int64).min
-"""In a column of events(): this kind of event has no such value."""
+"""In a column of Trace.events: this kind of event has no such value."""
 REFERENCES = {
     "region": "regions", "comm": "comms", "metric": "metric_classes", "handle": "io_handles", "win": "windows",
     "file": "files", "parameter": "parameters",
 }  # fmt: skip
-"""What `ref` of an event names -> the table where it has its row."""
+"""The kind of definition that `ref` of an event names -> its table."""
 
 
 class _EventsPart(Part):
@@ -38,7 +38,7 @@ class _EventsPart(Part):
 
 
 class Events(Question[_EventsPart, Table]):
-    """Columns of Trace.events."""
+    """Answers Trace.events."""
 
     def __init__(self, kinds: Collection[str] | None, attributes: bool) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class EventColumns:
     """The values of events as columns, with the names of Trace.events."""
 
     def __init__(self, trace: Source, rows: int) -> None:
-        """rows: how many events there will be."""
+        """rows: the number of events that will be added."""
         self.trace, self.rows, self.at = trace, rows, 0
         self.found: dict[str, Array] = {
             "time": np.empty(rows, np.int64), "location": np.empty(rows, np.int32), "kind": np.empty(rows, np.uint8)
@@ -100,7 +100,7 @@ _TYPES = {"Enter": "Enter", "Leave": "Leave"}
 
 
 def frame(trace: Source, table: Mapping[str, Array]) -> Any:
-    """A pandas.DataFrame of events() with pipit's columns."""
+    """The events as a pandas.DataFrame with pipit's columns; see Trace.frame."""
     kinds = list(event_kinds())
     names = texts(kinds)[table["kind"]]
     calls = np.isin(names, list(_TYPES))
@@ -120,7 +120,7 @@ def frame(trace: Source, table: Mapping[str, Array]) -> Any:
 
 
 def _first_of_process(trace: Source) -> Array:
-    """Of each location: the first row of its process."""
+    """(locations,) the first row of locations in the same process."""
     groups = trace.locations["group"]
     first: dict[int, int] = {}
     for row, group in enumerate(groups.tolist()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""I/O: what was opened, read and written through each handle and file, by layer, and how long it took."""
+"""I/O: operations, bytes and times of each handle and file, by layer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OWN = (
 _OPENS, _CLOSES, _SEEKS, _READS, _WRITES, _FLUSHES, _BYTES, _, _TIMES = range(9)
 _CANCELLED, _UNKNOWNS = 11, 12
 _INNER = len(_OWN)
-"""From a sum to that of operations inside a call of a higher layer."""
+"""The distance from a column to the same column for operations inside a call of a higher layer."""
 _SUMS = _OWN + [f"nested_{name}" for name in _OWN]
 _SYSTEM = ("/proc/", "/sys/")
 _MODES = 3
@@ -39,14 +39,15 @@ _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 
 
 class _System:
-    """Which files of a trace belong to the system: sockets, and files that libraries read before the program begins,
+    """The files of a trace that belong to the system: sockets, and files that libraries read before the program begins,
     that is, before MPI_Init and before the first function of the program itself."""
 
     def __init__(self, trace: Source) -> None:
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
         self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
-        """By region: whether its first call is the begin of the program; the last one stands for undefined regions."""
+        """(regions + 1,) True where the first call of a region is the begin of the program; the last row stands for
+        undefined regions."""
         self.mpi = bool((regions["activity"] == init).any())
         names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
         self.files = np.array([*(name.startswith(_SYSTEM) for name in names), False], bool)
@@ -60,11 +61,11 @@ class _IoPart(Part):
         self.early: set[int] = set()
         """Handles of the system's files that were opened before the program began."""
         self.sockets: set[int] = set()
-        """Handles that MPI uses inside its calls. What exit handlers do with them is MPI's, too."""
+        """Sockets that MPI uses inside its calls. Their use by exit handlers is MPI's, too."""
         self.ids = trace.definitions.ids["io_handles"]
         self.layers = np.append(trace.io_handles["layer"], OTHER)
         self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
-        """By layer: how many operations are in progress."""
+        """The number of operations in progress, by layer."""
         self.sums: dict[int, Array] = {}
         self.open = np.empty(0, _POINT)
 
@@ -83,7 +84,7 @@ class _IoPart(Part):
         self.operations(batch)
 
     def look_for_begin(self, batch: Batch, replay: Replay) -> None:
-        """Finds handles of the system's files. In a window that starts later the program counts as begun."""
+        """Finds handles of the system's files. In a window that starts later, the program has begun already."""
         self.began |= replay.fields.from_ > 0
         if self.began:
             return
@@ -102,8 +103,7 @@ class _IoPart(Part):
             self.sums[handle] = np.concatenate([0 * own, own + inner])
 
     def inner(self, handles: Array, marked: Array) -> Array:
-        """_INNER for operations inside a call of a layer above the handle's own and for those that a library does for
-        itself, else 0."""
+        """_INNER for operations inside a call of a higher layer and for operations of a library for itself, else 0."""
         rows = self.ids.rows(handles)
         if self.helper:
             return np.full(len(handles), _INNER, np.int64)
@@ -124,7 +124,7 @@ class _IoPart(Part):
             self.sums[handle] = self.sums[handle] + row if handle in self.sums else row
 
     def operations(self, batch: Batch) -> None:
-        """Begins and ends join by handle and matching id: an end belongs to the begin that is next before it."""
+        """Joins begins and ends by handle and matching id: an end belongs to the last begin before the end."""
         found = dict(present(batch, *_OPERATION))
         if not found:
             return
@@ -147,8 +147,8 @@ class _IoPart(Part):
         self.open["row"] = -1
 
     def mark(self, points: Array) -> Array:
-        """The points in their order; what begins while an operation of a higher layer is in progress gets its mark.
-        Of MPI-IO the calls tell: they do not end with its operations."""
+        """The points in their order. Operations that begin while an operation of a higher layer is in progress get its
+        mark. Calls mark MPI-IO: they do not end with its operations."""
         points = points[np.argsort(points["row"], kind="stable")]
         points["marks"] &= 1 << MPI_IO
         layers = self.layers[self.ids.rows(points["handle"])]
@@ -176,7 +176,7 @@ class _IoPart(Part):
 
 
 class Io(Question[_IoPart, Table]):
-    """Table of Trace.io."""
+    """Answers Trace.io."""
 
     replay = True
     kinds = frozenset(
@@ -210,15 +210,15 @@ class Io(Question[_IoPart, Table]):
 
 
 def _move_closes(sums: Array) -> None:
-    """OTF2 does not tell from where a handle is closed: what was opened inside a call of a higher layer is closed
-    there."""
+    """Moves closes to the nested columns: OTF2 does not tell where a handle is closed, but a handle that a higher layer
+    opens is closed by that layer."""
     inside = (sums[_INNER + _OPENS] > 0) & (sums[_OPENS] == 0)
     sums[_INNER + _CLOSES, inside] += sums[_CLOSES, inside]
     sums[_CLOSES, inside] = 0
 
 
 def reduce_io(table: Table, *keys: str) -> Table:
-    """The rows of Trace.io joined where all keys (location, handle, file, layer) are equal."""
+    """Joins rows of Trace.io with equal keys (location, handle, file, layer): sums of all other columns."""
     first, member = group([table[key] for key in keys] or [np.zeros(table.rows, np.int64)])
     found = {key: table[key][first] for key in keys}
     for name in _SUMS:
@@ -227,8 +227,9 @@ def reduce_io(table: Table, *keys: str) -> Table:
 
 
 def by_layer(table: Table) -> Table:
-    """Rows file, layer: reads, writes, bytes_read, bytes_written, read_ns, write_ns, unknown_reads, unknown_writes of
-    all operations of a layer, those inside calls of a higher one too: not to be added up over layers."""
+    """Rows (file, layer): reads, writes, bytes_read, bytes_written, read_ns, write_ns, unknown_reads, unknown_writes of
+    all operations of a layer, also of those inside calls of a higher layer. Sums over layers would count bytes twice.
+    """
     found = reduce_io(table, "file", "layer")
     names = [*_OWN[_READS:_FLUSHES], *_OWN[_BYTES : _TIMES + 2], *_OWN[_UNKNOWNS:]]
     sums = {name: found[name] + found[f"nested_{name}"] for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages: how many and how large between whom, and which receive took which send."""
+"""Messages: number and bytes between processes, and sends with their receives."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["Matrix"]
 SENDS = ("MpiSend", "MpiIsend")
 RECEIVES = ("MpiRecv", "MpiIrecv")
 _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
-"""One end of a message: peer is a location row; order: place among the location's sends, or posted receives."""
+"""One end of a message. peer: row of locations; order: place among the location's sends, or posted receives."""
 
 
 @dataclass
 class Matrix:
-    """Messages between processes (rows of Trace.processes: MPI's ranks), only the pairs with any.
+    """The messages between processes; only pairs with messages.
 
-    sender, receiver, count, bytes: (pairs,) int64.
+    sender, receiver (rows of Trace.processes: MPI's ranks), count, bytes: (pairs,) int64.
     """
 
     sender: Array
@@ -42,10 +42,10 @@ class Matrix:
     count: Array
     bytes: Array
     size: int
-    """How many processes there are."""
+    """The number of processes."""
 
     def dense(self, what: str = "bytes") -> Array:
-        """(size, size) of "count" or "bytes": [sender, receiver]."""
+        """A dense matrix: (size, size) int64, [sender, receiver]. what: "count" or "bytes"."""
         found = np.zeros((self.size, self.size), np.int64)
         found[self.sender, self.receiver] = getattr(self, what)
         return found
@@ -67,14 +67,14 @@ class _MatrixPart(Part):
 
 @cache
 def _ways() -> Array:
-    """By number of a kind of event: 1 for sends, 2 for receives."""
+    """(256,) by the number of a kind of event: 1 for sends, 2 for receives, else 0."""
     ways = np.zeros(256, np.int64)
     ways[[number(kind) for kind in SENDS]], ways[[number(kind) for kind in RECEIVES]] = 1, 2
     return ways
 
 
 class MessageMatrix(Question[_MatrixPart, Matrix]):
-    """Matrix of Trace.message_matrix, from the sends."""
+    """Answers Trace.message_matrix, from the sends."""
 
     kinds = frozenset(SENDS + RECEIVES)
 
@@ -86,7 +86,7 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
         return _MatrixPart(self, location)
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
-        """All four kinds begin with peer, tag, bytes."""
+        """Columns of pieces. The details of all four kinds begin with peer, tag, bytes."""
         places = self.trace.places
         location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
         found = joined([each for _, each in pieces], DETAIL)
@@ -99,7 +99,7 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
         }  # fmt: skip
 
     def answer(self, sent: bool = True) -> Matrix:
-        """sent: as the sends tell; else as the receives do."""
+        """The matrix. sent: True counts the sends, False the receives."""
         found = self.sums.table()
         found = found.take((found["way"] == (1 if sent else 2)) & (found["here"] >= 0) & (found["there"] >= 0))
         if not sent:
@@ -109,7 +109,7 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
 
 
 class _EndsPart(Part):
-    """Both kinds of ends on one location."""
+    """The sends and the receives of one location."""
 
     def __init__(self, owner: Messages, trace: Source, location: int) -> None:
         self.owner, self.trace, self.location = owner, trace, location
@@ -145,7 +145,7 @@ class _EndsPart(Part):
         return stack([{name: end[name] for name in _END} for end in ends], _END)
 
     def _posted(self, end: dict[str, Array]) -> dict[str, Array]:
-        """A receive takes its turn when it is posted, not when it is complete."""
+        """Gives a receive the order of its post: MPI matches receives as they are posted, not as they complete."""
         if "request" not in end or not self.posts:
             return end
         requests, orders = (np.concatenate(column) for column in zip(*self.posts, strict=True))
@@ -162,7 +162,7 @@ class _EndsPart(Part):
 
 
 class Messages(Question[_EndsPart, Table]):
-    """Table of Trace.messages."""
+    """Answers Trace.messages."""
 
     kinds = frozenset((*SENDS, *RECEIVES, "MpiIrecvRequest"))
     replay = early = True
@@ -170,7 +170,7 @@ class Messages(Question[_EndsPart, Table]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most, self.share = most, 1
-        """share: one of how many messages is kept."""
+        """share: one of so many messages is kept."""
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
         self.rows, self.lock = 0, Lock()
@@ -179,8 +179,8 @@ class Messages(Question[_EndsPart, Table]):
         return _EndsPart(self, trace, location)
 
     def keep(self, ends: Table, location: int, sent: bool) -> None:
-        """The ends with their turn among those of the same sender, receiver, communicator and tag: equal at both
-        ends."""
+        """Keeps ends with their turn among the ends of the same sender, receiver, communicator and tag. A message has
+        the same turn at both ends."""
         ends = ends.take(np.lexsort((ends["order"], ends["tag"], ends["peer"], ends["comm"])))
         same = np.ones(max(ends.rows - 1, 0), bool)
         for name in ("comm", "peer", "tag"):
@@ -206,7 +206,7 @@ class Messages(Question[_EndsPart, Table]):
         self.rows = sum(table.rows for way in self.kept for table in way)
 
     def _chosen(self, ends: Table) -> Array:
-        """A sample that takes or leaves a message at both ends alike."""
+        """A mask: the sample has either both ends of a message or none."""
         if self.share == 1:
             return np.ones(ends.rows, bool)
         mixed = np.zeros(ends.rows, np.uint64)
@@ -227,7 +227,8 @@ class Messages(Question[_EndsPart, Table]):
 
 
 def match(sends: Table, receives: Table, share: int = 1, start: int = ALWAYS) -> Table:
-    """The rows of both that have sender, receiver, comm, tag and turn in common, by the time of the send."""
+    """Sends with their receives: rows with equal sender, receiver, comm, tag and turn, by the time of the send. start:
+    ns; unmatched sends before it do not count."""
     keys = ("sender", "receiver", "comm", "tag", "turn")
     _, member = group([np.concatenate([sends[key], receives[key]]) for key in keys])
     groups = int(member.max(initial=-1)) + 1

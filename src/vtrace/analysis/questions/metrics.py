@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values over time: metrics, and the heap as metrics and attributes tell it."""
+"""Values over time: metrics, and the heap from metrics and attributes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _COLUMNS = {"location": np.int64, "time": np.int64, "metric": np.int64, "value": np.float64, "integer": np.int64}
 _DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
 BYTES, BLOCKS = "Host Memory", "Live Blocks"
-"""Metrics of the heap: bytes and blocks in use (vtrace; Score-P writes the first)."""
+"""Names of the metrics of the heap: bytes and blocks in use. vtrace writes both, Score-P the first."""
 
 
 class MetricMembers:
-    """Which metric (row of Trace.metrics) a value of a Metric event is."""
+    """Finds the metric (row of Trace.metrics) of each value of a Metric event."""
 
     def __init__(self, trace: Source) -> None:
         definitions, classes = trace.definitions, trace.metric_classes
@@ -35,13 +35,16 @@ class MetricMembers:
         self._metrics = np.append(definitions.ids["metrics"].rows(definitions.members), -1)
 
     def rows(self, refs: Array, places: Array) -> Array:
-        """The metrics of the values at these places of events of these classes or instances; -1: not defined."""
+        """Rows of metrics for values of Metric events; -1: not defined.
+
+        refs: the metric class or instance of each event, OTF2's ids; places: of the values in their class.
+        """
         classes = self._classes.rows(refs)
         classes = np.where(classes < 0, self._class_of[self._instances.rows(refs)], classes)
         return self.of_class(classes, places)
 
     def of_class(self, classes: Array, places: Array) -> Array:
-        """The metrics at these places of classes (rows of metric_classes, -1: not defined)."""
+        """Rows of metrics at places of metric classes (rows of metric_classes, -1: not defined)."""
         places = places.astype(np.int64)
         known = (classes >= 0) & (places < self._count[classes])
         found: Array = self._metrics[np.where(known, self._first[classes] + places, -1)]
@@ -82,7 +85,7 @@ class _MetricPart(Part):
 
 
 class Metrics(Question[_MetricPart, Table]):
-    """Table of Trace.metric_values, and of Trace.memory."""
+    """Answers Trace.metric_values and Trace.memory."""
 
     kinds = frozenset({"Metric"})
 
@@ -102,9 +105,7 @@ class Metrics(Question[_MetricPart, Table]):
 
 
 def thinned(table: Table, most: int) -> Table:
-    """At most about `most` rows of a location's metrics: of equal stretches of time each metric's first, last, lowest
-    and highest value.
-    """
+    """At most about `most` rows: first, last, lowest and highest value of each metric in equal stretches of time."""
     metrics = max(1, len(np.unique(table["metric"])))
     stretches = max(1, most // (4 * metrics))
     begin, end = int(table["time"].min()), int(table["time"].max()) + 1
@@ -121,13 +122,13 @@ def thinned(table: Table, most: int) -> Table:
 
 
 def heap_metrics(trace: Source) -> dict[str, int]:
-    """Rows of Trace.metrics that tell of the heap, by name."""
+    """The rows of Trace.metrics for the heap, by name."""
     names = trace.metrics["name"].tolist()
     return {name: names.index(name) for name in (BYTES, BLOCKS) if name in names}
 
 
 def heap_curve(values: Table, trace: Source) -> Table:
-    """Rows process, time, bytes, blocks (-1: not recorded) out of the values of the heap's metrics."""
+    """Rows process, time (ns), bytes, blocks (-1: not recorded) out of values of the heap's metrics."""
     known = heap_metrics(trace)
     first, member = group([values["location"], values["time"]])
     columns: dict[str, Any] = {
@@ -160,7 +161,8 @@ class _AllocationPart(Part):
         self.allocations(batch)
 
     def allocations(self, batch: Batch) -> None:
-        """A size is told when a function is entered; that it got nothing, by an address of 0 when it is left."""
+        """Joins sizes with failures: the Enter of a function has the size, its Leave has the address 0 if the function
+        failed."""
         attributes = batch.attributes
         sizes = attributes[attributes["attribute"] == self.numbers.get(_SIZE, -1)]
         nothing = attributes[(attributes["attribute"] == self.numbers.get(_RESULT, -1)) & (attributes["value"] == 0)]
@@ -194,7 +196,7 @@ class _AllocationPart(Part):
 
 
 class Allocations(Question[_AllocationPart, Table]):
-    """Table of Trace.allocations."""
+    """Answers Trace.allocations."""
 
     replay = attributes = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How often and how long: each region on each location, and each call path."""
+"""Calls and times of each region on each location, and of each call path."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _ProfilePart(Part):
 
 
 class Profile(Question[_ProfilePart, Table]):
-    """Table of Trace.profile."""
+    """Answers Trace.profile."""
 
     replay = True
 
@@ -47,7 +47,7 @@ class Profile(Question[_ProfilePart, Table]):
 
 
 def _numbers(parts: Mapping[int, _ProfilePart], name: str, rows: Mapping[int, Array]) -> Table:
-    """Rows (location, name) of the numbers of all parts; rows: which each part's numbers are."""
+    """Rows (location, name) with the numbers of all parts. rows: the region or path of each row of a part."""
     stats = joined([part.stats for part in parts.values()], STATS)
     columns = {
         "location": np.repeat(np.array([*parts], np.int64), [len(part.rows) for part in parts.values()]),
@@ -65,7 +65,7 @@ class _PathPart(_ProfilePart):
 
 
 class CallTree(Question[_PathPart, tuple[Table, Table]]):
-    """Tables of Trace.call_tree."""
+    """Answers Trace.call_tree."""
 
     replay = paths = True
 
@@ -73,7 +73,8 @@ class CallTree(Question[_PathPart, tuple[Table, Table]]):
         return _PathPart()
 
     def answer(self) -> tuple[Table, Table]:
-        """Paths and their numbers. Each thread has met its own paths: they are joined, parents before children."""
+        """Paths and their numbers. Each reading thread has numbered its own paths; they are joined here, parents before
+        children."""
         number: dict[tuple[int, int], int] = {}
         parents, regions, depths = [-1], [-1], [0]
         maps: dict[int, Array] = {}
@@ -97,10 +98,10 @@ class CallTree(Question[_PathPart, tuple[Table, Table]]):
 
 
 def reduce(table: Table, *keys: str) -> Table:
-    """The rows of a profile or of call paths joined where all keys are equal: sums, minima and maxima over their calls,
-    and deviations from the mean of all of them.
+    """Joins rows of a profile or of call paths with equal keys: sums, minima and maxima over their calls, and
+    deviations from their common mean.
 
-    locations: how many rows were joined.
+    keys: names of columns. The column locations has the number of joined rows.
     """
     columns = [table[key] for key in keys] or [np.zeros(table.rows, np.int64)]
     first, member = group(columns)
@@ -155,7 +156,7 @@ class SlicePart(Part):
 
 
 class KeptSlices(Question[SlicePart, Answer]):
-    """Calls as slices; of too many the shortest go."""
+    """Keeps calls as slices. If there are too many calls, the shortest are left out."""
 
     replay = True
 
@@ -164,7 +165,7 @@ class KeptSlices(Question[SlicePart, Answer]):
         self.most, self.kept, self.shortest, self.dropped = most, 0, 0, False
         self.all: list[SlicePart] = []
         self.lock = Lock()
-        """Held by the thread that adds slices, or shortens all."""
+        """Held while a thread adds slices or shortens all."""
 
     def part(self, trace: Source, location: int) -> SlicePart:
         part = SlicePart(self)
@@ -180,7 +181,7 @@ class KeptSlices(Question[SlicePart, Answer]):
             self.shorten()
 
     def shorten(self) -> None:
-        """Leaves at most `most` slices. The bound is by time, so that all threads and locations have the same."""
+        """Keeps at most `most` slices. The bound is a time, so that it is the same for all threads and locations."""
         self.dropped = True
         times = np.concatenate([s["end"] - s["begin"] for part in self.all for s in part.found])
         bound = int(np.partition(times, len(times) - self.most)[len(times) - self.most])
@@ -191,14 +192,14 @@ class KeptSlices(Question[SlicePart, Answer]):
         self.kept = sum(len(s) for part in self.all for s in part.found)
 
     def left(self) -> list[tuple[int, list[Array]]]:
-        """The slices that are left of each location, once the pass is over."""
+        """The slices of each location that were kept, once the pass is over."""
         if self.kept > self.most:
             self.shorten()
         return [(location, part.found) for location, part in self.parts.items()]
 
 
 class Slices(KeptSlices[Table]):
-    """Table of Trace.slices."""
+    """Answers Trace.slices."""
 
     def answer(self) -> Table:
         found = []

@@ -32,11 +32,11 @@ SYNCHRONIZATION = {
     "sync": re.compile(r"win_sync"),
     "window": re.compile(r"win_(create(_dynamic)?|allocate(_shared)?|free|attach|detach)"),
 }  # fmt: skip
-"""Kinds of synchronization, and MPI's functions of each; window: making and freeing windows."""
+"""Kinds of synchronization, and MPI's functions of each kind. window: creating and freeing windows."""
 
 
 def operation_name(operation: int) -> str:
-    """Of the column operation: PUT, GET, and OTF2's names of atomic operations (ACCUMULATE, FETCH_AND_ADD ...)."""
+    """The name of a value of the column operation: PUT, GET, or OTF2's name of an atomic operation (ACCUMULATE ...)."""
     if operation < _ATOMIC:
         return ("PUT", "GET")[operation]
     return str(names_of(_otf2.RmaAtomicType).get(operation - _ATOMIC, operation - _ATOMIC))
@@ -54,7 +54,7 @@ class _RmaPart(Part):
 
 
 class Rma(Question[_RmaPart, Table]):
-    """Table of Trace.rma."""
+    """Answers Trace.rma."""
 
     kinds = frozenset(_KINDS)
 
@@ -66,7 +66,8 @@ class Rma(Question[_RmaPart, Table]):
         return _RmaPart(self._sums, location)
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
-        """All three kinds begin with the target's rank; then bytes, or type, bytes sent and bytes received."""
+        """Columns of pieces. The details of all kinds begin with the target's rank. Put and get have bytes next; atomic
+        operations have type, bytes sent and bytes received."""
         trace = self.trace
         location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
         found = joined([each for _, each in pieces], DETAIL)
@@ -88,7 +89,8 @@ class Rma(Question[_RmaPart, Table]):
 
 
 def synchronization(trace: Source, profile: Table) -> Table:
-    """Rows (location, kind): calls, ns of all calls, out of a profile. kind: place in .kinds, SYNCHRONIZATION's."""
+    """Rows (location, kind): calls, ns of all calls, out of a profile. kind: place in .kinds, the keys of
+    SYNCHRONIZATION."""
     names = [re.sub(r"^mpi_|_(c|f08|f08ts)?_*$", "", name.lower()) for name in trace.regions["name"].tolist()]
     kinds = list(SYNCHRONIZATION)
     kind_of = np.array(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How large the messages were, over time."""
+"""The sizes of messages over time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _SizesPart(Part):
 
 
 class MessageSizes(Question[_SizesPart, Array]):
-    """Messages sent, by powers of two of their size and by time."""
+    """Answers with the number of messages sent, by powers of two of their size and by bins of time."""
 
     kinds = frozenset(SENDS)
 
@@ -50,10 +50,10 @@ class MessageSizes(Question[_SizesPart, Array]):
         return _SizesPart(self)
 
     def add(self, places: Array) -> None:
-        """Messages at these places of the counts."""
+        """Counts messages at these places."""
         with self._lock:
             np.add.at(self._counts, places, 1)
 
     def answer(self) -> Array:
-        """(POWERS, bins)"""
+        """(POWERS, bins) int64."""
         return self._counts.reshape(POWERS, self.bins)

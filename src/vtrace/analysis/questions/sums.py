@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums by keys over what many locations tell in small pieces."""
+"""Sums by keys over small pieces of many locations."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 from vtrace.analysis.table import Array, Table, add_up, group, stack
 
 _MANY, _TABLES = 1 << 16, 64
-"""Rows that are added up at once: a call of numpy takes as long as hundreds of them. Sums that are kept apart."""
+"""Rows to add up at once, since a call of numpy takes as long as hundreds of rows; sums to keep apart before joining
+them."""
 
 
 class Sums:
-    """Whole numbers, added up where all keys are equal. Threads may add to it at once."""
+    """Adds up whole numbers with equal keys. Several threads may add at the same time."""
 
     def __init__(
         self, keys: Sequence[str], values: Sequence[str], columns: Callable[[list[Any]], dict[str, Array]]
     ) -> None:
-        """columns: makes columns of pieces, int64."""
+        """columns: a function that turns pieces into int64 columns."""
         self._keys, self._values, self._columns = keys, values, columns
         self._pieces: list[Any] = []
         self._rows = 0
@@ -29,7 +30,7 @@ class Sums:
         self._lock = Lock()
 
     def add(self, rows: int, piece: Any) -> None:
-        """A piece with so many rows."""
+        """Adds a piece with so many rows."""
         with self._lock:
             self._pieces.append(piece)
             self._rows += rows

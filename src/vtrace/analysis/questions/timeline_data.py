@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a timeline shows, out of one or two passes: calls, messages, collectives, counters, markers."""
+"""The contents of a timeline, out of one or two passes: calls, messages, collectives, counters, gaps."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 MOST = 2_000_000
-"""Calls that are shown."""
+"""Calls to show."""
 _VALUES = 20_000
-"""Values of a location's counters."""
+"""Values to show of a location's counters."""
 _GAPS = 100_000
-"""Intervals without events that are drawn."""
+"""Intervals without recording to draw."""
 
 
 @dataclass
 class Shown:
-    """What is shown; times in ns since the trace's start."""
+    """The contents of a timeline; times in ns since the trace's start."""
 
     trace: Source
     window: Selection
@@ -41,14 +41,17 @@ class Shown:
     counters: Table
     collectives: Table
     missing: Table
-    """Intervals that were not recorded: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted).
-    Flushes are not among them, since they are drawn as calls, nor is what a setting leaves out of the whole run."""
+    """Intervals without recording: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted).
+    Flushes are drawn as calls and are not in the table, nor are classes that a setting leaves out of the whole run."""
     notes: list[str] = field(default_factory=list)
-    """What is left out, one line each."""
+    """Contents that are left out, one line each."""
 
 
 def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
-    """Reads what a timeline of the window shows: at most so many calls and collectives, a quarter as many messages."""
+    """Reads the contents of a timeline.
+
+    most: calls and collective operations to show; a quarter as many messages.
+    """
     calls, messages = CallSteps(most), Messages(max(most // 4, 1))
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
     met = trace.scan([calls, messages, moved, metrics, totals], **window.arguments())
@@ -63,15 +66,13 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
         shown.collectives = collectives.answer()[0]
     note = shown.notes.append
     if calls.dropped:
-        note(
-            f"the shortest calls are left out: those below {span(calls.shortest)}. All of a part: --from, --to, --ranks"
-        )
+        note(f"calls shorter than {span(calls.shortest)} are left out; --from, --to, --ranks show all calls of a part")
     if shown.messages.share > 1:
-        note(f"of the messages one of {shown.messages.share} has an arrow")
+        note(f"one of {shown.messages.share} messages has an arrow")
     if part > most:
-        note(f"{part:,} collective calls are too many for tracks of their own")
+        note(f"no tracks for collective operations: {part:,} calls are too many")
     if met.stray:
-        note(f"{met.stray:,} ends of calls without a begin are left out")
+        note(f"{met.stray:,} Leave events without an Enter are left out")
     for line in met.problems:
         note(line)
     return shown
@@ -87,13 +88,13 @@ def _missing(trace: Source, window: Selection, notes: list[str]) -> Table:
     rest = {name: found[name] for name in ("reason", "class", "count")}
     table = Table({"location": row, "begin": begin, "end": end, **rest}).take(drawn)
     if table.rows > _GAPS:
-        notes.append(f"of {table.rows:,} intervals that were not recorded the {_GAPS:,} longest are drawn")
+        notes.append(f"only the {_GAPS:,} longest of {table.rows:,} intervals without recording are drawn")
         table = table.take(np.argsort(table["begin"] - table["end"], kind="stable")[:_GAPS])
     return table.take(np.lexsort((table["begin"], table["location"])))
 
 
 def span(ns: float) -> str:
-    """A time as one says it: 12.3 us."""
+    """A time in a unit that fits, with three digits: 12.3 us."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}"
@@ -101,13 +102,13 @@ def span(ns: float) -> str:
 
 
 def label(region: str) -> str:
-    """What a timeline calls a region. Short calls show only the start of a name, which is the same for all OpenMP
-    regions."""
+    """The name of a region in a timeline, without the prefix that all OpenMP regions share: short calls show the first
+    letters only."""
     return region.removeprefix("!$omp ")
 
 
 def process_names(trace: Source) -> list[str]:
-    """What to call each process: MPI Rank 0 on node1, or as the archive has it."""
+    """The name of each process: MPI Rank 0 on node1, or the archive's name of the process."""
     hosts = len(set(trace.processes["host"].tolist())) > 1
     return [
         f"{row['name'] or 'process'}{' on ' + row['host'] if hosts and row['host'] else ''}"
@@ -116,6 +117,6 @@ def process_names(trace: Source) -> list[str]:
 
 
 def used_regions(calls: Calls) -> list[int]:
-    """Rows of regions with calls."""
+    """The rows of regions that have calls."""
     found: list[int] = np.unique(calls.region).tolist()
     return found

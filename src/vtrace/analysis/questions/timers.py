@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions as timers: each label on each thread, with bytes and flops that the program counted meanwhile."""
+"""Regions as timers: each label on each thread, with the bytes and flops that the program counts inside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 UNITS = {"b": "bytes", "byte": "bytes", "bytes": "bytes", "flop": "flops", "flops": "flops"}
-"""Units of counters, in small letters, and what they count."""
+"""Units of counters, in lower case, and the quantity of each."""
 _DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
 _SUM = float | int
 
@@ -45,7 +45,7 @@ class _CountedPart(Part):
                     self.add(row, found["node"][mine], self.values(row, found["value"][mine], found["type"][mine]))
 
     def values(self, metric: int, bits: Array, kinds: Array) -> Array:
-        """What each event adds to the count."""
+        """The amount that each event adds to the count."""
         double = bool(np.any(kinds == _DOUBLE))
         values = (
             np.where(kinds == _DOUBLE, bits.view(np.float64), bits.view(np.int64)) if double else bits.view(np.int64)
@@ -68,7 +68,7 @@ class _CountedPart(Part):
             self.paths[metric, node] = self.paths.get((metric, node), 0) + value
 
     def end(self, replay: Replay | None) -> None:
-        """What was counted on a call path was counted while each region of the path ran."""
+        """Adds the counts of a call path to each region of the path."""
         assert replay is not None
         if not self.paths:
             return
@@ -85,7 +85,7 @@ class _CountedPart(Part):
 
 
 class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
-    """Bytes and flops counted while regions ran, on each location."""
+    """Answers with the bytes and flops that the program counted while regions ran."""
 
     kinds = frozenset({"Metric"})
     replay = paths = True
@@ -98,13 +98,13 @@ class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
         self.wanted: dict[int, tuple[str, _SUM]] = {
             row: (UNITS[unit], _scale(one)) for row, one in rows if (unit := one["unit"].strip().lower()) in UNITS
         }
-        """Metrics: what they count, and what a 1 of theirs stands for."""
+        """By row of metrics: the quantity, and the amount that a value of 1 stands for."""
 
     def part(self, trace: Source, location: int) -> _CountedPart:
         return _CountedPart(trace, self)
 
     def answer(self) -> dict[tuple[int, int], dict[str, _SUM]]:
-        """By location and region: bytes and flops, those that were counted."""
+        """By location and region: bytes and flops; only quantities that were counted."""
         return {
             (location, region): {what: int(value) if value == int(value) else value for what, value in sums.items()}
             for location, part in self.parts.items()
@@ -118,8 +118,10 @@ def _scale(metric: dict[str, Any]) -> _SUM:
 
 
 def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
-    """The timers, by location and then by time; and what is to be said of the archive. every: all regions, not only
-    those of the program's own making."""
+    """The timers, by location and then by time (largest first), and notes about the archive.
+
+    every: all regions, not only those of the user API. Times in ns.
+    """
     profile, counted = Profile(), Counted(trace)
     questions: list[AnyQuestion] = [profile, counted] if counted.wanted else [profile]
     met = trace.scan(questions, **window.arguments())
