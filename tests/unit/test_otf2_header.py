@@ -13,7 +13,7 @@ import pytest
 from support.build.c_layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
-from vtrace.unify.merge import io_handles, merge, threads
+from vtrace.unify.merge import io_handles, regions, threads
 
 CSRC = ROOT / "csrc"
 CHECK = """

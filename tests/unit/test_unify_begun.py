@@ -12,7 +12,7 @@ import pytest
 
 from support.synthetic_runs.two_ranks import names, run, two_ranks
 from vtrace.console import Console
-from vtrace.unify.discover import staging
+from vtrace.unify.model import staging
 from vtrace.unify.run import Request, unify
 
 DEAD = 4_194_305

@@ -11,7 +11,7 @@ import pytest
 
 from support.build.parallel import in_threads
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.lending import WriteTask, lend
+from vtrace.parallel.lending import WriteTask, lend
 from vtrace.unify.model.process import Process
 
 MIB = 1 << 20

@@ -24,7 +24,7 @@ from vtrace.symbols.symbols import Symbols
 from vtrace.text import json_text, plain
 from vtrace.unify.discover.list_files import LOCAL, resolve_prefix
 from vtrace.unify.discover.select_run import Run, find_run, several
-from vtrace.unify.merge.labels import Labels
+from vtrace.unify.model.labels import Labels
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
 

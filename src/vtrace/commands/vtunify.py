@@ -104,7 +104,7 @@ def tell_unified(
 ) -> None:
     """Says that the archive which was asked for is there already; raises the error where it is not."""
     from vtrace.io.archive.overview import find_anchor
-    from vtrace.unify.discover.output import archive_path
+    from vtrace.unify.writing.output import archive_path
 
     archive = archive_path(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep)
     if not archive.is_dir() or find_anchor(archive) is None:

@@ -19,23 +19,23 @@ from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
-from vtrace.unify import account, ledger_intervals
-from vtrace.unify.clocks.accuracy import accuracy
+from vtrace.unify.account import account, ledger_intervals
+from vtrace.unify.account.accuracy import accuracy
 from vtrace.unify.clocks.offsets import Clock, align
 from vtrace.unify.clocks.repair import clock_lines, repair
-from vtrace.unify.coverage import CoverageRow, Fate, fates, location_properties
-from vtrace.unify.discover.alone import find_alone, refuse_alone
-from vtrace.unify.discover.output import Output, archive_path, check_free
-from vtrace.unify.discover.owners import mixed, of_others, told, users_of
-from vtrace.unify.discover.remote_buffers import refuse, tell
+from vtrace.unify.account.coverage import CoverageRow, Fate, fates, location_properties
+from vtrace.unify.reading.alone import find_alone, refuse_alone
+from vtrace.unify.writing.output import Output, archive_path, check_free
+from vtrace.unify.model.owners import mixed, of_others, told, users_of
+from vtrace.unify.reading.remote_buffers import refuse, tell
 from vtrace.unify.discover.select_run import Run, kin, several
 from vtrace.unify.discover.share import Crew, find_together, share_out
 from vtrace.unify.merge.system import System, add_system
 from vtrace.unify.model.absent import tell_absent
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import inherit
-from vtrace.unify.tables import map_ids
-from vtrace.unify.writing import write_events
+from vtrace.unify.merge.merge import map_ids
+from vtrace.unify.writing.writing import write_events
 
 _NEVER = 1 << 64
 

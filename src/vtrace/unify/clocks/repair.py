@@ -23,7 +23,7 @@ from vtrace.io.local.repair_kernel import PIECE, Ends, Parts, Pieces, Repaired, 
 from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.clocks.offsets import Clock
 from vtrace.unify.discover.select_run import Run
-from vtrace.unify.merge.merge import table
+from vtrace.unify.merge.regions import table
 from vtrace.unify.model.process import Process
 
 _DOUBT = 1_000_000

@@ -15,7 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.local.local_files import read_uctl
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.discover.list_files import Seen, look, names
-from vtrace.unify.discover.output import sees_token
+from vtrace.unify.writing.output import sees_token
 from vtrace.unify.discover.select_run import Run, assemble, refuse_bare
 from vtrace.unify.model.process import Process
 

@@ -13,7 +13,7 @@ from vtrace.io.archive.writer import IoFile, IoHandle
 from vtrace.io.local.records import IO_PARADIGMS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Concatenated, merge_equal
-from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.merge.regions import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
 

@@ -14,7 +14,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.communicators import Communicators
 from vtrace.unify.merge.dedup import Firsts, Named
-from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.merge.regions import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.process_programs import program_name, shortened
+from vtrace.unify.model.process_programs import program_name, shortened
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
 

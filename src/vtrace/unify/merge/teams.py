@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Concatenated
-from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.merge.regions import Ids, table
 from vtrace.unify.model.process import Process
 
 _OPENMP = 3  # OTF2_PARADIGM_OPENMP

@@ -12,7 +12,7 @@ from vtrace.io.local.kernel import UNMAPPED, Transcoded
 from vtrace.io.local.records import DEFINITIONS, MARKERS
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Firsts
-from vtrace.unify.merge.merge import Ids, Types, types
+from vtrace.unify.merge.regions import Ids, Types, types
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 

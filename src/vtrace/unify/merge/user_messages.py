@@ -14,7 +14,7 @@ from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.dedup import Firsts
-from vtrace.unify.merge.merge import Ids, table
+from vtrace.unify.merge.regions import Ids, table
 from vtrace.unify.model.process import Process
 
 _USER = 1  # OTF2_PARADIGM_USER

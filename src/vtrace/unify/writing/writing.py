@@ -9,10 +9,10 @@ from vtrace.console import Console
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import Kernel, Transcoded
 from vtrace.parallel.ranks import Ranks, work_on
-from vtrace.unify.coverage import HEAP, CoverageRow, row_of
+from vtrace.unify.account.coverage import HEAP, CoverageRow, row_of
 from vtrace.unify.discover.select_run import Run
 from vtrace.unify.discover.share import Crew
-from vtrace.unify.lending import WriteTask, lend
+from vtrace.parallel.lending import WriteTask, lend
 
 
 def write_events(

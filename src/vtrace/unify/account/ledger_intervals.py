@@ -16,7 +16,7 @@ from vtrace.unify.model.process import Process
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
-    from vtrace.unify.coverage import CoverageRow
+    from vtrace.unify.account.coverage import CoverageRow
 
 UNKNOWN = r.GAP_UNKNOWN
 BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1

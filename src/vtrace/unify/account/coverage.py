@@ -15,8 +15,8 @@ from vtrace.io.local.kernel import Transcoded
 from vtrace.io.local.local_files import FileHead
 from vtrace.io.local.records import LOST_REASONS
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.discover.remote_buffers import unseen
-from vtrace.unify.ledger_intervals import Gap, end_of, gaps_of
+from vtrace.unify.reading.remote_buffers import unseen
+from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
 from vtrace.unify.merge.user_api import user_markers
 from vtrace.unify.model.absent import DAMAGE, FILE
 from vtrace.unify.model.process import Process

@@ -16,10 +16,10 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.coverage import CoverageRow, Fate, labels, shortfalls, sums, untimed
+from vtrace.unify.account.coverage import CoverageRow, Fate, labels, shortfalls, sums, untimed
 from vtrace.unify.discover.select_run import Run
 from vtrace.unify.merge import user_api
-from vtrace.unify.merge.process_programs import shortened
+from vtrace.unify.model.process_programs import shortened
 from vtrace.unify.model.absent import FILE
 from vtrace.unify.model.process import Process
 

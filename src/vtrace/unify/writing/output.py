@@ -15,7 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.outfile import refuse_foreign
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.discover.staging import Beat, own_mark, remove_left, temporary
+from vtrace.unify.model.staging import Beat, own_mark, remove_left, temporary
 
 
 def archive_path(prefix: Path, name: str | None, keep: bool) -> Path:
