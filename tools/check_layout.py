@@ -36,12 +36,16 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "io": {"io.common", "io.local"},
     "parallel": set(),
     "symbols": {"io.archive", "io.local"},
-    "unify.model": {"io.common", "io.local", "symbols"},
-    "unify.discover": {"io.common", "io.local", "io.archive", "parallel", "unify.model"},
+    "unify.model": {"io.common", "io.local", "io.archive", "parallel", "symbols"},
+    "unify.discover": {"io.common", "io.local", "parallel", "unify.model"},
+    "unify.reading": {"parallel", "unify.model"},
+    "unify.clocks": {"io.local", "io.archive", "parallel", "unify.model"},
     "unify.merge": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify.model"},
-    "unify.clocks": {"io.local", "io.archive", "parallel", "unify.model", "unify.discover", "unify.merge"},
-    "unify": {"io", "io.local", "io.archive", "parallel", "symbols", "unify.model", "unify.discover", "unify.merge",
-              "unify.clocks"},
+    "unify.writing": {"io.common", "io.local", "io.archive", "parallel", "unify.model"},
+    "unify.account": {"io", "io.local", "io.archive", "unify.model", "unify.reading", "unify.clocks", "unify.merge",
+                      "unify.writing"},
+    "unify": {"parallel", "unify.model", "unify.discover", "unify.reading", "unify.clocks", "unify.merge",
+              "unify.writing", "unify.account"},
     "analysis": {"io", "io.archive", "io.common"},
     "analysis.questions": {"io.archive", "io.common", "analysis"},
     "analysis.trace": {"io.archive", "analysis", "analysis.questions"},
@@ -54,12 +58,22 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "wrappers.launch": {"wrappers.mpi_shim"},
     "wrappers": {"wrappers.compile", "wrappers.mpi_shim"},
     "commands": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify", "unify.model", "unify.discover",
-                 "unify.merge", "analysis", "analysis.questions", "analysis.trace", "reports", "export", "compat",
+                 "analysis", "analysis.questions", "analysis.trace", "reports", "export", "compat",
                  "timeline", "wrappers.compile", "wrappers.mpi_shim", "wrappers.launch"},
     "cli": {"commands"},
     "main": {"cli", "wrappers.launch"},
 }  # fmt: skip
 """Folder or module of src/vtrace -> folders and modules that it may import besides BASE, lowest layers first."""
+
+ENTRIES = {
+    "unify.discover": {"discover", "list_files", "leftovers"},
+    "unify.reading": {"reading"},
+    "unify.clocks": {"clocks", "repair"},
+    "unify.merge": {"merge"},
+    "unify.writing": {"writing", "output"},
+    "unify.account": {"account"},
+}
+"""Of each phase of unifying the modules that other folders may import."""
 
 SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 _SHIM = {"write.h"} | SHARED_HEADERS
@@ -173,6 +187,9 @@ class Layout:
                 used = self._folder(rest) if top == "vtrace" else ""
                 if used not in BASE | {own} | PYTHON_LAYERS[own]:
                     yield f"line {node.lineno}: {own} must not use {used}"
+                module = rest.removeprefix(f"{used}.").partition(".")[0]
+                if used != own and used in ENTRIES and module not in ENTRIES[used]:
+                    yield f"line {node.lineno}: {own} must not use {used}.{module}, which is inside of a phase"
                 if top == "mpi4py" and own != "parallel":
                     yield f"line {node.lineno}: only parallel knows mpi4py"
 

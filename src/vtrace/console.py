@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -48,6 +49,11 @@ def few(words: Sequence[str], shown: int = 4) -> str:
     """The first words, and the number of further words: "a, b and 3 more"."""
     more = f" and {len(words) - shown:,} more" if len(words) > shown else ""
     return ", ".join(words[:shown]) + more
+
+
+def few_names(paths: Iterable[Path]) -> str:
+    """The first file names in alphabetical order, and how many more there are."""
+    return few(sorted(path.name for path in paths))
 
 
 @dataclass(frozen=True)

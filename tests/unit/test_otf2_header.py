@@ -13,7 +13,7 @@ import pytest
 from support.build.c_layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
-from vtrace.unify.merge import io_handles, regions, threads
+from vtrace.unify.merge import io_handles, metric_definitions, regions, threads
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -117,11 +117,11 @@ def test_against_the_bindings(tmp_path: Path) -> None:
 
 def test_numbers_in_python() -> None:
     numbers = {
-        "REGION_ROLE_FUNCTION": merge._FUNCTION, "REGION_ROLE_UNKNOWN": merge._UNKNOWN_ROLE,
-        "PARADIGM_COMPILER": merge._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": merge._MEASUREMENT,
+        "REGION_ROLE_FUNCTION": regions._FUNCTION, "REGION_ROLE_UNKNOWN": regions._UNKNOWN_ROLE,
+        "PARADIGM_COMPILER": regions._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": regions._MEASUREMENT,
         "PARADIGM_MPI": definitions.PARADIGM_MPI, "PARADIGM_PTHREAD": threads.PTHREAD,
-        "TYPE_UINT64": merge._TYPES["u"], "TYPE_INT64": merge._TYPES["i"],
-        "TYPE_DOUBLE": merge._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
+        "TYPE_UINT64": metric_definitions._TYPES["u"], "TYPE_INT64": metric_definitions._TYPES["i"],
+        "TYPE_DOUBLE": metric_definitions._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,
         "IO_HANDLE_FLAG_PRE_CREATED": io_handles._PRE_CREATED, "IO_ACCESS_MODE_READ_WRITE": io_handles._READ_WRITE,
         "IO_STATUS_FLAG_NONE": io_handles._NO_STATUS,
@@ -129,6 +129,6 @@ def test_numbers_in_python() -> None:
     assert {name: getattr(_otf2, name).value for name in numbers} == numbers
     types = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT DOUBLE STRING"
     types += " REGION COMM RMA_WIN IO_FILE IO_HANDLE"
-    assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == merge._ATTRIBUTE_TYPES
+    assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == metric_definitions._ATTRIBUTE_TYPES
     classes = {_otf2.Paradigm._names[number] for number in definition_writer._PARADIGM_CLASSES}
     assert classes == {"OPENMP", "MPI", "PTHREAD"}

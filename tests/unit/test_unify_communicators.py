@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from support.synthetic_runs.merged_comms import MergedComms, merged_comms
 from vtrace.errors import FormatError
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
-from vtrace.unify.merge import communicators
-from vtrace.unify.merge.communicators import UNDEFINED, Communicators
+from vtrace.unify.merge.communicators import UNDEFINED
 from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 
 WORLD = 7
@@ -37,11 +37,11 @@ class Process:
         self.definitions.members.setdefault((number, side), []).append(piece)
 
 
-def merge(processes: list[Process], masters: list[int]) -> Communicators:
+def merge(processes: list[Process], masters: list[int]) -> MergedComms:
     for number, process in enumerate(processes):
         process.number = number
     indices = {(p.world, p.rank): p.index for p in processes if p.index is not None}
-    return communicators.merge(processes, masters, indices, ALONE)
+    return merged_comms(processes, masters, indices, ALONE)
 
 
 def world(size: int) -> list[Process]:
@@ -52,7 +52,7 @@ def world(size: int) -> list[Process]:
     return processes
 
 
-def members(found: Communicators, comm: int) -> list[int]:
+def members(found: MergedComms, comm: int) -> list[int]:
     return [int(member) for member in found.groups[found.comms[comm].group].members]
 
 
@@ -136,7 +136,7 @@ def test_members_that_nobody_knows_are_told() -> None:
     assert found.incomplete == ["MPI_Comm_split of MPI_COMM_WORLD"]
 
 
-def inter(lists: bool) -> Communicators:
+def inter(lists: bool) -> MergedComms:
     """Ranks 3, 1 (local of one side) and 2, 0, 4 (the other)."""
     processes = world(5)
     sides = [[3, 1], [2, 0, 4]]

@@ -15,8 +15,8 @@ from support.synthetic_runs.local_files import write_buffer, write_defs, write_e
 from vtrace.console import ranges
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.local_files import read_head
+from vtrace.unify.discover.discover import find_run
 from vtrace.unify.discover.list_files import resolve_prefix
-from vtrace.unify.discover.select_run import find_run
 from vtrace.unify.model.alive import alive
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16

@@ -11,8 +11,8 @@ import pytest
 
 from support.build.parallel import in_threads
 from vtrace.parallel.ranks import Ranks
-from vtrace.parallel.lending import WriteTask, lend
 from vtrace.unify.model.process import Process
+from vtrace.unify.writing.writing import WriteTask, lend_tasks
 
 MIB = 1 << 20
 
@@ -28,7 +28,7 @@ def lent(stored: list[dict[int, int]], seen: Any, buffers: tuple[int, ...] = ())
         process = Process(head=None, number=ranks.rank)  # type: ignore[arg-type]
         process.buffer = Path("buffer") if ranks.rank in buffers else None
         tasks = [WriteTask(100 * ranks.rank + n, process, n, size) for n, size in stored[ranks.rank].items()]
-        found = lend(tasks, seen, ranks)
+        found = lend_tasks(tasks, seen, ranks)
         for task in found:
             assert (task.process is process) == (task.process.owner is None)
             assert task.process.owner in (None, task.process.number)

@@ -7,20 +7,23 @@ import random
 import time
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
 
+from support.synthetic_runs.merged_comms import MergedComms, merged_comms
 from support.build.parallel import in_threads
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
 from vtrace.io.archive.writer import Definitions
 from vtrace.io.local.records import COMM_KINDS
+from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
-from vtrace.unify.merge import communicators
-from vtrace.unify.merge.dedup import Concatenated, Firsts, Named
+from vtrace.unify.merge.dedup import ConcatStep, Firsts, Named, numbered
 from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 
+Value = TypeVar("Value")
 WORLD = 77
 SIZES = (1, 2, 3, 5, 8)
 
@@ -63,10 +66,10 @@ def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[
     return processes, members
 
 
-def merged(processes: list[Process], ranks: Ranks) -> communicators.Communicators:
+def merged(processes: list[Process], ranks: Ranks) -> MergedComms:
     own = [process for process in processes if process.number * 7 % 11 % ranks.size == ranks.rank]
     indices = {(p.world, p.rank): p.index for p in processes}
-    found = communicators.merge(own, [*range(len(processes))] if ranks.root else [], indices, ranks)
+    found = merged_comms(own, [*range(len(processes))], indices, ranks)
     found.ids = [{p.number: ids.tolist() for p, ids in zip(own, found.ids, strict=True)}]  # type: ignore[list-item]
     return found
 
@@ -98,6 +101,35 @@ def test_ids_are_dense_in_the_order_of_processes() -> None:
     assert list(dict.fromkeys(seen)) == [*range(len(alone.comms))]
 
 
+class Numbered(Generic[Value]):
+    """A step whose decision is the number and the value of each definition."""
+
+    def __init__(self, own: Firsts[str, Value]) -> None:
+        self.own = own
+
+    def contribute(self) -> Firsts[str, Value]:
+        return self.own
+
+    def join(self, one: Firsts[str, Value], other: Firsts[str, Value]) -> Firsts[str, Value]:
+        return one.join(other)
+
+    def decide(self, everyone: Firsts[str, Value]) -> tuple[dict[str, int], list[Value]]:
+        found = everyone.in_order()
+        return numbered([key for key, _ in found]), [value for _, value in found]
+
+
+class Lists(ConcatStep[int]):
+    """A list of each process."""
+
+    def __init__(self, own: dict[int, list[int]]) -> None:
+        self.own = own
+        self.everyone: dict[int, list[int]] = {}
+
+    def define(self, everyone: dict[int, list[int]]) -> int:
+        self.everyone = everyone
+        return 0
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_first_place_and_first_name_count(size: int) -> None:
     def work(ranks: Ranks) -> tuple[dict[str, int], list[object], dict[int, int], dict[int, list[int]]]:
@@ -109,15 +141,49 @@ def test_first_place_and_first_name_count(size: int) -> None:
             things.add("of all", (process, 1), None)
             names.add("it", (process,), None if process < 3 else ((process,), f"by {process}"))
             own[process] = [*range(process)]
-        joined = Concatenated(own, ranks)
-        return things.number(ranks)[0], names.number(ranks)[1], joined.first, joined.items
+        lists = Lists(own)
+        firsts = agree(lists, ranks)
+        return agree(Numbered(things), ranks)[0], [*agree(Numbered(names), ranks)[1]], firsts, lists.everyone
 
     numbers = {"of 0": 0, "of all": 1} | {f"of {n}": n + 1 for n in range(1, 10)}
     results = in_threads(size, work)
     assert all(result[0] == numbers for result in results)
-    assert results[0][1] == [((3,), "by 3")]
+    assert all(result[1] == [((3,), "by 3")] for result in results)
     assert all(result[2] == {n: n * (n - 1) // 2 for n in range(20)} for result in results)
     assert results[0][3] == {n: [*range(n)] for n in range(20)}
+
+
+def test_a_failed_contribution_is_raised_on_all_ranks() -> None:
+    class Broken(Numbered[None]):
+        def contribute(self) -> Firsts[str, None]:
+            if self.own.found:
+                raise VtraceError("the file is damaged")
+            return self.own
+
+    def work(ranks: Ranks) -> str:
+        own: Firsts[str, None] = Firsts()
+        if ranks.rank == 1:
+            own.add("it", (1,), None)
+        try:
+            agree(Broken(own), ranks)
+        except VtraceError as error:
+            return str(error)
+        return ""
+
+    assert in_threads(3, work) == ["the file is damaged"] * 3
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_questions_are_answered_in_their_order(size: int) -> None:
+    """The answer to a question: how many ranks have asked the same."""
+
+    def work(ranks: Ranks) -> list[int]:
+        questions = np.array([ranks.rank, 50, 100 + ranks.rank // 2])
+        return ask_all(questions, questions % size, lambda q: (q[:, None] == q).sum(axis=1), ranks).tolist()
+
+    found = in_threads(size, work)
+    alike = [sum(other // 2 == rank // 2 for other in range(size)) for rank in range(size)]
+    assert found == [[1, size, alike[rank]] for rank in range(size)]
 
 
 def test_a_failure_ends_all() -> None:

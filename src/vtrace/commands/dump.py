@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from vtrace.commands.completion import complete_target
+from vtrace.console import few_names
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import listing
 from vtrace.io.local.kernel import Kernel
@@ -22,11 +23,12 @@ from vtrace.io.local.local_files import LocalFile, open_local, read_head, read_u
 from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
 from vtrace.symbols.symbols import Symbols
 from vtrace.text import json_text, plain
+from vtrace.unify.discover.discover import find_run
 from vtrace.unify.discover.list_files import LOCAL, resolve_prefix
-from vtrace.unify.discover.select_run import Run, find_run, several
 from vtrace.unify.model.labels import Labels
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
+from vtrace.unify.model.traced_run import Run
 
 Item = dict[str, Any]
 """One line of output; type says what it is."""
@@ -115,7 +117,7 @@ class _Dump:
         run = find_run(resolve_prefix(target), True, problems.append)
         yield from map(_problem, problems)
         if run.others:
-            others = plain(several(run.others))
+            others = plain(few_names(run.others))
             click.echo(f"vtrace: files of other runs are left alone: {others}", err=True)
         if run.uctl and self.location is None:
             yield from self._control(run.uctl)

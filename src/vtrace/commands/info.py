@@ -247,8 +247,8 @@ def _coverage(coverage: dict[str, Any], known: Ledger) -> str:
 
 def _local(prefix: Path) -> dict[str, Any]:
     """Facts about the local files of a run that is not yet unified. Raises VtraceError for damaged files."""
+    from vtrace.unify.discover.discover import find_run
     from vtrace.unify.discover.list_files import resolve_prefix
-    from vtrace.unify.discover.select_run import find_run
 
     prefix = resolve_prefix(str(prefix))
     notes: list[str] = []

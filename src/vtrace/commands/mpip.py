@@ -176,7 +176,6 @@ def _resolver(trace: Trace, executable: Path) -> Resolve:
     with executable's name or with the name of the program that ran."""
     from vtrace.symbols.modules import Place
     from vtrace.symbols.symbols import Symbols
-    from vtrace.unify.merge.stack_texts import call_at
 
     ran = Path(str(trace.vtrace.get("ABOUT", {}).get("executable", ""))).name
 
@@ -185,7 +184,7 @@ def _resolver(trace: Trace, executable: Path) -> Resolve:
         symbols = Symbols(2**63)
         symbols.resolve(found.values())
         symbols.find_statements(found.values())
-        lines = {frame: call_at(place, symbols) for frame, place in found.items()}
+        lines = {frame: symbols.call_at(place) for frame, place in found.items()}
         return {
             frame: frame._replace(function=name, file=file, line=line)
             for frame, (name, file, line) in lines.items()

@@ -104,9 +104,9 @@ def tell_unified(
 ) -> None:
     """Says that the archive which was asked for is there already; raises the error where it is not."""
     from vtrace.io.archive.overview import find_anchor
-    from vtrace.unify.writing.output import archive_path
+    from vtrace.unify.run import Request
 
-    archive = archive_path(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep)
+    archive = Request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     console.result(f"{archive}: already unified, and there are no local files of a later run")

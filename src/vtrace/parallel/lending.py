@@ -1,77 +1,76 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which rank of vtunify-mpi writes which locations: where one has more than its share others take some.
-
-A process is read by one rank, which knows its definitions; its locations are written one by one, anywhere.
-"""
+"""Ranks with more than their share of the work lend some of it to others, which return the results."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.discover.share import A_FILE, Crew
-from vtrace.unify.model.process import Process
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _EVEN = 1.1
-"""A rank with so many times the mean keeps what it has: to hand on definitions costs something, too."""
-
-
-class WriteTask(NamedTuple):
-    """One location to write: its OTF2 id, its process, its number there; bytes: what is stored of it."""
-
-    id: int
-    process: Process
-    number: int
-    bytes: int
-
-    @property
-    def weight(self) -> int:
-        """What it counts when work is shared."""
-        return self.bytes + A_FILE
+"""A rank with at most so many times the mean keeps all its work: sending an item costs something, too."""
 
 
 class _Offer(NamedTuple):
-    """What a rank has too much of. near: only a rank of its host can read it, since some of it lies in a buffer."""
+    """The items of an overloaded rank. weights: of the items, in bytes; near: only ranks of its host can read it."""
 
     rank: int
     weights: list[int]
     near: list[bool]
 
 
-def lend(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[WriteTask]:
-    """The tasks of this rank: its own, less those that others do, and theirs that it does."""
+def lend(
+    items: Sequence[Item], weights: Sequence[int], near: Sequence[bool], pack: Callable[[Item], Item], crew: Crew,
+    ranks: Ranks,
+) -> list[Item]:  # fmt: skip
+    """Returns the items that this rank works on: its own without those it lends, then those it borrows; all ranks call
+    it.
+
+    weights: of the items, in bytes. near: whether only ranks of this host can work on the item; else all that see the
+    directory can. pack: turns an item into the form in which it is sent.
+    """
     if ranks.size == 1:
-        return [*tasks]
-    own = sum(task.weight for task in tasks)
+        return [*items]
+    own = sum(weights)
     loads = [*ranks.gather({ranks.rank: own}).values()]
     most = ranks.first(lambda: _EVEN * sum(loads) / len(loads))
     offers = {}
-    if own > most and len(tasks) > 1:
-        near = [task.process.buffer is not None for task in tasks]
-        offers[ranks.rank] = _Offer(ranks.rank, [task.weight for task in tasks], near)
+    if own > most and len(items) > 1:
+        offers[ranks.rank] = _Offer(ranks.rank, [*weights], [*near])
     gathered = ranks.gather(offers)
     takers = ranks.scatter(_takers([*gathered.values()], loads, crew) if ranks.root else [])
     if not takers:
-        takers = [ranks.rank] * len(tasks)
-    lent: list[list[WriteTask]] = [[] for _ in range(ranks.size)]
-    slim: dict[int, Process] = {}
-    for task, taker in zip(tasks, takers, strict=True):
-        if taker != ranks.rank:
-            process = task.process
-            if process.number not in slim:
-                slim[process.number] = process.to_hand_on(ranks.rank)
-            task = task._replace(process=slim[process.number])
-        lent[taker].append(task)
+        takers = [ranks.rank] * len(items)
+    lent: list[list[Item]] = [[] for _ in range(ranks.size)]
+    for item, taker in zip(items, takers, strict=True):
+        lent[taker].append(item if taker == ranks.rank else pack(item))
     kept, lent[ranks.rank] = lent[ranks.rank], []
     borrowed = ranks.exchange(lent)
     return [*kept, *chain.from_iterable(borrowed)]
 
 
+def return_results(results: Sequence[tuple[int, int, Result]], ranks: Ranks) -> dict[int, Result]:
+    """Sends each (owner, key, result) to the rank that owns it; returns those of this rank by key. All ranks call
+    it."""
+    by_owner: list[dict[int, Result]] = [{} for _ in range(ranks.size)]
+    for owner, key, result in results:
+        by_owner[owner][key] = result
+    found: dict[int, Result] = {}
+    for part in ranks.exchange(by_owner) if ranks.size > 1 else by_owner:
+        found |= part
+    return found
+
+
 def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[list[int]]:
-    """For each rank who does its tasks; nothing: it does all. The heaviest first, to whom has the least."""
+    """Returns for each rank who works on its items; an empty list: the rank itself does. The heaviest item goes first,
+    to the rank with the smallest load."""
     found: list[list[int]] = [[] for _ in loads]
     load = [*loads]
     for offer in offers:
@@ -86,9 +85,9 @@ def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[
         view, host = crew.views[offer.rank], crew.hosts[offer.rank] if offer.near[place] else None
         queue = queues.setdefault((view, host), [])
         if not queue:
-            queue += [(load[r], r) for r in range(len(load)) if _may(crew, r, view, host)]
+            queue += [(load[r], r) for r in range(len(load)) if _may_read(crew, r, view, host)]
             heapq.heapify(queue)
-        while queue[0][0] != load[queue[0][1]]:  # it has got more by another queue
+        while queue[0][0] != load[queue[0][1]]:  # the rank has got more by another queue
             heapq.heapreplace(queue, (load[queue[0][1]], queue[0][1]))
         taker = queue[0][1]
         load[taker] += weight
@@ -97,5 +96,6 @@ def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[
     return found
 
 
-def _may(crew: Crew, rank: int, view: object, host: object) -> bool:
+def _may_read(crew: Crew, rank: int, view: int, host: str | None) -> bool:
+    """Returns whether a rank sees the directory of a view and, unless host is None, runs on that host."""
     return crew.views[rank] == view and (host is None or crew.hosts[rank] == host)

@@ -34,6 +34,8 @@ _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
 """By STB_ number: of several symbols at an address, global comes before weak, weak before local."""
 
+_UNKNOWN = "[unknown]"
+
 
 class Function(NamedTuple):
     """A function: name in the source, symbol, file and line of its declaration (None, 0 if unknown)."""
@@ -93,6 +95,16 @@ class Symbols:
                     holders = _holders(elf, np.array(addresses, np.uint64))
                     holders = with_owners(elf, holders, partial(_holders, elf))
                     self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
+
+    def call_at(self, place: Place) -> tuple[str, str | None, int]:
+        """Returns the function that a call is made from, its file and line (None, 0: unknown), once resolve and
+        find_statements have looked the place up."""
+        function, at = self.functions[place], self.statements.get(place)
+        if function == nameless(place):
+            name = _UNKNOWN
+        else:
+            name = readable(function.canonical, at.fortran) if at else function.name
+        return (name, at.file, at.line) if at and at.file else (name, None, 0)
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         path, build_id = file

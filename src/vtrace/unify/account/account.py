@@ -1,180 +1,86 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was recorded and what was not: counts and coverage for the archive's properties, markers, and warnings."""
+"""Accounting, the last phase of unifying: how far each location is recorded, told by the archive and the sidecar."""
 
 from __future__ import annotations
 
-import json
-import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from vtrace import __version__
-from vtrace.console import ranges, some
-from vtrace.io.archive.overview import PROPERTY
-from vtrace.io.archive.writer import Definitions, Marker
-from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.account.coverage import CoverageRow, Fate, labels, shortfalls, sums, untimed
-from vtrace.unify.discover.select_run import Run
-from vtrace.unify.merge import user_api
-from vtrace.unify.model.process_programs import shortened
-from vtrace.unify.model.absent import FILE
-from vtrace.unify.model.process import Process
-
-_CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
-
-
-def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
-    """How many events of each kind the archive has."""
-    total: Counter[str] = Counter()
-    for row in rows:
-        if row.result:
-            total.update(row.result.counts)
-    return Counter({kind: n for kind, n in sorted(total.items()) if n})
+from vtrace.io import sidecar
+from vtrace.io.archive.definitions import plain_text
+from vtrace.io.archive.overview import ANCHOR
+from vtrace.io.archive.writer import Archive, Definitions, Marker
+from vtrace.io.local.repair_kernel import Repaired
+from vtrace.unify.account.accuracy import accuracy
+from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
+from vtrace.unify.account.coverage import CoverageRow, location_properties, row_of
+from vtrace.unify.account.facts import first_of, own_facts
+from vtrace.unify.account.ledger_intervals import table
+from vtrace.unify.clocks.clocks import Clocks
+from vtrace.unify.merge.merge import Merged
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.process import HEAP
+from vtrace.unify.model.traced_run import Run
+from vtrace.unify.reading.reading import Reading
+from vtrace.unify.writing.writing import Results
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What the first process of a run says of all."""
+class Account:
+    """What was recorded and what was not; empty on other ranks than rank 0."""
 
-    world: int
-    tool: str
-    clock: int
-    start: int
-    owner: str
-    properties: dict[str, Any]
-
-
-_NOTHING = Facts(0, "", 0, 0, "", {})
+    rows: Sequence[CoverageRow]
+    """A row for each location, in their order."""
+    counts: Counter[str]
+    """Events of each kind."""
+    markers: Sequence[Marker]
+    """Remarks for viewers."""
+    warnings: Sequence[str]
 
 
-def first_facts(processes: Sequence[Process], ranks: Ranks) -> Facts:
-    """At rank 0 those of the first process that left any files."""
-    found = {}
-    for process in [process for process in processes if not process.absent][:1]:
-        head, known = process.head, process.definitions.properties
-        found[process.number] = Facts(process.world, head.tool, head.clock, head.start, _owner(process), known)
-    return next(iter(ranks.gather(found).values()), _NOTHING)
+def account(
+    run: Run, reading: Reading, clocks: Clocks, repaired: Repaired | None, merged: Merged, results: Results,
+    context: Context,
+) -> Account:  # fmt: skip
+    """Gathers what became of all locations, and completes the archive's definitions with it at rank 0; all ranks call
+    it."""
+    ranks = context.ranks
+    first = first_of(ranks.gather(own_facts(run.processes)))
+    rows = [*ranks.gather(_rows(run, results)).values()]
+    if ranks.root:
+        _complete(merged.definitions, rows)
+        agreement = accuracy(clocks.clocks, repaired)
+        merged.definitions.properties = properties(run, first, reading, rows, agreement)
+    return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete)])
 
 
-def properties(
-    run: Run, first: Facts, incomplete: Sequence[Fate], rows: Sequence[CoverageRow], clocks: dict[str, Any]
-) -> dict[str, str]:
-    """Archive properties: who, what with, when, the sums over all locations; clocks: how well their times agree."""
-    known = first.properties
-    about = {
-        "command": shortened(known.get("command", [])),
-        "executable": known.get("executable", ""),
-        "directory": known.get("directory", ""),
-        "user": first.owner,
-        "run": run.id.hex(),
-        "prefix": run.prefix.name,
-        "recorded_by": first.tool,
-        "unified_by": f"vtrace {__version__}",
-        "unified_on": platform.node(),
-        "clock": _CLOCKS.get(first.clock, "unknown"),
-        "start": first.start,
-        "ranks": run.ranks if first.world else 0,
-        "processes": run.count,
-        "missing_ranks": ranges(run.missing),
-    }
-    about |= {key: value for key, value in known.items() if key.startswith("shim.")}
-    settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
-    missing = [*([run.alone] if run.alone else []), *shortfalls(run.missing, incomplete, rows)]
-    coverage = {"complete": not missing, "shortfalls": missing, "untimed": untimed(run.alone, incomplete)} | sums(rows)
-    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
-    values["CLOCKS"] = clocks
-    if of_user := user_api.properties(rows):
-        values["USER"] = of_user
-    return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
+def write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
+    """Writes the sidecar's table that says when each location did not record, and why; only rank 0 calls it."""
+    texts = {name: plain_text(text) for name, text in definitions.properties.items()}
+    of = sidecar.identity(archive.directory / ANCHOR, texts)
+    sidecar.write(archive.directory, *sidecar.COVERAGE, of, table(definitions, rows))
 
 
-def _owner(process: Process) -> str:
-    try:
-        return process.all_files()[-1].owner()
-    except (OSError, KeyError):
-        return ""
+def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
+    """Returns the rows of this rank's processes, by OTF2's id of the location."""
+    found: dict[int, CoverageRow] = {}
+    for process in run.processes:
+        numbers = [*((process.first + i, n) for i, n in enumerate(process.locations))]
+        numbers += [(process.heap, HEAP)] if process.heap is not None else []
+        found |= {id: row_of(id, process, number, results[id]) for id, number in numbers}
+    return found
 
 
-def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
-    """Remarks for viewers: where recording stopped before the program did, or began after it."""
-    found: list[Marker] = []
-    begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
-    for row in rows:
-        found += row.markers
-        if row.result and row.result.limit_ns is not None:
-            why = f"{row.setting} reached" if "=" in row.setting else row.setting
-            lost = "an unknown number of events" if row.unknown else some(row.lost, "event")
-            text = f"vtrace: recording stopped, {why}: {lost} missing"
-            found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
-        if row.result and row.result.dropped:
-            since = max(row.result.dropped_ns, begin)  # the first event may come later
-            text = f"vtrace: ring: {some(row.result.dropped, 'record')} before {(since - begin) / 1e9:.6f} s dropped"
-            found.append(Marker(since, "recording begins", text, row.id))
-        if row.number == 0 and row.died:
-            text = f"{row.label} ended without completing its files"
-            found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
-    return sorted(found, key=lambda marker: (marker.time, marker.location))
-
-
-_HELP = {
-    "VT_MAX_FLUSHES": " (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)",
-    "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
-}
-"""What keeps events behind these limits."""
-_SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
-"""The same for a limit that was derived from the free space."""
-
-
-def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterator[str]:
-    """One line for each kind of thing that is not as it should be."""
-    results = [row.result for row in rows if row.result]
-    limited = [row for row in rows if row.result and row.result.limit_ns is not None]
-    for setting in sorted({row.setting for row in limited}):
-        stopped = [row for row in limited if row.setting == setting]
-        lost = sum(row.lost for row in stopped)
-        hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
-        uncounted = any(row.unknown for row in stopped)
-        what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
-        yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
-    died = [fate for fate in incomplete if fate.died]
-    if died:
-        yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
-    told = {row.id for row in limited}
-    unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
-    if unrecorded:
-        where = _locations([row for row in rows if row.id in unrecorded])
-        count = sum(unrecorded.values())
-        yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
-    if unknown := [row for row in rows if row.unknown and not row.absent]:
-        yield f"an unknown number of events were not recorded on {_locations(unknown)}: nobody was left to count them"
-    clamped = sum(row.clamped for row in rows)
-    if clamped:
-        moved = f"{_verb(clamped, 'was', 'were')} moved up to the one before"
-        yield f"{some(clamped, 'time')} would have gone backwards and {moved}"
-    unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
-    if unmapped:
-        what = f"{some(unmapped, 'event')} {_verb(unmapped, 'refers', 'refer')} to something that is not defined"
-        yield f"{what}: UNKNOWN in the archive, or left out"
-    if stray:
-        what = some(stray, "leave without an enter", "leaves without an enter")
-        yield f"{what} {_verb(stray, 'was', 'were')} left out"
-    yield from user_api.warnings(rows)
-
-
-def _locations(rows: Sequence[CoverageRow]) -> str:
-    if len(rows) == 1:
-        return rows[0].label + (f" thread {rows[0].number}" if rows[0].number else "")
-    return some(len(rows), "location")
-
-
-def _verb(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
-
-
-def used_regions(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
-    """Takes the region for unknown things, the last one, out again when nothing refers to it."""
+def _complete(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
+    """Adds to the definitions what is known only once all events are written: the times, and counts of locations."""
+    times = [(row.result.first_ns, row.result.last_ns) for row in rows if row.result and row.result.events]
+    definitions.offset = min((first for first, _ in times), default=0)
+    definitions.length = max((last for _, last in times), default=0) - definitions.offset
+    definitions.realtime += definitions.offset
     if not any(row.result.unmapped for row in rows if row.result):
-        definitions.regions.pop()
+        definitions.regions.pop()  # the last one, for unknown regions: nothing refers to it
+    for row in rows:
+        location = definitions.locations[row.id]
+        location.events = row.result.events if row.result else 0
+        location.properties |= location_properties(row)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vtrace.io.local.repair_kernel import Repaired
-from vtrace.unify.clocks.offsets import Clock
+from vtrace.unify.model.clock_curves import Clock
 
 _MOST = 256
 """Clocks that are listed one by one: OTF2 reads an anchor file of 256 KiB at most."""

@@ -8,25 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vtrace.console import ranges, some
+from vtrace.console import some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.kernel import Transcoded
-from vtrace.io.local.local_files import FileHead
 from vtrace.io.local.records import LOST_REASONS
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.reading.remote_buffers import unseen
 from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
-from vtrace.unify.merge.user_api import user_markers
+from vtrace.unify.account.user_notes import user_markers
 from vtrace.unify.model.absent import DAMAGE, FILE
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.fates import Fate, labels, ranks_of
+from vtrace.unify.model.process import HEAP, Process
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
 _UNTOLD = "UNTOLD"
 """Why events were lost where nobody could say it any more."""
-_SHOWN = 8
 _LOST_WORDS = {
     "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
     "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
@@ -34,8 +31,6 @@ _LOST_WORDS = {
 }  # fmt: skip
 """Why events are lost, as people say it: records.LOST_REASONS, and what absent.py finds."""
 _LACKS = "lacks local files", "lack local files"
-HEAP = -1
-"""Number of a process's location that has no thread: for what it has in use of its heap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,33 +140,6 @@ def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None
     return {why: n for why, n in sorted(found.items()) if n > 0}
 
 
-@dataclass(frozen=True)
-class Fate:
-    """A process of which something is missing. hidden: its buffer cannot be seen; problems: damage of its files; lacks:
-    files that are missing or end too early."""
-
-    head: FileHead
-    label: str
-    world: int
-    rank: int | None
-    main: bool
-    died: bool
-    running: bool
-    hidden: bool
-    problems: Sequence[str]
-    lacks: Sequence[str] = ()
-
-
-def fates(processes: Sequence[Process], ranks: Ranks) -> list[Fate]:
-    """At rank 0 those of all ranks' processes, in their order."""
-    found = {}
-    for p in processes:
-        if p.died or p.running or p.problems or p.lacks or unseen(p):
-            state = (p.died, p.running, unseen(p), p.problems, p.lacks)
-            found[p.number] = Fate(p.head, p.label, p.world, p.rank, p.main, *state)
-    return [*ranks.gather(found).values()]
-
-
 def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
     """Over all locations; died: processes; unknown: locations that lost an unknown number of events."""
     of_rows = [row.coverage for row in rows]
@@ -188,7 +156,7 @@ def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
 def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
     """Why the archive does not hold all that the program did while it was recorded; nothing: it is complete."""
     total = sums(rows)
-    found = [f"no files of {_ranks(missing)}"] if missing else []
+    found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
         ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
         (
@@ -216,19 +184,6 @@ def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
     lacking = [p for p in incomplete if p.lacks]
     found = [f"{labels(lacking)} {_LACKS[0] if len(lacking) == 1 else _LACKS[1]}"] if lacking else []
     return [alone, *found] if alone else found
-
-
-def _ranks(numbers: Sequence[int]) -> str:
-    return f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}"
-
-
-def labels(processes: Sequence[Fate]) -> str:
-    """Ranks together, and a few of the others by name."""
-    ranked = [p.rank for p in processes if p.main and p.world and p.rank is not None]
-    others = [p.label for p in processes if not (p.main and p.world)]
-    names = ([_ranks(ranked)] if ranked else []) + others[:_SHOWN]
-    more = len(others) - _SHOWN
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:

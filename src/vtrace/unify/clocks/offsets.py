@@ -8,25 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vtrace.unify.model.clock_curves import ClockSource, Curve
+from vtrace.unify.model.clock_curves import Clock, Curve, ClockSource
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
 """A drift measured over fewer ns is worse than none."""
 _WORSE = 8
 """A measurement whose error is so many times that of those before and behind is left out."""
-
-
-@dataclass
-class Clock:
-    """A clock that some processes read. members: numbers of these; error: ns by which its time may differ from that of
-    the first clock, None if the two are aligned by real time only; measured: how often it was compared."""
-
-    host: str
-    members: list[int]
-    curve: Curve
-    measured: int = 0
-    error: int | None = None
 
 
 class _Point(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import PARADIGM_MPI
 from vtrace.io.archive.writer import Definitions, Group
@@ -20,11 +19,13 @@ from vtrace.io.local.kernel import UNMAPPED, Kernel
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.records import CLASS_COLLECTIVE, CLASS_MESSAGE, CLASS_RMA, CLASS_USER, COMM_KINDS
 from vtrace.io.local.repair_kernel import PIECE, Ends, Parts, Pieces, Repaired, replay
-from vtrace.parallel.ranks import Ranks, work_on
-from vtrace.unify.clocks.offsets import Clock
-from vtrace.unify.discover.select_run import Run
-from vtrace.unify.merge.regions import table
+from vtrace.parallel.ranks import work_on
+from vtrace.unify.clocks.clocks import Clocks
+from vtrace.unify.model.clock_curves import Clock, span_text
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.traced_run import Run
 
 _DOUBT = 1_000_000
 """Where events are missing, ends may be taken for those of another message: such move a clock by this many ns at most,
@@ -33,24 +34,6 @@ _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
 _CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
 Processes = np.ndarray[Any, np.dtype[np.uint32]]
-
-
-def clock_lines(clocks: Sequence[Clock]) -> list[str]:
-    """What -v says of the clocks."""
-    if not clocks:
-        return []
-    if len(clocks) == 1:
-        return [f"clocks: all processes share that of {clocks[0].host}"]
-    known = [clock for clock in clocks[1:] if clock.error is not None]
-    lines = [f"clocks: {len(clocks)}, times are those of {clocks[0].host}"]
-    if known:
-        worst = max(known, key=lambda clock: clock.error or 0)
-        moments = sum(clock.measured for clock in known)
-        lines.append(f"clocks: {len(known)} were compared with it {moments} times, the worst ({worst.host}) within "
-                     f"{_us(worst.error or 0)}")  # fmt: skip
-    if len(known) < len(clocks) - 1:
-        lines.append(f"clocks: {len(clocks) - 1 - len(known)} are aligned by real time only")
-    return lines
 
 
 @dataclass(frozen=True)
@@ -64,30 +47,28 @@ class _About:
     comms: dict[int, tuple[bool, bool]]
 
 
-def repair(
-    run: Run, clocks: Sequence[Clock], definitions: Definitions, kernel: Kernel, near: Path, threads: int,
-    ranks: Ranks, console: Console,
-) -> Repaired | None:  # fmt: skip
-    """Pass 1: finds what runs backwards between clocks, and puts what moves them into the maps of the processes.
+def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, context: Context) -> Repaired | None:
+    """Finds events that run backwards between clocks and adds their corrections to the maps of this rank's processes;
+    all ranks call it.
 
-    Nothing (None) where all processes share one clock: what is in order there stays so. Each rank finds the ends of its
-    processes and leaves them in a file near, a directory that all see; rank 0 replays them.
+    near: a directory that all ranks see; each rank leaves the ends of its processes' messages in a file there, which
+    rank 0 replays. Returns None where all processes share one clock, or where the user does not want a repair.
     """
-    if ranks.first(lambda: len(clocks)) < 2:
+    ranks, console = context.ranks, context.console
+    if not context.request.repair or clocks.count < 2:
         return None
     console.detail("looking for messages that run backwards")
     about = ranks.gather({process.number: _about(process) for process in run.processes})
-    parts = ranks.first(lambda: _parts(run.count, about, clocks, definitions))
-    found = _find(run.processes, parts, kernel, near / f"ends.{ranks.rank}", threads, ranks)
-    pieces = ranks.gather(found)
-    repaired = ranks.first(lambda: _replay([*pieces.values()], parts, kernel, near, ranks.size))
+    parts = ranks.first(lambda: _parts(run.count, about, clocks.clocks, definitions))
+    pieces = ranks.gather(_find(run.processes, parts, near / f"ends.{ranks.rank}", context))
+    repaired = ranks.first(lambda: _replay([*pieces.values()], parts, context.kernel, near, ranks.size))
     for process in run.processes:
         if process.maps is None:
             continue
         ns, shifts = repaired.knots[int(parts.clocks[process.number])]
         if len(ns):
             process.maps = replace(process.maps, shift_ns=ns, shifts=shifts)
-    for line in lines(repaired):
+    for line in _lines(repaired):
         console.detail(line)
     if repaired.left:
         console.warn(
@@ -97,10 +78,10 @@ def repair(
     return repaired
 
 
-def _find(
-    processes: Sequence[Process], parts: Parts, kernel: Kernel, path: Path, threads: int, ranks: Ranks
-) -> dict[int, Pieces]:
-    """The ends of this rank's processes, in the file path; where they are, by number of the process."""
+def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Context) -> dict[int, Pieces]:
+    """Writes the ends of this rank's processes into the file path; returns their places in it, by number of the
+    process."""
+    ranks = context.ranks
     found: dict[int, Pieces] = {}
 
     def find(process: Process) -> None:
@@ -117,8 +98,8 @@ def _find(
 
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     try:
-        ends = Ends(kernel, parts, file)
-        work_on(ranks, threads, processes, find, lambda p: p.stored, lambda count: None)
+        ends = Ends(context.kernel, parts, file)
+        work_on(ranks, context.request.threads, processes, find, lambda p: p.stored, lambda count: None)
     finally:
         os.close(file)
     return found
@@ -155,22 +136,18 @@ def _open(path: Path, flags: int) -> int:
         raise VtraceError(f"cannot write {path}: {error.strerror}") from error
 
 
-def lines(repaired: Repaired) -> list[str]:
-    """What -v says of the repair."""
+def _lines(repaired: Repaired) -> list[str]:
+    """Returns the lines of -v about the repair."""
     r = repaired
     found = [
         f"between clocks: {r.reversed_messages:,} of {r.messages:,} messages and {r.reversed_collectives:,} of "
-        f"{r.collectives:,} collective calls ran backwards, by {_us(r.most)} at most"
+        f"{r.collectives:,} collective calls ran backwards, by {span_text(r.most)} at most"
     ]
     if moved := sum(len(ns) for ns, _ in r.knots):
-        found.append(f"between clocks: {r.left:,} after {moved:,} corrections, by {_us(r.largest)} at most")
+        found.append(f"between clocks: {r.left:,} after {moved:,} corrections, by {span_text(r.largest)} at most")
     if r.ignored:
         found.append(f"between clocks: {r.ignored:,} ends have no other end, or not a sure one: they move nothing")
     return found
-
-
-def _us(ns: int) -> str:
-    return f"{ns / 1000:.1f} us" if ns < 10_000_000 else f"{ns / 1e9:.3f} s"
 
 
 def _about(process: Process) -> _About:

@@ -6,71 +6,23 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from pathlib import Path
 
-from vtrace.console import few
 from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local.local_files import FileHead, Uctl, read_head
 from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
-from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Seen, SeenFile, candidates, look, names, prefixes
+from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Seen, SeenFile, candidates, names, prefixes
 from vtrace.unify.model.alive import is_process
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 4
 _MISSING_RANKS, _BYTES_A_RANK = 4096, 64
 """A rank without files gets a location, too. So many may be missing; more only where the files there are have so many
 bytes for each rank: what claims more is damaged.
 """
-Warn = Callable[[str], None]
-
-
-@dataclass
-class Run:
-    """The newest run under prefix. processes: in the archive's order; missing: ranks of which there is nothing."""
-
-    prefix: Path
-    id: bytes
-    processes: list[Process]
-    missing: list[int]
-    ranks: int
-    uctl: Path | None
-    others: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    """Files that were left out."""
-    count: int = 0
-    """Processes, those of other ranks of vtunify-mpi and missing ones included."""
-    alone: str = ""
-    """What find_alone says, at rank 0."""
-
-    @property
-    def running(self) -> list[Process]:
-        """Processes that still record."""
-        return [process for process in self.processes if process.running]
-
-    def local_files(self) -> list[Path]:
-        """All that the run left, in the order in which it may be deleted."""
-        paths = [path for process in self.processes for path in process.all_files()]
-        begun = [f"{self.prefix.name}.uctl.tmp{p.head.pid}" for p in self.processes if p.main and not p.rank]
-        paths += [path for path in map(self.prefix.with_name, begun) if path.exists()]  # killed while it wrote it
-        return paths + ([self.uctl] if self.uctl else [])
-
-
-def find_run(prefix: Path, salvage: bool, warn: Warn) -> Run:
-    """Finds the local files of the newest run.
-
-    Raises VtraceError when there are none, and FormatError for a file with a bad head, which salvage leaves out with
-    a warning instead.
-    """
-    run = assemble(prefix, look(prefix, names(prefix.parent), salvage))
-    for text in run.problems:
-        warn(text)
-    for process in run.processes:
-        process.find_buffer()
-    refuse_bare(run, salvage)
-    return run
 
 
 def assemble(prefix: Path, seen: Seen) -> Run:
@@ -113,11 +65,6 @@ def refuse_bare(run: Run, salvage: bool) -> None:
         bare = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
         if bare and not process.buffer and not salvage:
             raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
-
-
-def several(paths: Iterable[Path]) -> str:
-    """A few names, and how many more there are."""
-    return few(sorted(path.name for path in paths))
 
 
 def kin(run: Run) -> list[str]:

@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vtrace.errors import FormatError
 from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
-from vtrace.io.archive.writer import Comm, Group
+from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.interning import same_array
 from vtrace.io.local.records import COMM_KINDS
-from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge import members
-from vtrace.unify.merge.dedup import Firsts, first_told
-from vtrace.unify.merge.members import Identity, Indices, Lists, Merged, Places
+from vtrace.unify.merge.dedup import Firsts, first_told, numbered
+from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, Places
+from vtrace.unify.model.id_tables import Ids
 from vtrace.unify.model.process_definitions import ProcessDefinitions
-
-Ids = np.ndarray[Any, np.dtype[np.uint32]]
 
 _MOST_UNKNOWN = 1 << 20
 """Members of a communicator that may be processes of which there are no files."""
@@ -52,65 +50,154 @@ class Member(Protocol):
     def definitions(self) -> ProcessDefinitions: ...
 
 
-class _KnownComm(Firsts[Identity, Merged]):
-    def combine(self, one: Merged, other: Merged) -> Merged:
+class _KnownComm(Firsts[Identity, MergedComm]):
+    def combine(self, one: MergedComm, other: MergedComm) -> MergedComm:
         one.name = first_told(one.name, other.name)
         return one
 
 
+_Known = Firsts[Identity, MergedComm]
 Table = dict[int, Identity]
 """A process's communicators by its own ids."""
+Times = dict[object, set[int]]
+"""When sides of connections met, by the tag of the port."""
+Pairs = dict[tuple[object, int], int]
+"""The time of a connection's first side, by tag and time of its second side."""
+
+
+@dataclass(frozen=True)
+class MpiProcesses:
+    """The MPI processes of the run. count is known to all ranks, the rest to rank 0."""
+
+    count: int
+    masters: Sequence[int]
+    """The OTF2 location of the main thread of each, by its index."""
+    indices: Mapping[tuple[int, int | None], int]
+    """The index of each, by its world and rank."""
+
+
+class Numbering(NamedTuple):
+    """The OTF2 ids of communicators. sides: of inter-communicators, the first group and its size."""
+
+    numbers: dict[Identity, int]
+    sides: dict[Identity, tuple[frozenset[int], int]]
 
 
 @dataclass
 class Communicators:
-    """groups[0] lists all MPI processes; groups and comms are at rank 0. ids and peer_offsets are per process, indexed
-    by its own comm ids.
+    """The communicators of this rank's processes: OTF2's ids, and what must be added to ranks in the remote group of an
+    inter-communicator; both per process, indexed by its own ids."""
+
+    ids: list[Ids]
+    peer_offsets: list[Ids]
+
+
+class ConnectionStep:
+    """First step: the two sides of each connection between worlds.
+
+    A side knows the port and when the sides met. The time of the side that accepted is even, that of the one that
+    connected is odd. The decision is the time of one side by tag and time of the other.
     """
 
-    groups: list[Group] = field(default_factory=list)
-    comms: list[Comm] = field(default_factory=list)
-    ids: list[Ids] = field(default_factory=list)
-    peer_offsets: list[Ids] = field(default_factory=list)
-    incomplete: list[str] = field(default_factory=list)
+    def __init__(self, processes: Sequence[Member]) -> None:
+        self._processes = processes
+
+    def contribute(self) -> Times:
+        own: Times = {}
+        for process in self._processes:
+            for comm in process.definitions.comms.values():
+                if comm.kind == COMM_KINDS["CONNECT"] and comm.hash == comm.tag:
+                    own.setdefault(comm.tag, set()).add(comm.serial)
+        return own
+
+    def join(self, one: Times, other: Times) -> Times:
+        for tag, times in other.items():
+            one.setdefault(tag, set()).update(times)
+        return one
+
+    def decide(self, everyone: Times) -> Pairs:
+        found = {}
+        for tag, known in everyone.items():
+            accepted, connected = (sorted(time for time in known if time % 2 == odd) for odd in (0, 1))
+            if not connected:  # MPI_Comm_join has no such sides
+                accepted, connected = accepted[::2], accepted[1::2]
+            found.update({(tag, other): time for time, other in zip(accepted, connected, strict=False)})
+        return found
 
 
-def merge(
-    processes: Sequence[Member], masters: Sequence[int], known: Mapping[tuple[int, int | None], int], ranks: Ranks
-) -> Communicators:
-    """Merges the communicators of all processes, each rank with its own, in the order of the archive.
+class IdentityStep:
+    """Second step: which communicators there are, and the members that lists of some processes name.
 
-    masters: the OTF2 location of the main thread of each MPI process, by its index; known: the index of each, by world
-    and rank; both at rank 0 only. An inter-communicator becomes an ordinary one whose group is both groups, the one
-    with the lowest process first; peer_offsets is what must be added to ranks in the remote group. Raises FormatError
-    for impossible sizes.
+    Equal (kind, parent, tag, hash, count) is the same communicator. The decision is the set of those with unknown
+    members. Raises FormatError for impossible sizes.
     """
-    result = Communicators()
-    count = ranks.first(lambda: len(masters))
-    if not count:
-        none = np.empty(0, np.uint32)
-        result.ids, result.peer_offsets = [none for _ in processes], [none for _ in processes]
-        return result
-    pairs = _connections(processes, ranks)
-    own, tables = ranks.together(lambda: _identify(processes, pairs, count + _MOST_UNKNOWN))
-    merged = dict(own.collect(ranks))
-    indices = Indices(known)
-    lists = ranks.reduce(_written(processes, tables), members.join_lists)
-    wanted = ranks.first(lambda: members.fill_from_lists(merged, lists, indices))
-    places = ranks.reduce(_places(processes, tables, wanted), members.join_places)
-    if ranks.root:
-        members.complete(merged, places, indices.count)
-        result.groups.append(Group("COMM_LOCATIONS", PARADIGM_MPI, "", np.array(masters, np.uint64)))
-        _define(merged, result)
-    numbers = ranks.first(lambda: {identity: number for number, identity in enumerate(merged)})
-    sides = ranks.first(
-        lambda: {identity: (comm.first, comm.second) for identity, comm in merged.items() if comm.second}
-    )
-    for process, table in zip(processes, tables, strict=True):
-        shifts = {local: _shift(sides.get(identity), process) for local, identity in table.items()}
-        result.ids.append(_by_id({local: numbers[identity] for local, identity in table.items()}, UNDEFINED))
-        result.peer_offsets.append(_by_id(shifts, 0))
-    return result
+
+    def __init__(self, processes: Sequence[Member], pairs: Pairs, world: MpiProcesses) -> None:
+        self._processes, self._pairs, self._world = processes, pairs, world
+        self.tables: list[Table] = []
+        """Of this rank's processes."""
+        self.merged: dict[Identity, MergedComm] = {}
+        """At rank 0, of all processes, in their order."""
+
+    def contribute(self) -> tuple[_Known, Lists]:
+        known, self.tables = _identify(self._processes, self._pairs, self._world.count + _MOST_UNKNOWN)
+        return known, _written(self._processes, self.tables)
+
+    def join(self, one: tuple[_Known, Lists], other: tuple[_Known, Lists]) -> tuple[_Known, Lists]:
+        return one[0].join(other[0]), members.join_lists(one[1], other[1])
+
+    def decide(self, everyone: tuple[_Known, Lists]) -> set[Identity]:
+        known, lists = everyone
+        self.merged = dict(known.in_order())
+        return members.fill_from_lists(self.merged, lists, Indices(self._world.indices))
+
+
+class MemberStep:
+    """Third step: each process tells its place in communicators with unknown members; all communicators are defined.
+
+    An inter-communicator becomes an ordinary one whose group is both groups, the one with the lowest process first.
+    """
+
+    def __init__(
+        self, processes: Sequence[Member], identities: IdentityStep, unknown: set[Identity], world: MpiProcesses,
+        definitions: Definitions,
+    ) -> None:  # fmt: skip
+        self._processes, self._identities, self._unknown = processes, identities, unknown
+        self._world, self._definitions = world, definitions
+        self.incomplete: list[str] = []
+        """At rank 0: names of communicators of which not all members are known."""
+
+    def contribute(self) -> Places:
+        return _places(self._processes, self._identities.tables, self._unknown)
+
+    def join(self, one: Places, other: Places) -> Places:
+        return members.join_places(one, other)
+
+    def decide(self, everyone: Places) -> Numbering:
+        merged, definitions = self._identities.merged, self._definitions
+        members.complete(merged, everyone, self._world.count)
+        masters = np.array(self._world.masters, np.uint64)
+        definitions.comm_groups.append(Group("COMM_LOCATIONS", PARADIGM_MPI, "", masters))
+        _define(merged, definitions)
+        self.incomplete = [definitions.comms[n].name for n, comm in enumerate(merged.values()) if comm.incomplete]
+        sides = {identity: (comm.first, comm.second) for identity, comm in merged.items() if comm.second}
+        return Numbering(numbered([*merged]), sides)
+
+    def maps(self, numbering: Numbering) -> Communicators:
+        """Returns the tables of this rank's processes."""
+        found = Communicators([], [])
+        for process, table in zip(self._processes, self._identities.tables, strict=True):
+            shifts = {local: _shift(numbering.sides.get(identity), process) for local, identity in table.items()}
+            ids = {local: numbering.numbers[identity] for local, identity in table.items()}
+            found.ids.append(_by_id(ids, UNDEFINED))
+            found.peer_offsets.append(_by_id(shifts, 0))
+        return found
+
+
+def without_mpi(processes: Sequence[Member]) -> Communicators:
+    """Returns the tables of processes in a run without MPI: they have no communicators."""
+    none = np.empty(0, np.uint32)
+    return Communicators([none for _ in processes], [none for _ in processes])
 
 
 def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
@@ -134,10 +221,8 @@ def _places(processes: Sequence[Member], tables: Sequence[Table], wanted: set[Id
     return reduce(members.join_places, places, none)
 
 
-def _identify(
-    processes: Sequence[Member], pairs: Mapping[tuple[object, int], int], most: int
-) -> tuple[_KnownComm, list[Table]]:
-    """Equal (kind, parent, tag, hash, count) is the same communicator. Also each process's, by its own ids."""
+def _identify(processes: Sequence[Member], pairs: Pairs, most: int) -> tuple[_Known, list[Table]]:
+    """Returns the communicators of this rank's processes, once each, and their identities by process and own id."""
     known = _KnownComm()
     tables: list[Table] = []
     identities: dict[tuple[object, ...], Identity] = {}
@@ -158,58 +243,27 @@ def _identify(
             if name is not None or identity not in known:
                 order = process.number, local
                 told = None if name is None else (order, name)
-                about = Merged(kind, parent, comm.hash, comm.size, comm.remote, process.world, told)
+                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, told)
                 known.add(identity, order, about)
         tables.append(own)
     return known, tables
 
 
-def _connections(processes: Sequence[Member], ranks: Ranks) -> dict[tuple[object, int], int]:
-    """Between worlds the sides of a connection know its port and when they met: by tag and time the time of both.
-
-    The time of the side that accepted is even, that of the one that connected is odd.
-    """
-    own: dict[object, set[int]] = {}
-    for process in processes:
-        for comm in process.definitions.comms.values():
-            if comm.kind == COMM_KINDS["CONNECT"] and comm.hash == comm.tag:
-                own.setdefault(comm.tag, set()).add(comm.serial)
-    times = ranks.reduce(own, _join_sets)
-    return ranks.first(lambda: _pair(times))
-
-
-def _join_sets(one: dict[object, set[int]], other: dict[object, set[int]]) -> dict[object, set[int]]:
-    for tag, times in other.items():
-        one.setdefault(tag, set()).update(times)
-    return one
-
-
-def _pair(times: dict[object, set[int]]) -> dict[tuple[object, int], int]:
-    found = {}
-    for tag, known in times.items():
-        accepted, connected = (sorted(time for time in known if time % 2 == odd) for odd in (0, 1))
-        if not connected:  # MPI_Comm_join has no such sides
-            accepted, connected = accepted[::2], accepted[1::2]
-        found.update({(tag, other): time for time, other in zip(accepted, connected, strict=False)})
-    return found
-
-
-def _define(merged: Mapping[Identity, Merged], result: Communicators) -> None:
+def _define(merged: Mapping[Identity, MergedComm], definitions: Definitions) -> None:
+    """Adds all communicators and the groups of their members to the archive's definitions."""
     groups: dict[bytes, int] = {}
-    numbers = {identity: number for number, identity in enumerate(merged)}
+    numbers = numbered([*merged])
     for comm in merged.values():
         number = None if comm.parent is None else numbers[comm.parent]
-        parent = None if number is None else result.comms[number].name
+        parent = None if number is None else definitions.comms[number].name
         name = comm.name[1] if comm.name and comm.name[1] else _default_name(comm.kind, parent)
         key = b"self" if comm.kind == "SELF" else comm.members.tobytes()
         if key not in groups:
-            groups[key] = len(result.groups)
+            groups[key] = len(definitions.comm_groups)
             kind = "COMM_SELF" if comm.kind == "SELF" else "COMM_GROUP"
-            result.groups.append(Group(kind, PARADIGM_MPI, name, comm.members.astype(np.uint64)))
+            definitions.comm_groups.append(Group(kind, PARADIGM_MPI, name, comm.members.astype(np.uint64)))
         flags = 0 if comm.kind in _WITHOUT_EVENTS else 1
-        result.comms.append(Comm(name, groups[key], number, flags))
-        if comm.incomplete:
-            result.incomplete.append(name)
+        definitions.comms.append(Comm(name, groups[key], number, flags))
 
 
 def _default_name(kind: str, parent: str | None) -> str:

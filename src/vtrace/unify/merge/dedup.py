@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Things that several processes define, each once: how they are joined in a tree, and get their numbers."""
+"""Definitions that several processes make, each once: how two sets of them are joined, and their order."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from vtrace.parallel.ranks import Ranks
 from vtrace.unify.model.process import Process
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Order = tuple[int, ...]
-"""The number of a process, then its own numbers: where a thing was defined."""
+"""The number of a process, then its own numbers: the place of a definition."""
 
 
 class Firsts(Generic[Key, Value]):
-    """Things by what they consist of, with the place where each comes first and what is known of it.
+    """Definitions by their key, with the first place of each and what is known of it.
 
-    Joining them is commutative and associative: the same comes out however processes are shared among ranks.
+    Joining is commutative and associative: the result does not depend on how processes are shared among ranks.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Firsts(Generic[Key, Value]):
         return key in self.found
 
     def add(self, key: Key, order: Order, value: Value) -> None:
-        """Adds a thing, or what one more process knows of it."""
+        """Adds a definition, or what one more process knows of it."""
         known = self.found.get(key)
         if known is None:
             self.found[key] = order, value
@@ -36,27 +36,19 @@ class Firsts(Generic[Key, Value]):
             self.found[key] = min(known[0], order), self.combine(known[1], value)
 
     def combine(self, one: Value, other: Value) -> Value:
-        """What is known from both, in whatever order they come; by default all know the same."""
+        """Returns what is known from both, in whatever order they come; by default all know the same."""
         return one
 
     def join(self, other: Firsts[Key, Value]) -> Firsts[Key, Value]:
-        """Those of both."""
+        """Returns the definitions of both; may change both."""
         large, small = (self, other) if len(self.found) >= len(other.found) else (other, self)
         for key, (order, value) in small.found.items():
             large.add(key, order, value)
         return large
 
-    def collect(self, ranks: Ranks) -> list[tuple[Key, Value]]:
-        """At rank 0 those of all ranks, in the order of their places."""
-        everyone = ranks.reduce(self, Firsts.join)
-        places = sorted(everyone.found.items(), key=lambda item: item[1][0]) if ranks.root else []
-        return [(key, value) for key, (_, value) in places]
-
-    def number(self, ranks: Ranks) -> tuple[dict[Key, int], list[Value]]:
-        """The number of each, in the order of their places; and, at rank 0, their values in this order."""
-        collected = self.collect(ranks)
-        keys = ranks.first(lambda: [key for key, _ in collected])
-        return {key: number for number, key in enumerate(keys)}, [value for _, value in collected]
+    def in_order(self) -> list[tuple[Key, Value]]:
+        """Returns all, in the order of their places."""
+        return [(key, value) for key, (_, value) in sorted(self.found.items(), key=lambda item: item[1][0])]
 
 
 Told = tuple[Order, str] | None
@@ -64,45 +56,78 @@ Told = tuple[Order, str] | None
 
 
 class Named(Firsts[Key, Told]):
-    """Things that some processes give a name: the one in the first place counts."""
+    """Definitions that some processes give a name: the name at the first place counts."""
 
     def combine(self, one: Told, other: Told) -> Told:
         return first_told(one, other)
 
 
 def first_told(one: Told, other: Told) -> Told:
-    """The name that was given first."""
+    """Returns the name that was given first."""
     return min(told) if (told := [name for name in (one, other) if name]) else None
 
 
-def merge_equal(
-    processes: Sequence[Process], ranks: Ranks, own: Callable[[Process], Mapping[int, Key]]
-) -> tuple[list[Key], list[dict[int, int]]]:
-    """What is equal is the same for all processes. Returns all there are, and the number of each by the processes' own.
+def numbered(keys: Sequence[Key]) -> dict[Key, int]:
+    """Returns the number of each key: its place in keys."""
+    return {key: number for number, key in enumerate(keys)}
 
-    own: what a process defines, by its own numbers.
+
+class EqualStep(ABC, Generic[Key]):
+    """The step (parallel.exchange.Step) of definitions that are the same wherever they are equal."""
+
+    def __init__(self, processes: Sequence[Process], own: Callable[[Process], Mapping[int, Key]]) -> None:
+        """own: returns the definitions of a process, by its own ids."""
+        self.processes, self.own = processes, own
+
+    def contribute(self) -> Firsts[Key, None]:
+        merged: Firsts[Key, None] = Firsts()
+        for process in self.processes:
+            for local, key in sorted(self.own(process).items()):
+                if key not in merged:
+                    merged.add(key, (process.number, local), None)
+        return merged
+
+    def join(self, one: Firsts[Key, None], other: Firsts[Key, None]) -> Firsts[Key, None]:
+        return one.join(other)
+
+    def decide(self, everyone: Firsts[Key, None]) -> list[Key]:
+        keys = [key for key, _ in everyone.in_order()]
+        self.define(keys)
+        return keys
+
+    @abstractmethod
+    def define(self, keys: Sequence[Key]) -> None:
+        """At rank 0: adds the definitions, in their order, to those of the archive."""
+
+    def ids(self, keys: Sequence[Key]) -> list[dict[int, int]]:
+        """Returns for each of this rank's processes the place of each definition in keys, by its own ids."""
+        numbers = numbered(keys)
+        return [{local: numbers[key] for local, key in self.own(process).items()} for process in self.processes]
+
+
+class ConcatStep(ABC, Generic[Value]):
+    """The step of definitions that each process has for itself: one process's behind another's.
+
+    Subclasses set own, the definitions by number of the process. The decision is the place of each process's first.
     """
-    merged: Firsts[Key, None] = Firsts()
-    for process in processes:
-        for local, key in sorted(own(process).items()):
-            if key not in merged:
-                merged.add(key, (process.number, local), None)
-    numbers, _ = merged.number(ranks)
-    return list(numbers), [{local: numbers[key] for local, key in own(process).items()} for process in processes]
 
+    own: dict[int, list[Value]]
 
-class Concatenated(Generic[Value]):
-    """What each process has for itself, behind each other in the order of the processes."""
+    def contribute(self) -> dict[int, list[Value]]:
+        return self.own
 
-    def __init__(self, own: dict[int, list[Value]], ranks: Ranks) -> None:
-        """own: by the number of the process."""
-        everyone = ranks.gather(own)
-        self.items = everyone
-        """At rank 0, of all processes."""
-        sizes = ranks.first(lambda: {number: len(items) for number, items in everyone.items()})
-        self.first: dict[int, int] = {}
-        """Place of each process's first."""
-        at = 0
-        for number, size in sizes.items():
-            self.first[number] = at
-            at += size
+    def join(self, one: dict[int, list[Value]], other: dict[int, list[Value]]) -> dict[int, list[Value]]:
+        return one | other
+
+    def decide(self, everyone: dict[int, list[Value]]) -> dict[int, int]:
+        everyone = dict(sorted(everyone.items()))
+        firsts = {}
+        at = self.define(everyone)
+        for number, items in everyone.items():
+            firsts[number] = at
+            at += len(items)
+        return firsts
+
+    @abstractmethod
+    def define(self, everyone: dict[int, list[Value]]) -> int:
+        """At rank 0: adds the definitions of all processes, in their order, to the archive's; returns the first id."""

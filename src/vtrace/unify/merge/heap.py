@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from vtrace.io.archive.writer import Attribute, Definitions, Metric, MetricClass
+from vtrace.io.local.kernel import UNMAPPED
+from vtrace.unify.model.process import Process
 
 _UINT64 = 4  # OTF2_TYPE_UINT64
 _ATTRIBUTES = (
@@ -17,10 +22,31 @@ _METRICS = (
 )
 
 
-def add_heap(definitions: Definitions) -> int:
-    """Adds attributes, metrics and, as the last one, their class; returns the first attribute's id."""
-    first, metric = len(definitions.attributes), len(definitions.metrics)
-    definitions.attributes += [Attribute(name, description, _UINT64) for name, description in _ATTRIBUTES]
-    definitions.metrics += _METRICS
-    definitions.metric_classes.append(MetricClass([metric, metric + 1], threads=False))
-    return first
+class HeapIds(NamedTuple):
+    """The first attribute and the metric class of the heap."""
+
+    attributes: int
+    metric_class: int
+
+
+class HeapStep:
+    """Attributes, metrics and their class, where any process tells what it has in use of its heap."""
+
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        self._processes, self._definitions = processes, definitions
+
+    def contribute(self) -> bool:
+        return any(process.heap is not None for process in self._processes)
+
+    def join(self, one: bool, other: bool) -> bool:
+        return one or other
+
+    def decide(self, everyone: bool) -> HeapIds:
+        definitions = self._definitions
+        if not everyone:
+            return HeapIds(UNMAPPED, UNMAPPED)
+        first, metric = len(definitions.attributes), len(definitions.metrics)
+        definitions.attributes += [Attribute(name, description, _UINT64) for name, description in _ATTRIBUTES]
+        definitions.metrics += _METRICS
+        definitions.metric_classes.append(MetricClass([metric, metric + 1], threads=False))
+        return HeapIds(first, len(definitions.metric_classes) - 1)

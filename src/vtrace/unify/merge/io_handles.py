@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 
 from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.writer import IoFile, IoHandle
+from vtrace.io.archive.writer import Definitions, IoFile, IoHandle
 from vtrace.io.local.records import IO_PARADIGMS
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.dedup import Concatenated, merge_equal
-from vtrace.unify.merge.regions import Ids, table
+from vtrace.unify.merge.dedup import ConcatStep, EqualStep
+from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
 
@@ -23,77 +20,90 @@ _PRE_CREATED, _READ_WRITE, _NO_STATUS = 1, 2, 0
 """OTF2_IO_HANDLE_FLAG_PRE_CREATED, OTF2_IO_ACCESS_MODE_READ_WRITE, OTF2_IO_STATUS_FLAG_NONE."""
 
 
-@dataclass
-class Files:
-    """file_ids and handle_ids are per process, indexed by its own ids."""
-
-    files: list[IoFile] = field(default_factory=list)
-    handles: list[IoHandle] = field(default_factory=list)
-    file_ids: list[Ids] = field(default_factory=list)
-    handle_ids: list[Ids] = field(default_factory=list)
-
-
-def merge_files(processes: Sequence[Process], comms: Sequence[Ids], ranks: Ranks) -> Files:
-    """Equal paths on a host are one file; each process has handles of its own.
-
-    comms: the OTF2 id of each communicator, per process by its own ids. Lists of all are at rank 0.
-    """
-    result = Files()
-    shared = ranks.first(partial(_on_several, ranks.reduce(_opened(processes), _union)))
-
-    def own_files(process: Process) -> dict[int, tuple[str, int]]:
-        paths = process.definitions.files.items()
-        return {local: (path, _MACHINE if path in shared else process.node) for local, path in paths}
-
-    merged, numbers = merge_equal(processes, ranks, own_files)
-    result.files = [IoFile(path, node) for path, node in merged]
-    own = {}
-    locals_ = []
-    for process, files, comm_ids in zip(processes, numbers, comms, strict=True):
-        result.file_ids.append(table(files))
-        own[process.number], ids = _handles(process, files, comm_ids)
-        locals_.append(ids)
-    together = Concatenated(own, ranks)
-    for process, ids in zip(processes, locals_, strict=True):
-        first = together.first[process.number]
-        result.handle_ids.append(table({local: first + number for local, number in ids.items()}))
-    for number, handles in together.items.items():
-        first = together.first[number]
-        result.handles += [h if h.parent is None else replace(h, parent=first + h.parent) for h in handles]
-    return result
-
-
 Nodes = dict[str, set[int]]
+"""System nodes by path."""
 
 
-def _opened(processes: Sequence[Process]) -> Nodes:
-    """The nodes on which MPI has opened a path.
+class SharedPathStep:
+    """Paths that MPI has opened on more than one host: they must lie on a file system that all of these see.
 
     Score-P, too, puts a file on a shared file system below the machine and any other one below its host.
     """
-    nodes = defaultdict(set)
-    for process in processes:
-        known = process.definitions
-        for handle in known.handles.values():
-            if handle.paradigm == IO_PARADIGMS["MPI"] and handle.file in known.files:
-                nodes[known.files[handle.file]].add(process.node)
-    return dict(nodes)
+
+    def __init__(self, processes: Sequence[Process]) -> None:
+        self._processes = processes
+
+    def contribute(self) -> Nodes:
+        nodes: Nodes = {}
+        for process in self._processes:
+            known = process.definitions
+            for handle in known.handles.values():
+                if handle.paradigm == IO_PARADIGMS["MPI"] and handle.file in known.files:
+                    nodes.setdefault(known.files[handle.file], set()).add(process.node)
+        return nodes
+
+    def join(self, one: Nodes, other: Nodes) -> Nodes:
+        """Two nodes of a path are enough to know."""
+        for path, nodes in other.items():
+            one[path] = {*sorted(one.get(path, set()) | nodes)[:2]}
+        return one
+
+    def decide(self, everyone: Nodes) -> set[str]:
+        return {path for path, nodes in everyone.items() if len(nodes) > 1}
 
 
-def _union(one: Nodes, other: Nodes) -> Nodes:
-    """Two nodes of a path are enough to know."""
-    for path, nodes in other.items():
-        one[path] = {*sorted(one.get(path, set()) | nodes)[:2]}
-    return one
+class FileStep(EqualStep[tuple[str, int]]):
+    """Files: equal paths on a host are one file."""
+
+    def __init__(self, processes: Sequence[Process], shared: set[str], definitions: Definitions) -> None:
+        def own_files(process: Process) -> dict[int, tuple[str, int]]:
+            paths = process.definitions.files.items()
+            return {local: (path, _MACHINE if path in shared else process.node) for local, path in paths}
+
+        super().__init__(processes, own_files)
+        self._definitions = definitions
+
+    def define(self, keys: Sequence[tuple[str, int]]) -> None:
+        self._definitions.files = [IoFile(path, node) for path, node in keys]
+
+    def maps(self, numbers: Sequence[dict[int, int]]) -> list[Ids]:
+        """Returns the tables of this rank's processes; numbers: OTF2's ids by own id."""
+        return [table(own) for own in numbers]
 
 
-def _on_several(opened: Nodes) -> set[str]:
-    """Paths that were opened on more than one host: they must lie on a file system that all of these see."""
-    return {path for path, hosts in opened.items() if len(hosts) > 1}
+class HandleStep(ConcatStep[IoHandle]):
+    """Handles: each process has its own."""
+
+    def __init__(
+        self, processes: Sequence[Process], files: Sequence[dict[int, int]], comms: Sequence[Ids],
+        definitions: Definitions,
+    ) -> None:  # fmt: skip
+        """files, comms: OTF2's ids, per process by its own ids."""
+        self._processes, self._definitions = processes, definitions
+        self.own = {}
+        self._places = []
+        for process, own_files, own_comms in zip(processes, files, comms, strict=True):
+            self.own[process.number], places = _handles(process, own_files, own_comms)
+            self._places.append(places)
+
+    def define(self, everyone: dict[int, list[IoHandle]]) -> int:
+        handles = self._definitions.handles
+        base = len(handles)
+        for own in everyone.values():
+            first = len(handles)
+            handles += [h if h.parent is None else replace(h, parent=first + h.parent) for h in own]
+        return base
+
+    def maps(self, firsts: dict[int, int]) -> list[Ids]:
+        """Returns for each of this rank's processes OTF2's ids, by its own ids."""
+        return [
+            table({local: firsts[process.number] + place for local, place in places.items()})
+            for process, places in zip(self._processes, self._places, strict=True)
+        ]
 
 
 def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
-    """Handles of a process, whose parents are places in this list, and their places by the process's own ids.
+    """Returns the handles of a process, whose parents are places in this list, and their places by own id.
 
     A forked child has handles of its own for those of its parent that it uses: to it they were open at its begin.
     """

@@ -22,7 +22,7 @@ _NOBODY = 0xFFFFFFFF
 
 
 @dataclass
-class Merged:
+class MergedComm:
     """One communicator of the whole run. world: a random number, the same for
     all who know an MPI_COMM_WORLD; members: indices."""
 
@@ -69,7 +69,7 @@ Places = dict[Identity, list[tuple[int, int, int, int]]]
 """What processes know of themselves: number, size of the group, rank in it, index."""
 
 
-def set_of(comm: Merged | Known) -> Set:
+def set_of(comm: MergedComm | Known) -> Set:
     """See Set."""
     return comm.hash, min(comm.size, comm.remote), max(comm.size, comm.remote)
 
@@ -125,7 +125,7 @@ class Indices:
         return found
 
 
-def fill_from_lists(merged: Mapping[Identity, Merged], lists: Lists, indices: Indices) -> set[Identity]:
+def fill_from_lists(merged: Mapping[Identity, MergedComm], lists: Lists, indices: Indices) -> set[Identity]:
     """Fills the groups of all that are no duplicates; returns those of which members are still unknown."""
     for identity, comm in merged.items():
         if comm.kind == "SELF" or _copies(comm, merged):
@@ -148,7 +148,7 @@ ALIKE = ("DUP", "PARTITIONED")
 """Kinds of communicators that have the members of their parent."""
 
 
-def _copies(comm: Merged, merged: Mapping[Identity, Merged]) -> bool:
+def _copies(comm: MergedComm, merged: Mapping[Identity, MergedComm]) -> bool:
     """Whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has no
     list; its duplicates are one for each process."""
     parent = None if comm.parent is None else merged.get(comm.parent)
@@ -168,7 +168,7 @@ def places_in(
     return found
 
 
-def complete(merged: Mapping[Identity, Merged], places: Places, count: int) -> None:
+def complete(merged: Mapping[Identity, MergedComm], places: Places, count: int) -> None:
     """Finds the members that lists have not named; count: of MPI processes."""
     for identity, comm in merged.items():
         if comm.kind == "SELF":
@@ -192,7 +192,7 @@ def complete(merged: Mapping[Identity, Merged], places: Places, count: int) -> N
             comm.members[gaps] = np.concatenate([free, np.zeros(len(gaps) - len(free), np.int64)])
 
 
-def _place(comm: Merged, places: Sequence[tuple[int, int, int, int]]) -> None:
+def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> None:
     """Each process knows its own place; between worlds each side knows only its own members."""
     if not comm.remote:
         (members,) = comm.sides

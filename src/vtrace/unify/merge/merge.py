@@ -1,75 +1,199 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From each process's own ids to the archive's: all that is defined is merged, and the kernel gets its tables."""
+"""Merging, the fourth phase of unifying: what all processes define becomes the archive's definitions.
+
+Each kind of definition is a step (parallel.exchange.Step): its module says what a rank contributes, how contributions
+are joined, what rank 0 defines, and which tables follow for a rank's processes. Only this module sends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from vtrace.console import Console
-from vtrace.io.archive.writer import Definitions, MetricClass
-from vtrace.io.local.kernel import UNMAPPED, Maps
+from vtrace import __version__
+from vtrace.io.archive.writer import Definitions
+from vtrace.io.local.kernel import Maps
+from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import Ranks
 from vtrace.symbols.nmfile import nm_files
 from vtrace.symbols.symbols import Symbols
-from vtrace.unify.merge import communicators
-from vtrace.unify.merge.heap import add_heap
-from vtrace.unify.merge.io_handles import merge_files
-from vtrace.unify.merge.regions import merge_attributes, merge_metrics, merge_regions, merge_strings
-from vtrace.unify.merge.region_groups import add_spec_groups
-from vtrace.unify.merge.rma_windows import merge_windows
+from vtrace.unify.merge.communicators import (
+    Communicators,
+    ConnectionStep,
+    IdentityStep,
+    Member,
+    MemberStep,
+    MpiProcesses,
+    without_mpi,
+)
+from vtrace.unify.merge.heap import HeapIds, HeapStep
+from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
+from vtrace.unify.merge.metric_definitions import AttributeStep, MetricStep, StringStep
+from vtrace.unify.merge.region_groups import SpecGroupStep
+from vtrace.unify.merge.regions import RegionMaps, RegionStep
+from vtrace.unify.merge.rma_windows import Windows, WindowStep
 from vtrace.unify.merge.stack_texts import name_call_sites
-from vtrace.unify.merge.system import System
-from vtrace.unify.merge.teams import add_teams
+from vtrace.unify.merge.system import Placing, System, SystemStep
+from vtrace.unify.merge.teams import ProcessTeams, TeamStep
 from vtrace.unify.merge.threads import add_threads
-from vtrace.unify.merge.user_api import add_groups, users_own
-from vtrace.unify.merge.user_messages import add_messages
+from vtrace.unify.merge.user_groups import UserGroupStep, users_own
+from vtrace.unify.merge.user_messages import (
+    UserCommStep,
+    UserMessages,
+    UserMessageStep,
+    meeting_ranks,
+    message_ends,
+    other_locations,
+)
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.id_tables import Ids, Types
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.traced_run import Run
 
 
-def map_ids(
-    processes: Sequence[Process], system: System, definitions: Definitions, zero: int, ranks: Ranks, console: Console
-) -> None:
-    """Fills in the definitions of what processes define (at rank 0), and gives each process its tables.
+@dataclass(frozen=True)
+class Merged:
+    """The definitions of the archive. Each process has its maps from its own ids to these."""
 
-    zero: the archive's, in ns since the epoch.
+    definitions: Definitions
+    """At rank 0 those of the archive; the other ranks need none."""
+    mpi: int
+    """Processes that belong to an MPI_COMM_WORLD."""
+    heap_class: int
+    """The metric class of what a process has in use of its heap."""
+
+
+@dataclass
+class _Tables:
+    """OTF2's ids of this rank's processes, by place of the process in the list."""
+
+    placing: Placing
+    unknown_region: int = 0
+    regions: list[RegionMaps] = field(default_factory=list)
+    comms: Communicators = field(default_factory=lambda: Communicators([], []))
+    windows: Windows = field(default_factory=lambda: Windows([], [], []))
+    files: list[Ids] = field(default_factory=list)
+    handles: list[Ids] = field(default_factory=list)
+    metrics: list[tuple[Ids, Types]] = field(default_factory=list)
+    attributes: list[tuple[Ids, Types]] = field(default_factory=list)
+    strings: list[Ids] = field(default_factory=list)
+    thread_comms: list[int] = field(default_factory=list)
+    """Of all processes, by number."""
+    teams: list[ProcessTeams] = field(default_factory=list)
+    messages: list[UserMessages] = field(default_factory=list)
+    heap: HeapIds = field(default_factory=lambda: HeapIds(0, 0))
+
+
+def merge(run: Run, zero: int, context: Context) -> Merged:
+    """Merges the definitions of all processes and gives each of this rank's processes its maps; all ranks call it.
+
+    zero: the archive's, in ns since the epoch; each process has the curve of its clock, by which messages are matched.
+    Raises FormatError for definitions that are impossible.
     """
+    ranks, processes = context.ranks, run.processes
+    definitions = Definitions(creator=f"vtrace {__version__}", realtime=zero)
+    system = SystemStep(processes, definitions)
+    placing = agree(system, ranks)
+    system.place(placing)
+    tables = _Tables(placing)
+    _merge_regions(processes, definitions, tables, context)
+    _merge_mpi(processes, system.system, definitions, tables, context)
+    _merge_files(processes, definitions, tables, ranks)
+    metrics = MetricStep(processes, definitions)
+    tables.metrics = metrics.maps(agree(metrics, ranks))
+    attributes = AttributeStep(processes, definitions)
+    tables.attributes = attributes.maps(agree(attributes, ranks))
+    strings = StringStep(processes, definitions)
+    tables.strings = strings.maps(agree(strings, ranks))
+    tables.thread_comms = ranks.first(lambda: add_threads(system.system, definitions))
+    teams = TeamStep(processes, definitions)
+    tables.teams = teams.maps(agree(teams, ranks))
+    region_ids, metric_ids = [maps.regions for maps in tables.regions], [ids for ids, _ in tables.metrics]
+    agree(UserGroupStep(processes, region_ids, metric_ids, definitions), ranks)
+    agree(SpecGroupStep(processes, definitions), ranks)
+    tables.messages = _merge_messages(processes, definitions, ranks)
+    tables.heap = agree(HeapStep(processes, definitions), ranks)
+    for place, process in enumerate(processes):
+        _set_maps(process, place, tables, zero)
+    return Merged(definitions, placing.mpi, tables.heap.metric_class)
+
+
+def _merge_regions(processes: Sequence[Process], definitions: Definitions, tables: _Tables, context: Context) -> None:
+    """Merges the regions, looks up the names of functions, and turns call sites into texts."""
+    ranks, console = context.ranks, context.console
     console.detail("looking up the names of functions")
-    newest = ranks.reduce(max((process.head.start for process in processes), default=0), lambda a, b: max(a, b))
-    symbols = Symbols(ranks.first(lambda: newest), nm_files(process.definitions.properties for process in processes))
-    definitions.regions, regions, unknown = merge_regions(processes, symbols, ranks)
+    symbols = Symbols(tables.placing.newest, nm_files(process.definitions.properties for process in processes))
+    regions = RegionStep(processes, symbols, definitions)
+    keys = agree(regions, ranks)
+    tables.regions, tables.unknown_region = regions.maps(keys), len(keys)
     name_call_sites([process.definitions for process in processes], symbols)
     for text in dict.fromkeys(ranks.reduce(symbols.warnings, lambda one, other: [*one, *other])):
         console.warn(text)
-    comms = communicators.merge(processes, system.masters, system.indices, ranks)
-    if comms.incomplete:
-        console.warn(f"not all members are known of {', '.join(comms.incomplete[:4])}: others stand in their places")
-    windows, files = merge_windows(processes, comms, ranks), merge_files(processes, comms.ids, ranks)
-    definitions.comm_groups, definitions.comms, definitions.windows = comms.groups, comms.comms, windows.windows
-    definitions.files, definitions.handles = files.files, files.handles
-    definitions.metrics, metrics = merge_metrics(processes, ranks)
-    definitions.metric_classes = [MetricClass([number]) for number in range(len(definitions.metrics))]
-    definitions.attributes, attributes = merge_attributes(processes, ranks)
-    definitions.strings, strings = merge_strings(processes, ranks)
-    thread_comms, teams = add_threads(system, definitions, ranks), add_teams(processes, definitions, ranks)
-    add_groups(processes, definitions, [region.regions for region in regions], [ids for ids, _ in metrics], ranks)
-    add_spec_groups(processes, definitions, ranks)
-    messages = add_messages(processes, definitions, ranks)
-    any_heap = ranks.total([any(process.heap is not None for process in processes)])[0]
-    heap_attributes = add_heap(definitions) if any_heap else UNMAPPED
-    for i, (process, region) in enumerate(zip(processes, regions, strict=True)):
-        if process.curve is None:
-            continue
-        source = process.source()
-        process.user_peers, process.user_others = messages[i].peers, messages[i].others
-        ticks, ns = process.curve.knots(zero, source.first, source.last)
-        process.maps = Maps(
-            function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,
-            address_regions=region.address_regions, regions=region.regions, comms=comms.ids[i],
-            comm_peer_offset=comms.peer_offsets[i], unknown_region=unknown, knot_ticks=ticks,
-            knot_ns=ns, metrics=metrics[i][0], metric_types=metrics[i][1], windows=windows.ids[i],
-            window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=files.file_ids[i],
-            handles=files.handle_ids[i], attributes=attributes[i][0], attribute_types=attributes[i][1],
-            teams=teams[i].ids, team_first=teams[i].first, team_members=teams[i].members, team_joined=teams[i].joined,
-            heap_attributes=heap_attributes, strings=strings[i], thread_comm=thread_comms[process.number],
-            user_regions=users_own(process), user_comms=messages[i].comms,
-        )  # fmt: skip
+
+
+def _merge_mpi(
+    processes: Sequence[Process], system: System, definitions: Definitions, tables: _Tables, context: Context
+) -> None:
+    """Merges communicators and windows."""
+    world = MpiProcesses(tables.placing.mpi, system.masters, system.indices)
+    tables.comms, incomplete = merge_communicators(processes, world, definitions, context.ranks)
+    if incomplete:
+        context.console.warn(f"not all members are known of {', '.join(incomplete[:4])}: others stand in their places")
+    windows = WindowStep(processes, tables.comms, definitions)
+    tables.windows = windows.maps(agree(windows, context.ranks))
+
+
+def merge_communicators(
+    processes: Sequence[Member], world: MpiProcesses, definitions: Definitions, ranks: Ranks
+) -> tuple[Communicators, list[str]]:
+    """Merges the communicators of all processes, each rank with its own, in the order of the archive.
+
+    Returns the tables of this rank's processes and, at rank 0, the names of communicators of which members are
+    unknown. Raises FormatError for impossible sizes.
+    """
+    if not world.count:
+        return without_mpi(processes), []
+    identities = IdentityStep(processes, agree(ConnectionStep(processes), ranks), world)
+    members = MemberStep(processes, identities, agree(identities, ranks), world, definitions)
+    return members.maps(agree(members, ranks)), members.incomplete
+
+
+def _merge_files(processes: Sequence[Process], definitions: Definitions, tables: _Tables, ranks: Ranks) -> None:
+    """Merges files and their handles."""
+    files = FileStep(processes, agree(SharedPathStep(processes), ranks), definitions)
+    numbers = files.ids(agree(files, ranks))
+    tables.files = files.maps(numbers)
+    handles = HandleStep(processes, numbers, tables.comms.ids, definitions)
+    tables.handles = handles.maps(agree(handles, ranks))
+
+
+def _merge_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[UserMessages]:
+    """Finds the two ends of each message of the user API, and adds the communicators of these messages."""
+    names = agree(UserCommStep(processes), ranks)
+    if not names:
+        return [UserMessages() for _ in processes]
+    ends = message_ends(processes, names)
+    others = ask_all(ends, meeting_ranks(ends, ranks.size), other_locations, ranks)
+    messages = UserMessageStep(processes, names, ends, others, definitions)
+    return messages.maps(agree(messages, ranks))
+
+
+def _set_maps(process: Process, i: int, tables: _Tables, zero: int) -> None:
+    """Gives a process, the i-th of this rank, its maps. zero: that of the archive, in ns since the epoch."""
+    if process.curve is None:
+        return
+    source, region, messages, team = process.source(), tables.regions[i], tables.messages[i], tables.teams[i]
+    process.user_peers, process.user_others = messages.peers, messages.others
+    ticks, ns = process.curve.knots(zero, source.first, source.last)
+    comms, windows = tables.comms, tables.windows
+    process.maps = Maps(
+        function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,
+        address_regions=region.address_regions, regions=region.regions, comms=comms.ids[i],
+        comm_peer_offset=comms.peer_offsets[i], unknown_region=tables.unknown_region, knot_ticks=ticks,
+        knot_ns=ns, metrics=tables.metrics[i][0], metric_types=tables.metrics[i][1], windows=windows.ids[i],
+        window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=tables.files[i],
+        handles=tables.handles[i], attributes=tables.attributes[i][0], attribute_types=tables.attributes[i][1],
+        teams=team.ids, team_first=team.first, team_members=team.members, team_joined=team.joined,
+        heap_attributes=tables.heap.attributes, strings=tables.strings[i],
+        thread_comm=tables.thread_comms[process.number], user_regions=users_own(process), user_comms=messages.comms,
+    )  # fmt: skip

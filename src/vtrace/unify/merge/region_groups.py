@@ -7,28 +7,30 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from vtrace.io.archive.writer import Definitions, Group
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.dedup import merge_equal
+from vtrace.unify.merge.dedup import EqualStep
 from vtrace.unify.model.process import Process
 
 _COMPILER = 2  # OTF2_PARADIGM_COMPILER
 _ARGUMENTS = re.compile(r"\([^()]*\)(?: const)?$")
 
 
-def add_spec_groups(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> None:
-    """Adds the groups that have a region, in the order of the file; ranks mostly have read the same one."""
-    texts, _ = merge_equal(processes, ranks, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
-    if not ranks.root:
-        return
-    members: dict[str, set[int]] = {}
-    names = [(region.name, _ARGUMENTS.sub("", region.name)) for region in definitions.regions]
-    for name, pattern in _rules(texts):
-        fits = _pattern(pattern).fullmatch
-        found = {number for number, known in enumerate(names) if any(map(fits, known))}
-        if found:
-            members.setdefault(name, set()).update(found)
-    for name, numbers in members.items():
-        definitions.named_groups.append(Group("REGIONS", _COMPILER, name, sorted(numbers)))
+class SpecGroupStep(EqualStep[str]):
+    """Groups of the run's file that have a region, in the order of the file; ranks mostly have read the same one."""
+
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        super().__init__(processes, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
+        self._definitions = definitions
+
+    def define(self, keys: Sequence[str]) -> None:
+        members: dict[str, set[int]] = {}
+        names = [(region.name, _ARGUMENTS.sub("", region.name)) for region in self._definitions.regions]
+        for name, pattern in _rules(keys):
+            fits = _pattern(pattern).fullmatch
+            found = {number for number, known in enumerate(names) if any(map(fits, known))}
+            if found:
+                members.setdefault(name, set()).update(found)
+        for name, numbers in members.items():
+            self._definitions.named_groups.append(Group("REGIONS", _COMPILER, name, sorted(numbers)))
 
 
 def _rules(texts: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -4,64 +4,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
-from vtrace.io.archive.writer import Group, Window
+from vtrace.io.archive.writer import Definitions, Group, Window
 from vtrace.io.local.records import COMM_KINDS
-from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.communicators import Communicators
-from vtrace.unify.merge.dedup import Firsts, Named
-from vtrace.unify.merge.regions import Ids, table
+from vtrace.unify.merge.dedup import Firsts, Named, Told, numbered
+from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
+
+_Chosen = tuple[int, int | None, bytes]
+"""A communicator, the process's index, which counts in MPI_COMM_SELF only, and ranks in the communicator (i64)."""
+_Key = tuple[int, int]
+"""The OTF2 id of a communicator, and how many windows it had before."""
+_Part = tuple[Firsts[_Key, Told], Firsts[_Chosen, None]]
+WindowIds = tuple[dict[_Key, int], dict[_Chosen, int]]
+"""OTF2's ids of windows and of groups."""
 
 
 @dataclass
 class Windows:
-    """ids, peer_offsets and groups are per process, indexed by its own ids of windows and of groups."""
+    """Tables per process, indexed by its own ids of windows (ids, peer_offsets) and of groups."""
 
-    windows: list[Window] = field(default_factory=list)
-    ids: list[Ids] = field(default_factory=list)
-    peer_offsets: list[Ids] = field(default_factory=list)
-    groups: list[Ids] = field(default_factory=list)
+    ids: list[Ids]
+    peer_offsets: list[Ids]
+    groups: list[Ids]
 
 
-def merge_windows(processes: Sequence[Process], comms: Communicators, ranks: Ranks) -> Windows:
-    """Equal (communicator, number of earlier windows) is the same window.
+class WindowStep:
+    """Windows and groups of ranks that synchronize. Equal (communicator, number of earlier windows) is one window.
 
-    Adds groups to those of comms. A window or group of an unknown communicator has no id. Lists are at rank 0.
+    Windows and groups of an unknown communicator have no id.
     """
-    result = Windows()
-    merged: Named[tuple[int, int]] = Named()
-    groups: Firsts[_Chosen, None] = Firsts()
-    known = [
-        _KnownWindow(process, *tables)
-        for process, *tables in zip(processes, comms.ids, comms.peer_offsets, strict=True)
-    ]
-    for one in known:
-        for local, window in one.windows.items():
-            order, name = (one.process.number, local), one.process.definitions.window_names.get(local)
-            merged.add(window, order, None if name is None else (order, name))
-        for local, chosen in one.groups.items():
-            groups.add(chosen, (one.process.number, local), None)
-    numbers, names = merged.number(ranks)
-    collected = groups.collect(ranks)
-    group_numbers = ranks.first(lambda: _add_groups([chosen for chosen, _ in collected], comms))
-    for one in known:
-        result.ids.append(table({local: numbers[window] for local, window in one.windows.items()}))
-        result.peer_offsets.append(table({local: one.shift(local) for local in one.windows}))
-        result.groups.append(table({n: g for n, c in one.groups.items() if (g := group_numbers[c]) != UNDEFINED}))
-    for (comm, serial), told in zip(numbers, names, strict=False):
-        name = told[1] if told else f"window {serial} of {comms.comms[comm].name}"
-        result.windows.append(Window(name, comm))
-    return result
 
+    def __init__(self, processes: Sequence[Process], comms: Communicators, definitions: Definitions) -> None:
+        self._known = [
+            _KnownWindow(process, *tables)
+            for process, *tables in zip(processes, comms.ids, comms.peer_offsets, strict=True)
+        ]
+        self._definitions = definitions
 
-_Chosen = tuple[int, int | None, bytes]
-"""A communicator, the process's index, which counts in MPI_COMM_SELF only, and ranks in the communicator (i64)."""
+    def contribute(self) -> _Part:
+        windows: Named[_Key] = Named()
+        groups: Firsts[_Chosen, None] = Firsts()
+        for one in self._known:
+            for local, window in one.windows.items():
+                order, name = (one.process.number, local), one.process.definitions.window_names.get(local)
+                windows.add(window, order, None if name is None else (order, name))
+            for local, chosen in one.groups.items():
+                groups.add(chosen, (one.process.number, local), None)
+        return windows, groups
+
+    def join(self, one: _Part, other: _Part) -> _Part:
+        return one[0].join(other[0]), one[1].join(other[1])
+
+    def decide(self, everyone: _Part) -> WindowIds:
+        windows, groups = everyone
+        group_numbers = _add_groups([chosen for chosen, _ in groups.in_order()], self._definitions)
+        found = windows.in_order()
+        for (comm, serial), told in found:
+            name = told[1] if told else f"window {serial} of {self._definitions.comms[comm].name}"
+            self._definitions.windows.append(Window(name, comm))
+        return numbered([window for window, _ in found]), group_numbers
+
+    def maps(self, numbers: WindowIds) -> Windows:
+        """Returns the tables of this rank's processes."""
+        windows, groups = numbers
+        found = Windows([], [], [])
+        for one in self._known:
+            found.ids.append(table({local: windows[window] for local, window in one.windows.items()}))
+            found.peer_offsets.append(table({local: one.shift(local) for local in one.windows}))
+            found.groups.append(table({n: g for n, c in one.groups.items() if (g := groups[c]) != UNDEFINED}))
+        return found
 
 
 class _KnownWindow:
@@ -92,21 +110,22 @@ class _KnownWindow:
         return int(self._offsets[self.process.definitions.windows[window].comm])
 
 
-def _add_groups(wanted: Sequence[_Chosen], comms: Communicators) -> dict[_Chosen, int]:
-    """The group of each; those that have no members like it get one. UNDEFINED where ranks are impossible."""
-    known = {bytes(np.asarray(g.members, np.uint64)): n for n, g in enumerate(comms.groups) if g.kind == "COMM_GROUP"}
+def _add_groups(wanted: Sequence[_Chosen], definitions: Definitions) -> dict[_Chosen, int]:
+    """Returns the group of each, and adds those whose members no group has; UNDEFINED where ranks are impossible."""
+    groups = enumerate(definitions.comm_groups)
+    known = {bytes(np.asarray(g.members, np.uint64)): n for n, g in groups if g.kind == "COMM_GROUP"}
     numbers = {}
     for comm, index, data in wanted:
-        group = comms.groups[comms.comms[comm].group]
+        group = definitions.comm_groups[definitions.comms[comm].group]
         members = np.array([index] if index is not None else group.members, np.uint64)
         ranks = np.frombuffer(data, np.int64)
         if len(ranks) and ranks.max() >= len(members):
             numbers[comm, index, data] = UNDEFINED
             continue
         chosen = members[ranks]
-        number = known.setdefault(bytes(chosen), len(comms.groups))
-        if number == len(comms.groups):
-            comms.groups.append(Group("COMM_GROUP", PARADIGM_MPI, "", chosen))
+        number = known.setdefault(bytes(chosen), len(definitions.comm_groups))
+        if number == len(definitions.comm_groups):
+            definitions.comm_groups.append(Group("COMM_GROUP", PARADIGM_MPI, "", chosen))
         numbers[comm, index, data] = number
     return numbers
 

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vtrace.symbols.demangle import readable
 from vtrace.symbols.modules import Place, places
-from vtrace.symbols.symbols import Symbols, nameless
+from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
 """Functions whose callers are of no interest."""
-_UNKNOWN = "[unknown]"
 
 
 def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
@@ -35,20 +33,10 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
         known.texts = known.texts | {number: _text(stack, symbols) for number, stack in sites.items()}
 
 
-def call_at(place: Place, symbols: Symbols) -> tuple[str, str | None, int]:
-    """The function that a call is made from, file and line (None, 0: unknown); symbols have looked the place up."""
-    function, at = symbols.functions[place], symbols.statements.get(place)
-    if function == nameless(place):
-        name = _UNKNOWN
-    else:
-        name = readable(function.canonical, at.fortran) if at else function.name
-    return (name, at.file, at.line) if at and at.file else (name, None, 0)
-
-
 def _text(stack: Sequence[Place], symbols: Symbols) -> str:
     words = []
     for place in stack:
-        name, file, line = call_at(place, symbols)
+        name, file, line = symbols.call_at(place)
         module = os.path.basename(place.file[0]) if place.file else ""
         words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
         if symbols.functions[place].canonical in _FIRST:

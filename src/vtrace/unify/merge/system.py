@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.model.process_programs import program_name, shortened
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
+from vtrace.unify.model.process_programs import program_name, shortened
 
 
 class About(NamedTuple):
-    """What all must know of a process: who it is, and what locations it has. parent: host, pid, start."""
+    """What rank 0 must know of a process. id, parent: host, pid, start."""
 
     id: tuple[str, int, int]
     parent: tuple[str, int, int] | None
@@ -77,14 +76,41 @@ class System:
         return {(one.world, one.rank): place.index for one, place in pairs if place.index is not None}
 
 
-def add_system(definitions: Definitions, processes: Sequence[Process], ranks: Ranks) -> System:
-    """Adds nodes, location groups and locations, and gives each process its place in them."""
-    known = ranks.gather({process.number: _about(process) for process in processes})
-    places = ranks.first(lambda: dict(zip(known, _place(definitions, [*known.values()]), strict=True)))
-    for process in processes:
-        own = places[process.number]
-        process.index, process.node, process.first, process.heap = own.index, own.node, own.first, own.heap
-    return System([*known.values()], [*places.values()] if ranks.root else [])
+class Placing(NamedTuple):
+    """What all ranks know of the system. places: by number of the process; newest: start of the newest process, in ns
+    since the epoch; mpi: how many processes belong to a world."""
+
+    places: dict[int, ProcessPlace]
+    newest: int
+    mpi: int
+
+
+class SystemStep:
+    """Hosts, location groups and locations."""
+
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        self._processes, self._definitions = processes, definitions
+        self.system = System([], [])
+        """At rank 0 all processes."""
+
+    def contribute(self) -> dict[int, About]:
+        return {process.number: _about(process) for process in self._processes}
+
+    def join(self, one: dict[int, About], other: dict[int, About]) -> dict[int, About]:
+        return one | other
+
+    def decide(self, everyone: dict[int, About]) -> Placing:
+        known = dict(sorted(everyone.items()))
+        places = _place(self._definitions, [*known.values()])
+        self.system = System([*known.values()], places)
+        newest = max((about.id[2] for about in known.values()), default=0)
+        return Placing(dict(zip(known, places, strict=True)), newest, len(self.system.masters))
+
+    def place(self, placing: Placing) -> None:
+        """Gives each of this rank's processes its place."""
+        for process in self._processes:
+            own = placing.places[process.number]
+            process.index, process.node, process.first, process.heap = own.index, own.node, own.first, own.heap
 
 
 def _about(process: Process) -> About:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.dedup import Concatenated
-from vtrace.unify.merge.regions import Ids, table
+from vtrace.unify.merge.dedup import ConcatStep
+from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
 _OPENMP = 3  # OTF2_PARADIGM_OPENMP
@@ -32,43 +31,49 @@ Team = tuple[str, list[int]]
 """Its name, and the OTF2 locations of its members in their order."""
 
 
-def add_teams(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[ProcessTeams]:
-    """Adds the communicators of all teams. Ranks are in the order of the locations."""
-    found = [_members(process) for process in processes]
-    own = {process.number: _named(process, teams) for process, teams in zip(processes, found, strict=True) if teams}
-    everyone = Concatenated(own, ranks)
-    base = ranks.first(lambda: _add(everyone.items, definitions))
-    result = []
-    nothing = ProcessTeams()
-    for process, teams in zip(processes, found, strict=True):
-        if not teams:
-            result.append(nothing)
-            continue
-        first = base + everyone.first[process.number]
-        ids = table({team: first + i for i, team in enumerate(teams)})
-        order = [location for known in teams.values() for location in known]
-        joined = [
-            process.definitions.teams[team, location].joined for team, known in teams.items() for location in known
-        ]
-        sizes = np.array([len(teams.get(team, ())) for team in range(len(ids))], np.uint32)
-        begins = (np.cumsum(sizes) - sizes).astype(np.uint32)
-        result.append(ProcessTeams(ids, begins, np.array(order, np.uint32), np.array(joined, np.uint64)))
-    return result
+class TeamStep(ConcatStep[Team]):
+    """Teams. Ranks are in the order of the locations."""
 
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        self._processes, self._definitions = processes, definitions
+        self._found = [_members(process) for process in processes]
+        self.own = {
+            process.number: _named(process, teams)
+            for process, teams in zip(processes, self._found, strict=True)
+            if teams
+        }
 
-def _add(everyone: dict[int, list[Team]], definitions: Definitions) -> int:
-    """Adds the teams of all processes; returns the communicator of the first."""
-    base = len(definitions.comms)
-    locations = sorted({one for teams in everyone.values() for _, team in teams for one in team})
-    if not locations:
+    def define(self, everyone: dict[int, list[Team]]) -> int:
+        definitions = self._definitions
+        base = len(definitions.comms)
+        locations = sorted({one for teams in everyone.values() for _, team in teams for one in team})
+        if not locations:
+            return base
+        places = {location: number for number, location in enumerate(locations)}
+        definitions.comm_groups.append(Group("COMM_LOCATIONS", _OPENMP, "", np.array(locations, np.uint64)))
+        for name, members in (team for teams in everyone.values() for team in teams):
+            ranks = np.array([places[location] for location in members], np.uint64)
+            definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
+            definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
         return base
-    places = {location: number for number, location in enumerate(locations)}
-    definitions.comm_groups.append(Group("COMM_LOCATIONS", _OPENMP, "", np.array(locations, np.uint64)))
-    for name, members in (team for teams in everyone.values() for team in teams):
-        ranks = np.array([places[location] for location in members], np.uint64)
-        definitions.comm_groups.append(Group("COMM_GROUP", _OPENMP, "", ranks))
-        definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
-    return base
+
+    def maps(self, firsts: dict[int, int]) -> list[ProcessTeams]:
+        """Returns the teams of each of this rank's processes."""
+        result = []
+        nothing = ProcessTeams()
+        for process, teams in zip(self._processes, self._found, strict=True):
+            if not teams:
+                result.append(nothing)
+                continue
+            ids = table({team: firsts[process.number] + i for i, team in enumerate(teams)})
+            order = [location for known in teams.values() for location in known]
+            joined = [
+                process.definitions.teams[team, location].joined for team, known in teams.items() for location in known
+            ]
+            sizes = np.array([len(teams.get(team, ())) for team in range(len(ids))], np.uint32)
+            begins = (np.cumsum(sizes) - sizes).astype(np.uint32)
+            result.append(ProcessTeams(ids, begins, np.array(order, np.uint32), np.array(joined, np.uint64)))
+        return result
 
 
 def _members(process: Process) -> dict[int, dict[int, int]]:

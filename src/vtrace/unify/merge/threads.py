@@ -7,22 +7,17 @@ import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.system import System
 
 PTHREAD = 7  # OTF2_PARADIGM_PTHREAD
 
 
-def add_threads(system: System, definitions: Definitions, ranks: Ranks) -> list[int]:
+def add_threads(system: System, definitions: Definitions) -> list[int]:
     """Adds the contingent of each process that tells of its threads; returns, for all processes, its communicator,
     UNMAPPED where there is none.
 
-    As in Score-P: one group lists all locations, a group of indices into it the threads of a process.
+    Like Score-P: one group lists all locations, a group of indices into it the threads of a process.
     """
-    return ranks.first(lambda: _add(system, definitions))
-
-
-def _add(system: System, definitions: Definitions) -> list[int]:
     found = []
     members = [
         np.arange(place.first, place.first + len(about.threads)) if about.tells_threads else np.arange(0)

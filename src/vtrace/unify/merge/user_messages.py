@@ -12,9 +12,8 @@ import numpy as np
 from vtrace.io.archive.ids import distinct
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.dedup import Firsts
-from vtrace.unify.merge.regions import Ids, table
+from vtrace.unify.merge.dedup import Firsts, numbered
+from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
 _USER = 1  # OTF2_PARADIGM_USER
@@ -33,40 +32,90 @@ class UserMessages:
     others: dict[int, Numbers] = field(default_factory=dict)
 
 
-def add_messages(processes: Sequence[Process], definitions: Definitions, ranks: Ranks) -> list[UserMessages]:
-    """Finds the two ends of each message and adds the communicators.
+class UserCommStep:
+    """First step: the names of the communicators that messages use."""
 
-    Ends belong together by the communicator's name and the tag; where a tag is used again, in the order of time. A
-    communicator's members are the locations that use it.
+    def __init__(self, processes: Sequence[Process]) -> None:
+        self._processes = processes
+
+    def contribute(self) -> Firsts[str, None]:
+        names: Firsts[str, None] = Firsts()
+        for process in self._processes:
+            for order, name in _names(process):
+                if name is not None and name not in names:
+                    names.add(name, order, None)
+        return names
+
+    def join(self, one: Firsts[str, None], other: Firsts[str, None]) -> Firsts[str, None]:
+        return one.join(other)
+
+    def decide(self, everyone: Firsts[str, None]) -> list[str]:
+        return [name for name, _ in everyone.in_order()]
+
+
+def message_ends(processes: Sequence[Process], names: Sequence[str]) -> Ends:
+    """Returns the ends of all messages of this rank's processes; comm: the place of its name in names."""
+    numbers = numbered(names)
+    return np.concatenate([np.empty(0, _END), *(row for process in processes for row in _ends(process, numbers))])
+
+
+def meeting_ranks(ends: Ends, size: int) -> Numbers:
+    """Returns for each end one of size ranks: ends of one communicator and tag meet at the same rank."""
+    return np.asarray((ends["comm"] * 1_000_003 + ends["tag"]) % size)
+
+
+def other_locations(ends: Ends) -> Numbers:
+    """Returns the location of each end's other end, -1 without one.
+
+    Ends belong together by the communicator's name and the tag; where a tag is used again, in the order of time.
     """
-    names: Firsts[str, None] = Firsts()
-    for process in processes:
-        for order, name in _names(process):
-            if name is not None and name not in names:
-                names.add(name, order, None)
-    numbers, _ = names.number(ranks)
-    found = [UserMessages() for _ in processes]
-    if not numbers:
+    other = _match(ends)
+    return np.where(other >= 0, ends["location"][other], -1)
+
+
+class UserMessageStep:
+    """Second step: the communicators of messages. Their members are the locations that use them."""
+
+    def __init__(
+        self, processes: Sequence[Process], names: Sequence[str], ends: Ends, others: Numbers, definitions: Definitions
+    ) -> None:
+        """ends: of this rank's processes; others: the location of each one's other end."""
+        self._processes, self._names, self._ends, self._others = processes, names, ends, others
+        self._definitions = definitions
+
+    def contribute(self) -> dict[int, Numbers]:
+        return _members(self._ends[self._others >= 0])
+
+    def join(self, one: dict[int, Numbers], other: dict[int, Numbers]) -> dict[int, Numbers]:
+        for number, locations in other.items():
+            one[number] = np.union1d(one[number], locations) if number in one else locations
+        return one
+
+    def decide(self, everyone: dict[int, Numbers]) -> tuple[dict[int, int], dict[int, Numbers]]:
+        return _add(everyone, self._definitions, self._names), everyone
+
+    def maps(self, decision: tuple[dict[int, int], dict[int, Numbers]]) -> list[UserMessages]:
+        """Returns the messages of each of this rank's processes; decision: OTF2's ids of the communicators, and their
+        members."""
+        comms, members = decision
+        ends, others = self._ends, self._others
+        peers = np.full(len(ends), UNMAPPED, np.uint32)
+        for number, locations in members.items():
+            chosen = (ends["comm"] == number) & (others >= 0)
+            peers[chosen] = np.searchsorted(locations, others[chosen])
+        by_location = np.argsort(ends["location"], kind="stable")
+        sorted_locations = ends["location"][by_location]
+        numbers = numbered(self._names)
+        found = []
+        for process in self._processes:
+            own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
+            messages = UserMessages(table({local: comms[number] for local, number in own.items() if number in comms}))
+            for place, number in enumerate(process.locations):
+                location = process.first + place
+                own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
+                messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
+            found.append(messages)
         return found
-    rows = [row for process in processes for row in _ends(process, numbers)]
-    ends = np.concatenate([np.empty(0, _END), *rows])
-    others = _others(ends, ranks)
-    used = ranks.reduce(_members(ends[others >= 0]), _union)
-    comms, members = ranks.first(lambda: _add(used, definitions, [*numbers]))
-    peers = np.full(len(ends), UNMAPPED, np.uint32)
-    for number, locations in members.items():
-        chosen = (ends["comm"] == number) & (others >= 0)
-        peers[chosen] = np.searchsorted(locations, others[chosen])
-    by_location = np.argsort(ends["location"], kind="stable")
-    sorted_locations = ends["location"][by_location]
-    for process, messages in zip(processes, found, strict=True):
-        own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
-        messages.comms = table({local: comms[number] for local, number in own.items() if number in comms})
-        for place, number in enumerate(process.locations):
-            location = process.first + place
-            own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
-            messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
-    return found
 
 
 def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
@@ -89,21 +138,6 @@ def _ends(process: Process, names: dict[str, int]) -> Iterator[Ends]:
         yield np.array(rows, _END)
 
 
-def _others(ends: Ends, ranks: Ranks) -> Numbers:
-    """The location of each one's other end, -1 without one: ends of one communicator and tag meet at one rank."""
-    where = (ends["comm"] * 1_000_003 + ends["tag"]) % ranks.size
-    mine = [np.flatnonzero(where == rank) for rank in range(ranks.size)]
-    came = ranks.exchange([ends[chosen] for chosen in mine])
-    together = np.concatenate(came)
-    other = _match(together)
-    locations = np.where(other >= 0, together["location"][other], -1)
-    answers = ranks.exchange(np.split(locations, np.cumsum([len(part) for part in came])[:-1]))
-    found = np.full(len(ends), -1, np.int64)
-    for chosen, answer in zip(mine, answers, strict=True):
-        found[chosen] = answer
-    return found
-
-
 def _members(matched: Ends) -> dict[int, Numbers]:
     """Locations that have messages with two ends, by communicator."""
     return {
@@ -112,16 +146,8 @@ def _members(matched: Ends) -> dict[int, Numbers]:
     }
 
 
-def _union(one: dict[int, Numbers], other: dict[int, Numbers]) -> dict[int, Numbers]:
-    for number, locations in other.items():
-        one[number] = np.union1d(one[number], locations) if number in one else locations
-    return one
-
-
-def _add(
-    used: dict[int, Numbers], definitions: Definitions, names: Sequence[str]
-) -> tuple[dict[int, int], dict[int, Numbers]]:
-    """Adds the communicators; returns their OTF2 ids and, given back, their members."""
+def _add(used: dict[int, Numbers], definitions: Definitions, names: Sequence[str]) -> dict[int, int]:
+    """Adds the communicators to the archive's definitions; returns their OTF2 ids."""
     if used:
         everyone = distinct(np.concatenate([*used.values()]))
         definitions.comm_groups.append(Group("COMM_LOCATIONS", _USER, "", everyone))
@@ -130,10 +156,10 @@ def _add(
         comms[number] = len(definitions.comms)
         definitions.comms.append(Comm(names[number], len(definitions.comm_groups)))
         definitions.comm_groups.append(Group("COMM_GROUP", _USER, names[number], np.searchsorted(everyone, members)))
-    return comms, used
+    return comms
 
 
-def _match(ends: np.ndarray[Any, np.dtype[np.void]]) -> Numbers:
+def _match(ends: Ends) -> Numbers:
     """The index of each one's other end, -1 without one."""
     if not len(ends):
         return np.empty(0, np.int64)

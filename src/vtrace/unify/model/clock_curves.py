@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,20 @@ class Curve(NamedTuple):
         return np.array(ticks, np.uint64), np.array(
             [min(max(self.at(t) - zero, 0), _MOST_NS) for t in ticks], np.uint64
         )
+
+
+@dataclass
+class Clock:
+    """A clock that some processes read."""
+
+    host: str
+    members: list[int]
+    """Numbers of the processes that read it."""
+    curve: Curve
+    measured: int = 0
+    """How often it was compared with another clock."""
+    error: int | None = None
+    """Its time differs from that of the first clock by at most so many ns; None: both are aligned by real time only."""
 
 
 def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
@@ -142,3 +157,8 @@ def _rate(kept: list[Pair], near: Sequence[ClockSource]) -> tuple[int, int]:
     if nominal:
         return nominal, _SPACING
     return (kept[-1].ticks - kept[0].ticks, span) if len(kept) > 1 and span else (0, 0)
+
+
+def span_text(ns: int) -> str:
+    """Returns a span of time in words: microseconds, from 10 ms on seconds."""
+    return f"{ns / 1000:.1f} us" if ns < 10_000_000 else f"{ns / 1e9:.3f} s"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from vtrace.unify.discover.select_run import several
+from vtrace.console import few_names
 
 
 def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
@@ -32,7 +32,7 @@ def mixed(paths: Iterable[Path]) -> dict[Path, int]:
 def told(files: dict[Path, int]) -> str:
     """A few of the files, and whose they are."""
     users = ", ".join(sorted({_name(owner) for owner in files.values()}))
-    return f"{several(files)} {'belongs' if len(files) == 1 else 'belong'} to another user ({users})"
+    return f"{few_names(files)} {'belongs' if len(files) == 1 else 'belong'} to another user ({users})"
 
 
 def users_of(directory: Path) -> set[int]:

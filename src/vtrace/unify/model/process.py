@@ -30,6 +30,11 @@ _AT_ONCE = 4096
 _NO_TIME = 1 << 63
 """Neither ticks nor ns come so far: a pair that does is damaged."""
 
+HEAP = -1
+"""Number of a process's location that has no thread: for what it has in use of its heap."""
+OPENING_A_FILE = 10_000
+"""Weight of opening one file, in bytes of events: work is shared by both."""
+
 _NOT_READ = ProcessDefinitions()
 """One for all processes: empty, and each has a dictionary for each kind."""
 
@@ -141,6 +146,12 @@ class Process:
         """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
         incomplete = not (self.absent or self.running or self.complete)
         return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
+
+    @property
+    def buffer_unseen(self) -> bool:
+        """Whether it did not complete its files and its buffer cannot be seen. The definitions must be loaded; where
+        files are missing, the statement that it completed them may be in these."""
+        return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
 
     def find_buffer(self) -> None:
         """Looks for the left-over buffer that its head names, which may be on this machine only."""

@@ -6,35 +6,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from vtrace.errors import VtraceError
-from vtrace.io.local.local_files import FileHead
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.fates import Fate
 
 _SHOWN = 20
 
 
-def unseen(process: Process) -> bool:
-    """Whether it did not complete its files and its buffer cannot be seen; its definitions must be loaded. Where files
-    got lost what says that it did may stand in these."""
-    return bool(process.head.buffer) and not (process.absent or process.buffer or process.complete or process.lacks)
-
-
-class Hidden(Protocol):
-    """What is needed of such a process."""
-
-    @property
-    def head(self) -> FileHead: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def rank(self) -> int | None: ...
-    @property
-    def world(self) -> int: ...
-
-
-def tell(processes: Sequence[Hidden], hosts: Collection[str], say: Callable[[str], None]) -> None:
+def tell(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str], None]) -> None:
     """Says which buffers lie where, a line each, hosts together; hosts: those on which this program looks."""
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
@@ -46,7 +25,7 @@ def tell(processes: Sequence[Hidden], hosts: Collection[str], say: Callable[[str
         say(f"and {len(found) - _SHOWN} more on {more} {'host' if more == 1 else 'hosts'}")
 
 
-def refuse(processes: Sequence[Hidden], hosts: Collection[str], prefix: Path, ranks: int) -> None:
+def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, ranks: int) -> None:
     """Raises VtraceError when buffers lie on other hosts, with the command that reads them there."""
     others = [process for process in processes if process.head.host not in hosts]
     if not others:

@@ -6,60 +6,16 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from uuid import uuid4
 
+from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.outfile import refuse_foreign
+from vtrace.parallel.crew import sees_token
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.model.staging import Beat, own_mark, remove_left, temporary
-
-
-def archive_path(prefix: Path, name: str | None, keep: bool) -> Path:
-    """PREFIX.trace, u_PREFIX.trace with keep; a name wins, and lies beside the prefix if it names no directory."""
-    if name is None:
-        return prefix.with_name(f"{'u_' if keep else ''}{prefix.name}.trace")
-    chosen = Path(name if name.endswith(".trace") else f"{name}.trace")
-    return chosen if "/" in name else prefix.parent / chosen
-
-
-def check_free(output: Path, force: bool) -> None:
-    """Raises VtraceError when an archive must not or cannot be written to output."""
-    directory = output.parent
-    if os.path.lexists(output):
-        if not force:
-            raise VtraceError(f"{output} exists", "--force replaces it, -o NAME writes to another place")
-        if not (output / "traces.otf2").exists() and not _empty(output):
-            raise VtraceError(f"{output} exists and is not an archive of vtrace", "-o NAME writes to another place")
-    if not directory.is_dir():
-        raise VtraceError(f"{directory} is not a directory", "-o NAME takes one that exists")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise VtraceError(f"no permission to write into {directory}", "-o DIR/NAME writes to another place")
-
-
-def _empty(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
-
-
-def sees_token(directory: Path, ranks: Ranks) -> bool:
-    """Whether this rank sees the directory that rank 0 sees: by a file that rank 0 makes there for a moment."""
-    if ranks.size == 1:
-        return True
-    name = ranks.first(lambda: f".vtunify-{uuid4().hex}")
-    token = directory / name
-    if ranks.root:
-        with suppress(OSError):
-            token.touch(exist_ok=False)
-    ranks.total([])
-    seen = token.exists()
-    ranks.total([])
-    if ranks.root:
-        with suppress(OSError):
-            token.unlink()
-    return seen
 
 
 def check_seen(output: Path, ranks: Ranks) -> None:
@@ -81,14 +37,12 @@ def check_seen(output: Path, ranks: Ranks) -> None:
 class Output:
     """An archive in the making, as a context: leaving it without publish() leaves nothing behind."""
 
-    def __init__(self, output: Path, ranks: Ranks) -> None:
+    def __init__(self, output: Path, ranks: Ranks, console: Console) -> None:
         self.path = output
-        self._ranks = ranks
+        self._ranks, self._console = ranks, console
         self._mark = ranks.first(own_mark)
         self._temporary = temporary(output, "tmp", self._mark)
         self._beat: Beat | None = None
-        self.others: list[str] = []
-        """What somebody else may be writing there."""
 
     def __enter__(self) -> Output:
         check_seen(self.path, self._ranks)
@@ -97,7 +51,8 @@ class Output:
         self._made = self._ranks.first(self._identity)
         if self._ranks.root:
             self._beat = Beat(self._temporary)
-        self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
+        for text in self._ranks.first(lambda: remove_left(self.path, self._temporary)):
+            self._console.warn(text)
         return self
 
     def __exit__(

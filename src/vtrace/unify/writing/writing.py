@@ -1,35 +1,50 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pass 2: the events of each location, written by itself."""
+"""Writing, the sixth phase of unifying: pass 2 over the local files, each location's events by themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import NamedTuple
 
-from vtrace.console import Console
 from vtrace.io.archive.writer import Archive
-from vtrace.io.local.kernel import Kernel, Transcoded
+from vtrace.io.local.kernel import Transcoded
+from vtrace.parallel.crew import Crew
+from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
-from vtrace.unify.account.coverage import HEAP, CoverageRow, row_of
-from vtrace.unify.discover.select_run import Run
-from vtrace.unify.discover.share import Crew
-from vtrace.parallel.lending import WriteTask, lend
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process
+from vtrace.unify.model.traced_run import Run
 
 
-def write_events(
-    archive: Archive, run: Run, crew: Crew, kernel: Kernel, heap_class: int, threads: int, ranks: Ranks,
-    console: Console,
-) -> list[CoverageRow]:  # fmt: skip
-    """All locations, the largest first; returns what became of each, at rank 0.
+class WriteTask(NamedTuple):
+    """A location to write. id: OTF2's; number: that of the process, or HEAP; bytes: of its stored events."""
 
-    heap_class: the metrics of what a process has in use.
+    id: int
+    process: Process
+    number: int
+    bytes: int
+
+
+Results = dict[int, Transcoded | None]
+"""What became of locations, by OTF2's id; None: no events of it are there."""
+
+
+def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, context: Context) -> Results:
+    """Writes the events of all locations into the archive, the largest first; all ranks call it.
+
+    A process is read by one rank, which knows its definitions; its locations are written by any rank that sees its
+    files. heap_class: the metric class of what a process has in use of its heap. Returns what became of the locations
+    of this rank's processes. Raises FormatError for damage.
     """
+    ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
         WriteTask(process.first + i, process, n, process.stored_of(n))
         for process in run.processes
         for i, n in enumerate(process.locations)
     ]
     own += [WriteTask(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
-    done: dict[int, Transcoded | None] = {}
+    done: Results = {}
 
     def write(task: WriteTask) -> None:
         maps = task.process.maps_of(task.number)
@@ -42,25 +57,28 @@ def write_events(
                 result = kernel.transcode(writer, stream, maps)
         done[task.id] = result
 
-    locations, stored = ranks.total([len(own), sum(task.bytes for task in own)])
-    console.detail(f"writing the events of {locations} locations with {ranks.size * threads} threads")
-    tasks = lend(own, crew, ranks)
-    if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
-        console.detail(f"{moved} locations are written by another rank than has read their process")
-    with console.steps("events", stored, "bytes") as advance:
-        work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
-    _hand_back(tasks, done, ranks)
-    rows = {task.id: row_of(task.id, task.process, task.number, done[task.id]) for task in own}
-    return [*ranks.gather(rows).values()]
+    with context.salvageable():
+        locations, stored = ranks.total([len(own), sum(task.bytes for task in own)])
+        console.detail(f"writing the events of {locations} locations with {ranks.size * threads} threads")
+        tasks = lend_tasks(own, crew, ranks)
+        if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
+            console.detail(f"{moved} locations are written by another rank than has read their process")
+        with console.steps("events", stored, "bytes") as advance:
+            work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
+        lent = [task for task in tasks if task.process.owner is not None]
+        returned = return_results([(task.process.owner or 0, task.id, done.pop(task.id)) for task in lent], ranks)
+    return done | returned
 
 
-def _hand_back(tasks: list[WriteTask], done: dict[int, Transcoded | None], ranks: Ranks) -> None:
-    """What came of the tasks of others goes to these, who know the definitions."""
-    if ranks.size == 1:
-        return
-    back: list[dict[int, Transcoded | None]] = [{} for _ in range(ranks.size)]
-    for task in tasks:
-        if task.process.owner not in (None, ranks.rank):
-            back[task.process.owner or 0][task.id] = done.pop(task.id)
-    for results in ranks.exchange(back):
-        done.update(results)
+def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[WriteTask]:
+    """Returns the tasks of this rank: its own without those that it lends, then those that it borrows; all ranks call
+    it. A location whose process left a buffer is only lent within the host."""
+    slim: dict[int, Process] = {}
+
+    def pack(task: WriteTask) -> WriteTask:
+        if task.process.number not in slim:
+            slim[task.process.number] = task.process.to_hand_on(ranks.rank)
+        return task._replace(process=slim[task.process.number])
+
+    weights = [task.bytes + OPENING_A_FILE for task in tasks]
+    return lend(tasks, weights, [task.process.buffer is not None for task in tasks], pack, crew, ranks)

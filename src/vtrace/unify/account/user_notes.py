@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs say by the user API: groups, markers and comments of all processes."""
+"""What programs say by the user API: markers, comments, and what they do not do in pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.writer import Definitions, Group, Marker
+from vtrace.io.archive.writer import Marker
 from vtrace.io.local.kernel import UNMAPPED, Transcoded
-from vtrace.io.local.records import DEFINITIONS, MARKERS
-from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.dedup import Firsts
-from vtrace.unify.merge.regions import Ids, Types, types
-from vtrace.unify.model.process import Process
+from vtrace.io.local.records import MARKERS
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
-_USER = 1  # OTF2_PARADIGM_USER
 _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
 
 
@@ -31,35 +25,6 @@ class UserRow(Protocol):
     def died(self) -> bool: ...
     @property
     def notes(self) -> Sequence[str]: ...
-
-
-def users_own(process: Process) -> Types:
-    """By local id of a region: 1 for those that the program itself begins and ends."""
-    known = process.definitions
-    paradigms = {local: at.paradigm for local, at in known.regions_at.items()}
-    paradigms |= {local: region.paradigm for local, region in known.regions.items()}
-    return types({local: int(paradigm == _USER) for local, paradigm in paradigms.items()})
-
-
-class _Members(Firsts[tuple[str, str], set[int]]):
-    def combine(self, first: set[int], second: set[int]) -> set[int]:
-        return first | second
-
-
-def add_groups(
-    processes: Sequence[Process], definitions: Definitions, regions: Sequence[Ids], metrics: Sequence[Ids], ranks: Ranks
-) -> None:
-    """Adds the program's groups of regions and of counters; both by process and its own ids."""
-    members = _Members()
-    for process, own_regions, own_metrics in zip(processes, regions, metrics, strict=True):
-        for i, ((what, local), name) in enumerate(process.definitions.members_of.items()):
-            of_regions = what == DEFINITIONS["REGION"]
-            numbers = own_regions if of_regions else own_metrics
-            if local < len(numbers) and numbers[local] != UNDEFINED:
-                kind = "REGIONS" if of_regions else "METRIC"
-                members.add((kind, name), (process.number, i), {int(numbers[local])})
-    for (kind, name), numbers_of in members.collect(ranks):
-        definitions.named_groups.append(Group(kind, _USER, name, sorted(numbers_of)))
 
 
 def user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Texts about what was recorded and what was not: the archive's properties and markers, and warnings."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vtrace import __version__
+from vtrace.console import ranges, some
+from vtrace.io.archive.overview import PROPERTY
+from vtrace.io.archive.writer import Marker
+from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.unify.account import user_notes
+from vtrace.unify.account.coverage import CoverageRow, shortfalls, sums, untimed
+from vtrace.unify.account.facts import Facts
+from vtrace.unify.model.absent import FILE
+from vtrace.unify.model.fates import Fate, labels
+from vtrace.unify.model.process_programs import shortened
+from vtrace.unify.model.traced_run import Run
+from vtrace.unify.reading.reading import Reading
+
+_CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
+
+
+def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
+    """How many events of each kind the archive has."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        if row.result:
+            total.update(row.result.counts)
+    return Counter({kind: n for kind, n in sorted(total.items()) if n})
+
+
+def properties(
+    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any]
+) -> dict[str, str]:
+    """Returns the archive's properties as JSON texts: who, what with, when, the sums over all locations; clocks: how
+    well their times agree."""
+    known = first.properties
+    about = {
+        "command": shortened(known.get("command", [])),
+        "executable": known.get("executable", ""),
+        "directory": known.get("directory", ""),
+        "user": first.owner,
+        "run": run.id.hex(),
+        "prefix": run.prefix.name,
+        "recorded_by": first.tool,
+        "unified_by": f"vtrace {__version__}",
+        "unified_on": platform.node(),
+        "clock": _CLOCKS.get(first.clock, "unknown"),
+        "start": first.start,
+        "ranks": run.ranks if first.world else 0,
+        "processes": run.count,
+        "missing_ranks": ranges(run.missing),
+    }
+    about |= {key: value for key, value in known.items() if key.startswith("shim.")}
+    settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
+    missing = [*([reading.alone] if reading.alone else []), *shortfalls(run.missing, reading.incomplete, rows)]
+    no_interval = untimed(reading.alone, reading.incomplete)
+    coverage = {"complete": not missing, "shortfalls": missing, "untimed": no_interval} | sums(rows)
+    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
+    values["CLOCKS"] = clocks
+    if of_user := user_notes.properties(rows):
+        values["USER"] = of_user
+    return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
+
+
+def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
+    """Remarks for viewers: where recording stopped before the program did, or began after it."""
+    found: list[Marker] = []
+    begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
+    for row in rows:
+        found += row.markers
+        if row.result and row.result.limit_ns is not None:
+            why = f"{row.setting} reached" if "=" in row.setting else row.setting
+            lost = "an unknown number of events" if row.unknown else some(row.lost, "event")
+            text = f"vtrace: recording stopped, {why}: {lost} missing"
+            found.append(Marker(row.result.limit_ns, "recording stopped", text, row.id))
+        if row.result and row.result.dropped:
+            since = max(row.result.dropped_ns, begin)  # the first event may come later
+            text = f"vtrace: ring: {some(row.result.dropped, 'record')} before {(since - begin) / 1e9:.6f} s dropped"
+            found.append(Marker(since, "recording begins", text, row.id))
+        if row.number == 0 and row.died:
+            text = f"{row.label} ended without completing its files"
+            found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
+    return sorted(found, key=lambda marker: (marker.time, marker.location))
+
+
+_HELP = {
+    "VT_MAX_FLUSHES": " (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)",
+    "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
+}
+"""What keeps events behind these limits."""
+_SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
+"""The same for a limit that was derived from the free space."""
+
+
+def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterator[str]:
+    """One line for each kind of thing that is not as it should be."""
+    results = [row.result for row in rows if row.result]
+    limited = [row for row in rows if row.result and row.result.limit_ns is not None]
+    for setting in sorted({row.setting for row in limited}):
+        stopped = [row for row in limited if row.setting == setting]
+        lost = sum(row.lost for row in stopped)
+        hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
+        uncounted = any(row.unknown for row in stopped)
+        what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
+        yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
+    died = [fate for fate in incomplete if fate.died]
+    if died:
+        yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
+    told = {row.id for row in limited}
+    unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
+    if unrecorded:
+        where = _locations([row for row in rows if row.id in unrecorded])
+        count = sum(unrecorded.values())
+        yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
+    if unknown := [row for row in rows if row.unknown and not row.absent]:
+        yield f"an unknown number of events were not recorded on {_locations(unknown)}: nobody was left to count them"
+    clamped = sum(row.clamped for row in rows)
+    if clamped:
+        moved = f"{_verb(clamped, 'was', 'were')} moved up to the one before"
+        yield f"{some(clamped, 'time')} would have gone backwards and {moved}"
+    unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
+    if unmapped:
+        what = f"{some(unmapped, 'event')} {_verb(unmapped, 'refers', 'refer')} to something that is not defined"
+        yield f"{what}: UNKNOWN in the archive, or left out"
+    if stray:
+        what = some(stray, "leave without an enter", "leaves without an enter")
+        yield f"{what} {_verb(stray, 'was', 'were')} left out"
+    yield from user_notes.warnings(rows)
+
+
+def _locations(rows: Sequence[CoverageRow]) -> str:
+    if len(rows) == 1:
+        return rows[0].label + (f" thread {rows[0].number}" if rows[0].number else "")
+    return some(len(rows), "location")
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many

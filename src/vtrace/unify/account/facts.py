@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the first process says of the whole run: its command, settings and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vtrace.unify.model.process import Process
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the first process of a run says of all; start: ns since the epoch."""
+
+    world: int
+    tool: str
+    clock: int
+    start: int
+    owner: str
+    properties: dict[str, Any]
+
+
+_NOTHING = Facts(0, "", 0, 0, "", {})
+
+
+def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
+    """Returns what the first of these processes that left any files says, by its number."""
+    found = {}
+    for process in [process for process in processes if not process.absent][:1]:
+        head, known = process.head, process.definitions.properties
+        found[process.number] = Facts(process.world, head.tool, head.clock, head.start, _owner(process), known)
+    return found
+
+
+def first_of(facts: Mapping[int, Facts]) -> Facts:
+    """Returns those of the first process."""
+    return facts[min(facts)] if facts else _NOTHING
+
+
+def _owner(process: Process) -> str:
+    try:
+        return process.all_files()[-1].owner()
+    except (OSError, KeyError):
+        return ""

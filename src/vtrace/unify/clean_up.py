@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Removing the local files, once the archive is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vtrace.console import few_names
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.owners import of_others, told
+from vtrace.unify.model.traced_run import Run
+
+
+def clean_up(run: Run, owners: set[int], keep_reasons: Sequence[str], context: Context) -> None:
+    """Removes this rank's local files of a run that has its archive; all ranks call it.
+
+    The files stay if the user keeps them or there are reasons to: then they hold more than the archive. Files of other
+    owners (user ids) stay, too.
+    """
+    ranks, console = context.ranks, context.console
+    if context.request.keep:
+        return
+    if keep_reasons:
+        console.note(f"the local files stay: {'; '.join(keep_reasons[:4])}")
+        return
+    left: list[Path] = []
+    files = run.local_files()
+    others = of_others(files, owners)
+    for path in files:
+        if path in others:
+            continue
+        try:
+            path.unlink(missing_ok=True)
+            console.detail(f"removed {path}", level=3)
+        except OSError:
+            left.append(path)
+    others = ranks.reduce(others, dict.__or__)
+    if others:
+        console.note(f"{told(others)}: not removed")
+    left = ranks.reduce(left, list.__add__)
+    if left:
+        console.warn(f"no permission to remove {few_names(left)}")

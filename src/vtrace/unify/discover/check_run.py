@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a run can be unified: all ranks are there, none still records, and the archive can be written."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from vtrace.console import Console, few_names, ranges
+from vtrace.errors import VtraceError
+from vtrace.parallel.crew import Crew
+from vtrace.unify.discover.select_run import kin
+from vtrace.unify.model.context import Request
+from vtrace.unify.model.owners import mixed, told
+from vtrace.unify.model.process import Process
+from vtrace.unify.model.traced_run import Run
+
+_SHOWN = 8
+"""Patterns of file names in a message."""
+
+
+def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Console) -> list[str]:
+    """Adds processes for missing ranks to the run, and returns why the local files must stay.
+
+    Raises VtraceError for a run that is not complete, unless the request allows it, and where the archive must not or
+    cannot be written.
+    """
+    for text in run.problems:
+        console.warn(text)
+    _check_free(archive, request.force)
+    if foreign := mixed(run.local_files()):
+        console.warn(told(foreign))
+    if run.others:
+        console.note(f"files of other runs are left alone: {few_names(run.others)}")
+    reasons = []
+    if run.running:
+        names = ", ".join(
+            f"{p.label} (process {p.head.pid})" if p.main and p.world else p.label for p in run.running[:4]
+        )
+        if not request.salvage:
+            raise VtraceError(f"{run.prefix.name} is still running: {names}", "--salvage takes what is recorded so far")
+        reasons.append(f"{names} still running")
+    if run.missing:
+        which = f"{'rank' if len(run.missing) == 1 else 'ranks'} {ranges(run.missing)} of {run.ranks}"
+        if not request.incomplete:
+            raise _missing(run, crew, which)
+        reasons.append(f"nothing of {which}")
+        console.warn(f"there is nothing of {which}")
+        _add_missing(run)
+    return reasons
+
+
+def _add_missing(run: Run) -> None:
+    """Adds a process without files for each missing rank."""
+    known = run.processes[0].head
+    for rank in run.missing:
+        head = replace(known, rank=rank, host="missing", pid=0, start=0, buffer="", parent=None, forked=False)
+        run.processes.append(Process(head, rank=rank, main=True, absent=True))
+    run.processes.sort(key=lambda p: (not p.main, (p.main and p.rank) or 0))
+    run.count = len(run.processes)
+    for number, process in enumerate(run.processes):
+        process.number = number
+
+
+def _missing(run: Run, crew: Crew, which: str) -> VtraceError:
+    where = str(run.prefix.parent.resolve())
+    hint = "copy them there, or use --partial to go on without them"
+    places = len(set(crew.views))
+    if places > 1:
+        where = f"all {places} directories that the ranks see"
+        hint = "start a rank on each node of the run, or use --partial to go on without them"
+    elif others := kin(run):
+        hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
+    files = [f"{run.prefix.name}.{rank + 1 if rank < 0xFFFF else (rank + 1) << 16:x}.*" for rank in run.missing]
+    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return VtraceError(f"the local files of {which} ({', '.join(files[:_SHOWN])}{more}) are missing in {where}", hint)
+
+
+def _check_free(archive: Path, force: bool) -> None:
+    directory = archive.parent
+    if os.path.lexists(archive):
+        if not force:
+            raise VtraceError(f"{archive} exists", "--force replaces it, -o NAME writes to another place")
+        if not (archive / "traces.otf2").exists() and not _empty(archive):
+            raise VtraceError(f"{archive} exists and is not an archive of vtrace", "-o NAME writes to another place")
+    if not directory.is_dir():
+        raise VtraceError(f"{directory} is not a directory", "-o NAME takes one that exists")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise VtraceError(f"no permission to write into {directory}", "-o DIR/NAME writes to another place")
+
+
+def _empty(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())

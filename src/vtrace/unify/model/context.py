@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every phase gets: the request of the user, and the means to work on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vtrace.console import Console
+from vtrace.errors import FormatError
+from vtrace.io.local.kernel import Kernel
+from vtrace.parallel.ranks import Ranks
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request of the user; the fields are the options of vtunify. jobs: threads; 0: one a core, eight at most."""
+
+    prefix: Path
+    name: str | None = None
+    keep: bool = False
+    force: bool = False
+    salvage: bool = False
+    jobs: int = 0
+    partial: bool = False
+    repair: bool = True
+    """Move clocks where messages run backwards."""
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether ranks, files and buffers may be missing."""
+        return self.partial or self.salvage
+
+    @property
+    def threads(self) -> int:
+        """Threads to use."""
+        return self.jobs or min(len(os.sched_getaffinity(0)), 8)
+
+    @property
+    def archive(self) -> Path:
+        """Directory of the archive: PREFIX.trace, with keep u_PREFIX.trace, else NAME.trace, which lies beside the
+        prefix if NAME has no directory."""
+        if self.name is None:
+            return self.prefix.with_name(f"{'u_' if self.keep else ''}{self.prefix.name}.trace")
+        chosen = Path(self.name if self.name.endswith(".trace") else f"{self.name}.trace")
+        return chosen if "/" in self.name else self.prefix.parent / chosen
+
+
+@dataclass(frozen=True)
+class Context:
+    """The request, and the means of all phases: the ranks that share the work, and the user's console."""
+
+    request: Request
+    console: Console
+    ranks: Ranks
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The C library that reads local files and writes events; loaded at the first use. Raises VtraceError."""
+        return Kernel()
+
+    @contextmanager
+    def salvageable(self) -> Iterator[None]:
+        """Adds to a FormatError raised within that --salvage helps."""
+        try:
+            yield
+        except FormatError as error:
+            if not (error.hint or self.request.salvage):
+                error.hint = "--salvage takes what comes before it"
+            raise

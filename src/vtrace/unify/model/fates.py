@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes whose files are incomplete: they ended early, still run, or their files are damaged or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtrace.console import ranges
+from vtrace.io.local.local_files import FileHead
+from vtrace.unify.model.process import Process
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A process whose files are incomplete."""
+
+    head: FileHead
+    label: str
+    world: int
+    rank: int | None
+    main: bool
+    died: bool
+    running: bool
+    hidden: bool
+    """Its buffer cannot be seen."""
+    problems: Sequence[str]
+    """Damage of its files, a text each."""
+    lacks: Sequence[str] = ()
+    """Files that are missing or end too early, a text each."""
+
+
+def find_fates(processes: Sequence[Process]) -> dict[int, Fate]:
+    """Returns those of these processes whose files are incomplete, by number; their definitions must be loaded."""
+    found = {}
+    for p in processes:
+        if p.died or p.running or p.problems or p.lacks or p.buffer_unseen:
+            state = (p.died, p.running, p.buffer_unseen, p.problems, p.lacks)
+            found[p.number] = Fate(p.head, p.label, p.world, p.rank, p.main, *state)
+    return found
+
+
+def labels(processes: Sequence[Fate]) -> str:
+    """Returns the names of processes: ranks together, and the first of the others."""
+    ranked = [p.rank for p in processes if p.main and p.world and p.rank is not None]
+    others = [p.label for p in processes if not (p.main and p.world)]
+    names = ([ranks_of(ranked)] if ranked else []) + others[:_SHOWN]
+    more = len(others) - _SHOWN
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def ranks_of(numbers: Sequence[int]) -> str:
+    """Returns ranks as people write them: ranks 0,2-5."""
+    return f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}"

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables from a process's own ids to OTF2's, for the kernel: arrays indexed by the own id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vtrace.io.archive.definitions import UNDEFINED
+from vtrace.io.common.interning import same_array
+
+Ids = np.ndarray[Any, np.dtype[np.uint32]]
+Types = np.ndarray[Any, np.dtype[np.uint8]]
+
+_NONE: Ids = np.empty(0, np.uint32)
+_NO_TYPES: Types = np.empty(0, np.uint8)
+
+
+def table(numbers: Mapping[int, int]) -> Ids:
+    """Returns numbers as an array indexed by their keys; UNDEFINED where there is none."""
+    if not numbers:
+        return _NONE
+    found = np.full(max(numbers) + 1, UNDEFINED, np.uint32)
+    found[[*numbers]] = [*numbers.values()]
+    return same_array(found)
+
+
+def types(numbers: Mapping[int, int]) -> Types:
+    """Returns numbers of types as an array indexed by their keys; 0 where there is none."""
+    found = table(numbers)
+    return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8)) if len(found) else _NO_TYPES

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading, the second phase of unifying: pass 1 over the local files, and what they say is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtrace.parallel.crew import Crew
+from vtrace.parallel.ranks import work_on
+from vtrace.unify.model.absent import tell_absent
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.fates import Fate, find_fates
+from vtrace.unify.model.process_definitions import inherit
+from vtrace.unify.model.traced_run import Run
+from vtrace.unify.reading.alone import find_alone, refuse_alone
+from vtrace.unify.reading.remote_buffers import refuse, tell
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is missing of the run, at rank 0; the definitions themselves are in each rank's processes."""
+
+    incomplete: list[Fate]
+    alone: str
+    """The sentence of processes that were alone in their MPI_COMM_WORLD; empty: none was."""
+    keep_reasons: list[str]
+    """Why the local files must stay; empty: they may be removed."""
+
+
+def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
+    """Reads the definitions of this rank's processes, and of their events what crosses locations; all ranks call it.
+
+    Raises VtraceError for damage and for missing files or buffers, unless the request allows these.
+    """
+    ranks, request, warn = context.ranks, context.request, context.console.warn
+    with context.salvageable():
+        _load(run, context)
+    sentences = ranks.gather(find_alone(run.processes))
+    alone = next(iter(sentences.values()), "")
+    ranks.first(lambda: refuse_alone(alone, request.incomplete, warn))
+    incomplete = [*ranks.gather(find_fates(run.processes)).values()]
+    reasons = ranks.first(lambda: _check_damage(run, crew, incomplete, context))
+    return Reading(incomplete, alone, reasons)
+
+
+def _load(run: Run, context: Context) -> None:
+    """Loads this rank's processes in threads; forked processes then inherit their parents' definitions."""
+    request, kernel = context.request, context.kernel
+    context.console.detail(f"reading the definitions of {run.count} processes")
+    with context.console.steps("definitions", run.count, "processes") as advance:
+        work_on(
+            context.ranks, request.threads, run.processes, lambda p: p.load(kernel, request.salvage), lambda p: 1,
+            advance,
+        )  # fmt: skip
+    by_name = {process.head.process: process for process in run.processes}
+    for process in sorted(run.processes, key=lambda p: p.head.start):
+        parent = by_name.get((process.head.host, *process.head.parent)) if process.head.parent else None
+        if process.head.forked and parent is not None:
+            inherit(process.definitions, parent.definitions, process.head.pair[0])
+
+
+def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Context) -> list[str]:
+    """Warns of what could not be read; raises VtraceError unless that is allowed. Returns why local files must stay."""
+    allowed, warn = context.request.incomplete, context.console.warn
+    reasons = []
+    hidden = [fate for fate in incomplete if fate.hidden]
+    if hidden:
+        tell(hidden, crew.hosts, warn)
+        if not allowed:
+            refuse(hidden, crew.hosts, run.prefix, run.ranks)
+        reasons.append("there may be more in buffers that cannot be seen here")
+    if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
+        tell_absent(lacks, allowed, warn)
+        reasons.append("others are missing")
+    for fate in incomplete:
+        for problem in fate.problems:
+            warn(f"{problem}: what comes before it is used")
+        if fate.problems:
+            reasons.append(f"damaged files of {fate.label}")
+    return reasons
