@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranks that share the work of unifying; the only place that knows mpi4py."""
+"""Ranks that share work: exchanges, lending, and the only module that knows mpi4py."""

@@ -14,7 +14,7 @@ from vtrace.errors import VtraceError
 from vtrace.parallel.ranks import Ranks, Value
 
 _NAP, _LONGEST_NAP = 0.0001, 0.01
-"""Seconds between two looks whether all have come: MPI would spin meanwhile, and take a core from threads that work."""
+"""Seconds between two tests whether all ranks have come: MPI would spin, and take a core from threads that work."""
 
 
 class MpiRanks(Ranks):
@@ -34,7 +34,7 @@ class MpiRanks(Ranks):
         """Whether the error that is being raised is raised on all ranks."""
 
     def together(self, work: Callable[[], Value]) -> Value:
-        """An error of vtrace or of the system is raised on all; any other is this rank's alone: see abort."""
+        """VtraceError and OSError are raised on all ranks; any other error on this rank alone: see abort."""
         failure: Exception | None = None
         try:
             value = work()
@@ -82,7 +82,7 @@ class MpiRanks(Ranks):
         self._comm.Bcast(self._mpi.buffer.fromaddress(address, size), root)
 
     def abort(self, code: int) -> None:
-        """Ends all ranks at once, for what this one alone has met."""
+        """Ends all ranks at once, after an error on this rank alone."""
         self._comm.Abort(code)
         os._exit(code)
 

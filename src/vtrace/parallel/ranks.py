@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Those that share the work of unifying: one process alone, or the ranks of vtunify-mpi (mpi.py)."""
+"""The ranks that share work: one process alone, or the ranks of vtunify-mpi (mpi.py)."""
 
 from __future__ import annotations
 
@@ -12,53 +12,54 @@ Value = TypeVar("Value")
 Item = TypeVar("Item")
 
 _BEAT = 0.5
-"""Seconds between two looks at how far all ranks are."""
+"""Seconds between two sums of the progress of all ranks."""
 
 
 class Ranks:
-    """One process alone; MpiRanks has the same methods. Each is called by all ranks, in the same order."""
+    """One process alone; MpiRanks has the same methods. All ranks call each method, in the same order."""
 
     rank = 0
     size = 1
 
     @property
     def root(self) -> bool:
-        """Whether this rank talks to the user, and writes what is written once."""
+        """Whether this is rank 0, which talks to the user and writes what is written once."""
         return self.rank == 0
 
     def together(self, work: Callable[[], Value]) -> Value:
-        """What work returns, once it is done on all ranks; where it fails on some all raise the first one's error."""
+        """Works on all ranks and returns each rank's result; if ranks fail, all raise the first one's error."""
         return work()
 
     def first(self, work: Callable[[], Value]) -> Value:
-        """Rank 0 works, and all get what comes of it."""
+        """Works on rank 0 and returns the result on all ranks; an error of rank 0 is raised on all."""
         return work()
 
     def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
-        """At rank 0 the values of all, joined pair by pair in a tree (in any order); undefined on other ranks."""
+        """Returns at rank 0 the values of all ranks, joined pair by pair in a tree, in any order; undefined on other
+        ranks."""
         return value
 
     def scatter(self, values: Sequence[Value]) -> Value:
-        """Of rank 0's values, one for each rank, the own one."""
+        """Returns this rank's value of rank 0's values, of which there is one for each rank."""
         return values[0]
 
     def exchange(self, values: list[Value]) -> list[Value]:
-        """Sends one value to each rank; returns what each has sent to this one."""
+        """Sends one value to each rank; returns the values that the ranks have sent to this one, by rank."""
         return values
 
     def total(self, numbers: Sequence[int]) -> list[int]:
-        """The sums over all ranks."""
+        """Returns the sums over all ranks."""
         return [*numbers]
 
     def split(self, group: int) -> Ranks:
-        """Those that have named the same group."""
+        """Returns the ranks that have named the same group."""
         return self
 
     def broadcast_bytes(self, address: int, size: int, root: int) -> None:
-        """Memory of root gets to all others."""
+        """Copies size bytes at an address from root to the same place on all other ranks; address: of this rank."""
 
     def gather(self, value: dict[int, Value]) -> dict[int, Value]:
-        """At rank 0 the entries of all, which have keys of their own, in ascending order; elsewhere none."""
+        """Returns at rank 0 the entries of all ranks by ascending key, else none; no two ranks share a key."""
         everyone = self.reduce(value, _update)
         return dict(sorted(everyone.items())) if self.root else {}
 
@@ -74,7 +75,7 @@ def _update(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
 
 
 class _Work(Generic[Item]):
-    """Items that threads take one after the other. Nothing is done once for all of them while they are worked on."""
+    """Items that threads take one after the other. Nothing is done for all items at once while threads work."""
 
     def __init__(self, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int]) -> None:
         self._items, self._work, self._weigh = iter(items), work, weigh
@@ -82,26 +83,27 @@ class _Work(Generic[Item]):
         self._busy = 0
         """Threads that have not ended."""
         self.stopped = False
-        """Nobody begins with another item."""
+        """No thread begins with another item."""
         self.failure: BaseException | None = None
-        """The first one in any thread."""
+        """The first failure of any thread."""
         self.done = 0
 
     def start(self, threads: int) -> None:
-        """Begins in threads of its own."""
+        """Starts the threads."""
         for _ in range(threads):
             Thread(target=self._run).start()  # raises if there can be no more threads: then this one is not counted
             with self._changed:
                 self._busy += 1
 
     def wait(self, seconds: float) -> bool:
-        """Waits until all threads have ended, one has failed or the seconds have passed; returns whether any works."""
+        """Waits until all threads have ended, one has failed or the seconds have passed; returns whether any still
+        works."""
         with self._changed:
             self._changed.wait_for(lambda: not self._busy or self.failure is not None, seconds)
             return self._busy > 0
 
     def stop(self) -> None:
-        """Lets no thread begin with another item, and waits until all have ended."""
+        """Lets no thread begin with another item, and waits until all threads have ended."""
         self.stopped = True
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)
@@ -130,10 +132,11 @@ def work_on(
     ranks: Ranks, threads: int, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int],
     advance: Callable[[int], None],
 ) -> None:  # fmt: skip
-    """Works on this rank's items in threads, the heaviest first, while all ranks do so with theirs.
+    """Works on this rank's items in threads, the heaviest first, while the other ranks work on theirs.
 
-    weigh: what an item counts in the progress, which advance is told of for all ranks. After a failure no rank begins
-    with another item; an interrupt is raised at once.
+    weigh: returns the amount of progress that an item stands for. advance: gets the progress of all ranks since its
+    last call. After a failure no rank begins with another item, and all ranks raise the first failure; an interrupt is
+    raised at once.
     """
     todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Policy, no bytes: from the local files of a run to one archive."""
+"""From the local files of a run to one archive: policy, no bytes. run.py lists the phases."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far the archive's times may be wrong between clocks, and what the repair did: for its property CLOCKS."""
+"""The archive's property CLOCKS: how far times of different clocks may be wrong, and what the repair did."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from vtrace.io.local.repair_kernel import Repaired
 from vtrace.unify.model.clock_curves import Clock
 
 _MOST = 256
-"""Clocks that are listed one by one: OTF2 reads an anchor file of 256 KiB at most."""
+"""Most clocks that are listed one by one: OTF2 reads an anchor file of 256 KiB at most."""
 
 
 def accuracy(clocks: Sequence[Clock], repaired: Repaired | None) -> dict[str, Any]:
-    """Bounds of the clocks, and what ran backwards between them; repaired: None where nobody looked.
+    """Returns the bounds of the clocks, and what ran backwards between them; repaired: None without a repair.
 
-    Times in ns. bounds: of each clock but the first; error_ns None: it was never compared, real time alone aligns it.
+    Times are in ns. bounds: of each clock but the first; error_ns None: it was never compared, real time alone aligns
+    it.
     """
     others = clocks[1:]
     known = [clock.error for clock in others if clock.error is not None]

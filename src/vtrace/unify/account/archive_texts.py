@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Texts about what was recorded and what was not: the archive's properties and markers, and warnings."""
+"""Texts about what was recorded and what was lost: the archive's properties and markers, and warnings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "C
 
 
 def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
-    """How many events of each kind the archive has."""
+    """Returns how many events of each kind the archive has."""
     total: Counter[str] = Counter()
     for row in rows:
         if row.result:
@@ -70,7 +70,7 @@ def properties(
 
 
 def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
-    """Remarks for viewers: where recording stopped before the program did, or began after it."""
+    """Returns markers for viewers: where recording stopped before the program, or began after it."""
     found: list[Marker] = []
     begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
     for row in rows:
@@ -94,13 +94,13 @@ _HELP = {
     "VT_MAX_FLUSHES": " (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)",
     "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
 }
-"""What keeps events behind these limits."""
+"""Hints that keep events behind these limits."""
 _SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
 """The same for a limit that was derived from the free space."""
 
 
 def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterator[str]:
-    """One line for each kind of thing that is not as it should be."""
+    """Yields a line for each kind of loss or mistake."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
     for setting in sorted({row.setting for row in limited}):

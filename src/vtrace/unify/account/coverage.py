@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far each location is recorded: what stands with it in the archive, and what an archive falls short of."""
+"""Coverage: how far each location is recorded, and where an archive falls short of the run."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED"
 _NAMES = [PROPERTY + key for key in _COVERAGE]
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
 _UNTOLD = "UNTOLD"
-"""Why events were lost where nobody could say it any more."""
+"""The reason of losses whose record was lost, too."""
 _LOST_WORDS = {
     "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
     "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
     "SIZE": "behind VT_MAX_SIZE", FILE: "in files that are missing", DAMAGE: "in damaged files",
 }  # fmt: skip
-"""Why events are lost, as people say it: records.LOST_REASONS, and what absent.py finds."""
+"""Reasons of losses (records.LOST_REASONS and absent.py) in words."""
 _LACKS = "lacks local files", "lack local files"
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """What became of one location, as the rank that has written it tells rank 0."""
+    """What became of one location; the rank of its process sends the row to rank 0."""
 
     id: int
     """The OTF2 location."""
     number: int
-    """That of the process."""
+    """The process's number of the location."""
     label: str
-    """What people call the process."""
+    """The name of the process in messages."""
     died: bool
     """The process ended without completing its files."""
     lost: int
-    """Events that happened and were not recorded, or are in files that are missing."""
+    """Events that were not recorded, or are in missing files."""
     lost_by: dict[str, int]
-    """Why they were not."""
+    """The same by reason."""
     clamped: int
-    """Times that would have gone backwards, when recording and when unifying."""
+    """Times that would have gone backwards, while recording and while unifying."""
     unknown: bool
-    """More events may be lost than anybody has counted."""
+    """More events may be lost than were counted."""
     setting: str
-    """VT_MAX_FLUSHES=1 or the like: why it stopped recording before the process did; a few words where no setting says
-    so, empty: it did not."""
+    """Why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words; empty: it did
+    not stop."""
     result: Transcoded | None = None
     markers: Sequence[Marker] = ()
     notes: Sequence[str] = ()
-    """What the process says of the run, told with its main thread."""
+    """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
-    """When it did not record."""
+    """The intervals in which it did not record."""
     end_ns: int = 0
-    """When its process ended; 0: that is not known."""
+    """End of the process, in ns of the archive; 0: not known."""
     absent: bool = False
-    """There are no files of its process; only the number of ranks tells that it existed."""
+    """The process has no files: only the number of ranks tells that it existed."""
 
     @property
     def coverage(self) -> dict[str, int]:
-        """How far the location is recorded: ns from its first to its last event and parts of these; counts."""
+        """Coverage: ns from the first to the last event, ns of flushes and switched off, counts."""
         r = self.result
         if self.number == HEAP:
             return dict.fromkeys(_COVERAGE, 0)
@@ -86,7 +86,7 @@ def _without_notes(result: Transcoded | None) -> Transcoded | None:
 
 
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
-    """What is to be told of a process's location."""
+    """Returns the row of a process's location; result: None, it has no events."""
     known = process.definitions
     summary = known.summaries.get(number)
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
@@ -118,15 +118,15 @@ def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
 
 
 def _is_unknown(process: Process, number: int, result: Transcoded | None) -> bool:
-    """Whether nobody has counted what a location lost: there are no files of its process, the process was killed after
-    the location had stopped recording, or its last words could not be written."""
+    """Returns whether the losses of a location are not all counted: its process has no files, was killed after the
+    location had stopped, or could not write the summary."""
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
     return process.absent or number in process.unsure or (killed and stopped)
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
-    """LOST records say it, and for what came after the last one the definitions."""
+    """Returns the losses by reason: from LOST records, and from definitions for losses after the last record."""
     if not lost:
         return {}
     told = result.lost_by if result else {}
@@ -141,7 +141,8 @@ def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None
 
 
 def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
-    """Over all locations; died: processes; unknown: locations that lost an unknown number of events."""
+    """Returns the sums over all locations, times in seconds; died: processes; unknown: locations whose losses are not
+    all counted."""
     of_rows = [row.coverage for row in rows]
     total = {word: sum(values[key] for values in of_rows) for key, word in zip(_COVERAGE, _WORDS, strict=True)}
     by: Counter[str] = Counter()
@@ -154,7 +155,7 @@ def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
 
 
 def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
-    """Why the archive does not hold all that the program did while it was recorded; nothing: it is complete."""
+    """Returns a text for each reason why the archive lacks parts of the run; empty: it is complete."""
     total = sums(rows)
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
@@ -180,15 +181,14 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
 
 
 def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
-    """Those of the shortfalls that intervals of the ledger do not show. alone: what find_alone says."""
+    """Returns the shortfalls that have no interval in the ledger. alone: the sentence of find_alone."""
     lacking = [p for p in incomplete if p.lacks]
     found = [f"{labels(lacking)} {_LACKS[0] if len(lacking) == 1 else _LACKS[1]}"] if lacking else []
     return [alone, *found] if alone else found
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:
-    """What stands with each thread's location in the archive. How many were lost why, and whether nobody knows all of
-    them: only what is not 0."""
+    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only where they are not 0."""
     if row.number == HEAP:
         return {}
     named = zip(_NAMES, row.coverage.values(), strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the first process says of the whole run: its command, settings and clock."""
+"""Facts about the whole run, which its first process tells: command, settings and clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtrace.unify.model.process import Process
 
 @dataclass(frozen=True)
 class Facts:
-    """What the first process of a run says of all; start: ns since the epoch."""
+    """Facts about a run; start: ns since the epoch."""
 
     world: int
     tool: str
@@ -26,7 +26,7 @@ _NOTHING = Facts(0, "", 0, 0, "", {})
 
 
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
-    """Returns what the first of these processes that left any files says, by its number."""
+    """Returns the facts of the first of these processes that left any files, by its number."""
     found = {}
     for process in [process for process in processes if not process.absent][:1]:
         head, known = process.head, process.definitions.properties

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When each location did not record, which classes of events, why, and how many: the sidecar's table `coverage`."""
+"""Intervals in which locations did not record, with class, reason and count: the sidecar's table `coverage`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = r.GAP_UNKNOWN
 BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
-"""Times of an interval that only all locations tell: the begin and the end of its process, the end of the trace."""
+"""Placeholders for times that follow from all locations: begin and end of the process, end of the trace."""
 _LOST = {
     "SIGNAL": "signal handler", "MEMORY": "no memory", "WRITE": "not written", "LIMIT": "VT_MAX_FLUSHES",
     "THREAD": "threads without a location", "SIZE": "VT_MAX_SIZE",
@@ -38,9 +38,11 @@ _UNSEEN = {"FILE": "files missing", "WRITE": "not written", "DAMAGE": "damaged"}
 
 
 class Gap(NamedTuple):
-    """An interval. Times as events of the archive have them; ns: how much of it is meant, less than to - from where
-    intervals were joined, None: to - from, UNKNOWN: its end is not known; kind: a path of the tree of activities,
-    several with + between them, or "all"."""
+    """An interval in which a location did not record; times are those of the archive's events.
+
+    ns: how long it did not record, less than end - begin where intervals were joined; None: end - begin; UNKNOWN: the
+    end is not known. kind: a path of the tree of activities, several joined by +, or "all".
+    """
 
     begin: int
     end: int
@@ -51,14 +53,14 @@ class Gap(NamedTuple):
 
 
 def class_name(bits: int) -> str:
-    """What CLASS_ bits of records are called."""
+    """Returns the name of CLASS_ bits of records."""
     if bits & r.CLASS_ALL == r.CLASS_ALL:
         return "all"
     return "+".join(name for mask, name in _CLASSES.items() if bits & mask) or "all"
 
 
 def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
-    """Those of one location, by the rank that has read its process."""
+    """Returns the intervals of one location; only the rank that has read its process can."""
     if process.absent:
         return (Gap(BEGIN, FOR_EVER, None, UNKNOWN, "all", "rank missing"),)
     found = [_gap(gap, process) for gap in result.gaps] if result else []
@@ -85,7 +87,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
 
 
 def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, last: int) -> None:
-    """Adds what was lost after the last record that tells of losses: to the interval of a limit, if there is one."""
+    """Adds losses after the last LOST record: to the interval of a limit, if there is one."""
     for (location, why), n in sorted(process.definitions.lost.items()):
         if location != number or not n:
             continue
@@ -94,12 +96,12 @@ def _add_rest(found: list[Gap], process: Process, number: int, result: Transcode
         if at is not None:
             found[at] = found[at]._replace(events=min(found[at].events + n, UNKNOWN))
         else:
-            threads = r.LOST_REASONS.get(why) == "THREAD"  # nobody knows when
+            threads = r.LOST_REASONS.get(why) == "THREAD"  # their times are not known
             found.append(Gap(BEGIN if threads else last, END, None, min(n, UNKNOWN), "all", name))
 
 
 def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Switched off by VT_START_AFTER until it began, by VT_STOP_AFTER from its end on."""
+    """Yields the intervals; the first and the last one switched off may be due to VT_START_AFTER and VT_STOP_AFTER."""
     off = [gap for gap in found if gap.reason == "switched off"]
     for gap in found:
         if off and gap is off[0] and properties.get("setting.VT_START_AFTER"):
@@ -111,14 +113,14 @@ def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[G
 
 
 def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """What settings keep out for the whole run."""
+    """Yields intervals for the classes that settings keep out for the whole run."""
     settings = {key.removeprefix(_SETTING): str(value) for key, value in properties.items() if key.startswith(_SETTING)}
     for name, kind in left_out(settings):
         yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
 
 
 def end_of(process: Process) -> int:
-    """When a process ended, as events have it: its last look at its clocks; 0: that is not known."""
+    """Returns the end of a process, its last look at its clocks, in ns of the archive; 0: not known."""
     if not process.complete or process.curve is None or process.maps is None:
         return 0
     zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
@@ -126,7 +128,7 @@ def end_of(process: Process) -> int:
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:
-    """All intervals by location and begin."""
+    """Returns the table of all intervals, by location and begin."""
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
     groups = {row.id: definitions.locations[row.id].group for row in rows}
@@ -158,7 +160,7 @@ def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable
 
 
 def _placed(gap: Gap, begin: int, end: int, last: int) -> Gap:
-    """An interval with the times of its process and of the trace."""
+    """Returns an interval with the times of its process and of the trace in place of placeholders."""
     at = max(gap.begin, begin)
     to = max(at, end if gap.end == END else last if gap.end == FOR_EVER else gap.end)
     return gap._replace(begin=at, end=to, ns=to - at if gap.ns is None else gap.ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs say by the user API: markers, comments, and what they do not do in pairs."""
+"""Markers and comments of the user API, and its unpaired calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["
 
 
 class UserRow(Protocol):
-    """What is needed of a location: what became of it, and what its process says of the run."""
+    """The fields of a CoverageRow that this module reads."""
 
     @property
     def result(self) -> Transcoded | None: ...
@@ -28,7 +28,7 @@ class UserRow(Protocol):
 
 
 def user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:
-    """A location's markers and comments."""
+    """Yields a location's markers and comments."""
     for time, marker, text in result.notes:
         said = known.texts.get(text, "?")
         if marker == UNMAPPED:
@@ -40,21 +40,21 @@ def user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -
 
 
 def properties(rows: Sequence[UserRow]) -> dict[str, Any]:
-    """Comments on the run, and what the program did not do in pairs; only what there is."""
+    """Returns comments on the run, and counts of unpaired calls that are not 0."""
     comments = list(dict.fromkeys(note for row in rows for note in row.notes))
     found: dict[str, Any] = {"comments": comments} if comments else {}
     return found | {word: n for word, n in _mistakes(rows).items() if n}
 
 
 def _mistakes(rows: Sequence[UserRow]) -> dict[str, int]:
-    """Of locations of which all is known."""
+    """Counts unpaired calls, of locations without losses."""
     whole = [row.result for row in rows if row.result and not row.lost and not row.died]
     unmatched = sum(row.result.unmatched for row in rows if row.result)
     return {"unended": sum(r.unended for r in whole), "unbegun": sum(r.unbegun for r in whole), "unmatched": unmatched}
 
 
 def warnings(rows: Sequence[UserRow]) -> Iterator[str]:
-    """What should have been done in pairs."""
+    """Yields a text for each kind of unpaired calls."""
     found = _mistakes(rows)
     if n := found["unended"]:
         what = "region was begun" if n == 1 else "regions were begun"

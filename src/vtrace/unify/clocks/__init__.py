@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The clocks of hosts and processes become one time."""
+"""Clocks: the ticks of all processes become one time, in which no message runs backwards."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Brings the clocks of hosts together, by the offsets that the ranks have measured while the program ran."""
+"""Aligns the clocks of hosts by the offsets that the ranks have measured while the program ran."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vtrace.unify.model.clock_curves import Clock, Curve, ClockSource
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
-"""A drift measured over fewer ns is worse than none."""
+"""A drift that was measured over fewer ns is worse than none."""
 _WORSE = 8
-"""A measurement whose error is so many times that of those before and behind is left out."""
+"""A measurement whose error is so many times that of both its neighbours is left out."""
 
 
 class _Point(NamedTuple):
-    """A moment: ns by the clock itself, ns by the other one, ns by which these may differ; and its ticks."""
+    """A moment. own, other: ns by the two clocks; error: ns by which these may differ; ticks: of the own clock."""
 
     own: int
     other: int
@@ -28,12 +28,12 @@ class _Point(NamedTuple):
 
 @dataclass
 class _Line:
-    """By how many ns a clock is wrong: linear between its points, and beyond them as between the outermost two."""
+    """The difference between two clocks: linear between its points, and beyond them like between the outermost two."""
 
     points: list[_Point] = field(default_factory=list)
 
     def at(self, ns: int) -> int:
-        """The other clock's ns at ns of this one."""
+        """Returns the other clock's ns at ns of this one."""
         points = self.points
         i = min(max(bisect_right(points, ns, key=lambda p: p.own), 1), len(points) - 1)
         if len(points) == 1 or points[i].own - points[i - 1].own < _SHORT:
@@ -43,10 +43,10 @@ class _Line:
 
 
 def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
-    """The clocks of all processes (by their numbers), and what is doubtful about them. The first process's is the
-    first.
+    """Returns the clocks of all processes, the first process's first, and texts about what is doubtful.
 
-    Clocks that were compared with the first one, directly or by way of others, get curves that agree with it.
+    sources: by number of the process. Clocks that were compared with the first one, directly or through others, get
+    curves that agree with it.
     """
     curves, doubts = host_curves([*sources.values()])
     clocks: dict[int, Clock] = {}
@@ -70,7 +70,7 @@ _Pairs = list[tuple[int, int, int]]
 
 
 def _compared(sources: Mapping[int, ClockSource], of: dict[int, Clock]) -> dict[int, dict[int, tuple[Clock, _Pairs]]]:
-    """By parent and child what was measured between two clocks."""
+    """Returns the measurements between two clocks, by the ids of parent and child."""
     found: dict[int, dict[int, tuple[Clock, _Pairs]]] = {}
     ranks = {(source.world, source.rank): number for number, source in sources.items() if source.rank is not None}
     for number, source in sources.items():
@@ -99,7 +99,7 @@ def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Cl
 
 
 def _best(points: list[_Point]) -> list[_Point]:
-    """In order, without those that are much worse than both their neighbours, and those that do not rise."""
+    """Returns the points in order, without those that are much worse than both neighbours or do not rise."""
     kept: list[_Point] = []
     points = sorted(points)
     for i, point in enumerate(points):

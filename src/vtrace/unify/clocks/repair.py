@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages and collectives that would still run backwards: which there are, and by how much clocks move for them."""
+"""Repair of clocks, the fifth phase of unifying: messages and collectives that would still run backwards move them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from vtrace.unify.model.process import Process
 from vtrace.unify.model.traced_run import Run
 
 _DOUBT = 1_000_000
-"""Where events are missing, ends may be taken for those of another message: such move a clock by this many ns at most,
-besides what is not known of it."""
+"""Where events are missing, an end may be taken for that of another message: it moves a clock by at most so many ns
+beyond the clock's own error."""
 _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
 _CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
@@ -38,8 +38,8 @@ Processes = np.ndarray[Any, np.dtype[np.uint32]]
 
 @dataclass(frozen=True)
 class _About:
-    """What rank 0 must know of a process. first: its first location; comms: by the archive's number whether it has a
-    topology, is between two groups."""
+    """A process for rank 0. first: its first location; doubtful: ends of messages may be missing; comms: by OTF2's id
+    whether the communicator has a topology, and whether it is an inter-communicator."""
 
     index: int | None
     first: int
@@ -106,7 +106,7 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
 
 
 def _user_peers(process: Process, streams: Sequence[Stream], parts: Parts) -> Processes:
-    """The processes of the other ends of its messages of the user API, in the order of streams."""
+    """Returns the processes of the other ends of the messages of the user API, in the order of streams."""
     none = np.empty(0, np.int64)
     others = np.concatenate([none, *(process.user_others.get(stream.location, none) for stream in streams)])
     if not len(others):
@@ -159,7 +159,6 @@ def _about(process: Process) -> _About:
             topologies.add(local)
         if local < len(table) and table[local] != UNMAPPED:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
-    # It may lack ends of messages.
     incomplete = process.lacks or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
     doubtful = bool(process.died or process.problems or known.lost or incomplete)
     return _About(process.index, process.first, doubtful, comms)
@@ -196,7 +195,7 @@ def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], def
 
 
 def _members(group: Group, by_index: Processes) -> Processes:
-    """Processes of a communicator, by rank; none of those that are not of MPI."""
+    """Returns the processes of a communicator, by rank; empty for a communicator that is not MPI's."""
     numbers = np.asarray(group.members, np.int64)
     if group.kind != "COMM_GROUP" or group.paradigm != PARADIGM_MPI or np.any(numbers >= len(by_index)):
         return np.empty(0, np.uint32)
@@ -204,7 +203,7 @@ def _members(group: Group, by_index: Processes) -> Processes:
 
 
 def _is_between(members: Processes, of_clock: Processes) -> bool:
-    """Whether a collective can run backwards: members are on several clocks, and all there."""
+    """Returns whether a collective can run backwards: all members are known, and they have several clocks."""
     if not len(members) or np.any(members == UNMAPPED):
         return False
     clocks = of_clock[members]

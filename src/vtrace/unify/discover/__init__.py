@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which local files belong to a run, what is missing, and where its archive goes."""
+"""Discovery: which local files belong to a run, and which rank unifies which processes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What processes that are no more left behind: buffers, heads without content, unfinished files and archives."""
+"""Leftovers of processes that have ended: buffers, heads without content, unfinished files and archives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
 
 @dataclass(frozen=True)
 class Leftover:
-    """One of them. keeper: why it is not to be removed, "" if it may go."""
+    """A leftover. keeper: why it must stay; empty: it may be removed. holds_events: removing it loses events."""
 
     path: Path
     what: str
@@ -39,13 +39,14 @@ class Leftover:
 
     @property
     def bytes(self) -> int:
-        """What it takes of the disk."""
+        """Bytes on the disk."""
         inside = [self.path, *self.path.rglob("*")] if self.path.is_dir() else [self.path]
         return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
 
 
 def leftovers(operand: str) -> list[Leftover]:
-    """Those of a prefix, or of all prefixes in a directory. Raises VtraceError where there is no such directory."""
+    """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError where there is no such
+    directory."""
     path = Path(operand)
     prefix = None if path.is_dir() else resolve_prefix(operand)
     directory = path if prefix is None else prefix.parent
@@ -75,7 +76,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _ARCHIVE:
         keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
         yield Leftover(path, "unfinished archive", keeper, prefix)
-    else:  # names with ranks tell no process: while any of the prefix records here, it may be its file
+    else:  # a name with a rank tells no process: it may be the file of any process of the prefix that records here
         busy = any(alive(head) for head in _heads(path.parent, prefix))
         keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""
         yield Leftover(path, "unfinished file", keeper, prefix)
@@ -90,7 +91,7 @@ def _keeper(host: str | None, pid: int) -> str:
 def _buffer(path: Path, prefix: str, host: str, pid: int) -> Leftover:
     try:
         head = read_head(path)
-    except VtraceError:  # it may just be made
+    except VtraceError:  # the process may be making the buffer now
         return Leftover(path, "empty buffer", _keeper(host, pid), prefix)
     return Leftover(path, f"buffer of {_who(head)}", _state(head), prefix, holds_events=True)
 
@@ -112,11 +113,12 @@ def _heads(directory: Path, prefix: str) -> Iterator[FileHead]:
             if match and match["prefix"] == prefix:
                 yield read_head(directory / name)
         except VtraceError:
-            pass  # what is damaged is no process's that still records
+            pass  # a damaged file belongs to no process that still records
 
 
 def _by_head(path: Path, prefix: str) -> Iterator[Leftover]:
-    """A process's first file names its buffer. As long as only the head stands in it, the buffer has all."""
+    """Yields the leftovers that the first file of a process names: its buffer, and the file itself while only its head
+    is written."""
     try:
         head = read_head(path)
     except VtraceError:

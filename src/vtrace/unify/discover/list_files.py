@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What there is under a prefix: names, heads of files, the control file."""
+"""The local files under a prefix: their names and heads, and the control file."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from vtrace.io.local.heads import FileHead, Uctl, parse_head, read_begin, read_u
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
-"""Behind the name of a file until its head stands: a process that was killed before leaves it, without a record."""
+"""Suffix of a file until its head is written; a process killed before that leaves the file without a record."""
 BEFORE_HEAD = (_UNBORN, ".buffer")
-"""How names end of files that may have no head yet."""
+"""Suffixes of files that may have no head yet."""
 _KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
 LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 
 Key = tuple[object, ...]
-"""What tells local files from each other, wherever they are seen: who wrote them, what for, and their name."""
+"""Identity of a local file, in whatever directory it is seen: its process, content, location and name."""
 
 
 @dataclass(slots=True)
 class SeenFile:
-    """A local file. views: numbers of the directories where it was seen, of which ranks of vtunify-mpi have several."""
+    """A local file. views: numbers of the directories in which ranks have seen it (parallel.crew.Crew)."""
 
     head: FileHead
     bytes: int
@@ -38,20 +38,20 @@ class SeenFile:
 
 @dataclass
 class Seen:
-    """All that may belong to a prefix, as one process, or several together, have found it."""
+    """The files that may belong to a prefix, as one rank or several together have found them."""
 
     files: dict[Key, SeenFile] = field(default_factory=dict)
     before: dict[Key, SeenFile] = field(default_factory=dict)
-    """Under a prefix that ends in _COUNT: files without it, of processes that ended before the run took the number."""
+    """Under a prefix that ends in _COUNT: files without the count, of processes that ended before the run took it."""
     counted: set[bytes] = field(default_factory=set)
-    """Runs that took PREFIX_COUNT at their end: children that they had before left files under PREFIX."""
+    """Ids of runs that took PREFIX_COUNT at their end; their earlier children left files under PREFIX."""
     empty: set[Path] = field(default_factory=set)
     uctls: list[tuple[Uctl | None, Path]] = field(default_factory=list)
-    """Without contents: it is damaged."""
+    """Control files; None: the file is damaged."""
     problems: list[str] = field(default_factory=list)
 
     def join(self, other: Seen) -> Seen:
-        """What both have found."""
+        """Returns the files that both have found; changes this one."""
         for mine, theirs in ((self.files, other.files), (self.before, other.before)):
             for key, found in theirs.items():
                 mine.setdefault(key, found).views |= found.views
@@ -63,9 +63,10 @@ class Seen:
 
 
 def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part: slice = slice(None)) -> Seen:
-    """Reads the heads of a prefix's files among the names of its directory, of which part is this process's share.
+    """Reads the heads of a prefix's files.
 
-    Raises FormatError for a bad head, which salvage leaves out and notes as a problem.
+    listed: the names in the directory of the prefix; part: those that this rank reads; view: number of the directory.
+    Raises FormatError for a bad head; with salvage the file is left out and noted as a problem.
     """
     seen, views = Seen(), frozenset([view])
     paths = [*candidates(prefix, listed)][part]
@@ -84,10 +85,10 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
 def _files(
     paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
 ) -> dict[Key, SeenFile]:
-    """The files whose heads name the prefix (None: any). What has no head and what is left out are noted in seen."""
+    """Returns the files whose heads name the prefix (None: any); notes files without a head and bad ones in seen."""
     files: dict[Key, SeenFile] = {}
     for path in paths:
-        if path.suffix == _UNBORN:  # no harm if its process was killed: the buffer has all
+        if path.suffix == _UNBORN:  # nothing is lost if its process was killed: the buffer has all records
             seen.empty.add(path)
             continue
         data, size = read_begin(path)
@@ -113,13 +114,13 @@ def _add_uctl(seen: Seen, prefix: Path) -> None:
         return
     try:
         seen.uctls.append((read_uctl(path), path))
-    except FormatError as error:  # it holds nothing that the heads do not
+    except FormatError as error:  # the heads hold all that the control file does
         seen.problems.append(f"{error.args[0]}: left out")
         seen.uctls.append((None, path))
 
 
 def names(directory: Path) -> list[str]:
-    """The names in a directory; raises VtraceError."""
+    """Returns the names in a directory, in order. Raises VtraceError."""
     try:
         return sorted(os.listdir(directory))
     except OSError as error:
@@ -127,18 +128,19 @@ def names(directory: Path) -> list[str]:
 
 
 def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
-    """Those of the names of its directory that may belong to the prefix; their heads tell whether they do."""
+    """Returns the paths of names that may belong to the prefix; listed: the names in its directory. The heads of the
+    files tell whether they do."""
     pattern = re.compile(rf"(?s){re.escape(prefix.name)}\.{_ID}\.{_KIND}")
     return (prefix.parent / name for name in listed if pattern.fullmatch(name))
 
 
 def prefixes(directory: Path) -> list[str]:
-    """All prefixes of local files in a directory."""
+    """Returns all prefixes of local files in a directory. Raises VtraceError."""
     return sorted({m["prefix"] or m["control"] for m in map(LOCAL.fullmatch, names(directory)) if m})
 
 
 def no_archive(path: Path) -> VtraceError:
-    """Why there is nothing to open at a path where no archive is, and what helps: mostly vtunify."""
+    """Returns the error for a path without an archive, with the command that helps, mostly vtunify."""
     directory, name = path.parent, path.name.removesuffix(".trace")
     known = prefixes(directory) if path.name not in ("", "..") and directory.is_dir() else []
     if name in known:
@@ -165,7 +167,10 @@ def no_archive(path: Path) -> VtraceError:
 
 
 def resolve_prefix(operand: str) -> Path:
-    """PREFIX as the user gave it, without what names a file or an archive of it (heat.uctl, heat.trace, heat.out)."""
+    """Returns the prefix that the user means by a prefix, a file or an archive of it (heat.uctl, heat.trace, heat.out).
+
+    Raises UsageError for a word that is none of these.
+    """
     path = Path(operand)
     if path.name in ("", ".."):
         raise UsageError(f"{operand or 'an empty word'} is not a prefix of local files", "for example: vtunify heat")

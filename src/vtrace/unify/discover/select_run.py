@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which local files belong to the newest run under a prefix, and what should be there but is not."""
+"""The newest run under a prefix: its files, its processes, and the ranks that are missing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 4
 _MISSING_RANKS, _BYTES_A_RANK = 4096, 64
-"""A rank without files gets a location, too. So many may be missing; more only where the files there are have so many
-bytes for each rank: what claims more is damaged.
+"""A rank without files gets a location, too. At most so many ranks may be missing; more only where the files have so
+many bytes for each rank: a file that claims more is damaged.
 """
 
 
 def assemble(prefix: Path, seen: Seen) -> Run:
-    """The newest run among what was seen; raises VtraceError where there is none.
+    """Returns the newest run among the files that were seen. Raises VtraceError where there is none.
 
-    Left-over buffers are still to be found, where those are that can see them.
+    Left-over buffers are not looked for: only ranks on their hosts may see them.
     """
     files = [found for found in seen.files.values() if found.head.run not in seen.counted]
     if not files:
@@ -53,14 +53,15 @@ def assemble(prefix: Path, seen: Seen) -> Run:
 
 
 def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
-    """Runs that are a part of another: of the shells before ranks, which take the run of rank 0 at MPI_Init only."""
+    """Returns by run id the run that took it in: ranks take the run id of rank 0 at MPI_Init, the shells that started
+    them keep theirs."""
     runs = {head.process: head.run for head in heads}
     parents = ((head.run, runs.get((head.host, *head.parent))) for head in heads if head.parent)
     return {before: run for run, before in parents if before and before != run}
 
 
 def refuse_bare(run: Run, salvage: bool) -> None:
-    """Raises FormatError for a file without even a head of a process whose buffer is gone, unless salvage is on."""
+    """Raises FormatError for a file without a head whose process left no buffer, unless salvage is on."""
     for process in run.processes:
         bare = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
         if bare and not process.buffer and not salvage:
@@ -68,7 +69,8 @@ def refuse_bare(run: Run, salvage: bool) -> None:
 
 
 def kin(run: Run) -> list[str]:
-    """Other prefixes in the directory that belong to the same run: programs started together under their own names."""
+    """Returns other prefixes in the directory that belong to the same run: programs started together, each with its own
+    name."""
     found = []
     for name in set(prefixes(run.prefix.parent)) - {run.prefix.name}:
         try:
@@ -76,7 +78,7 @@ def kin(run: Run) -> list[str]:
             if any(head.prefix == name and head.run == run.id for head in heads):
                 found.append(name)
         except VtraceError:
-            pass  # only files that can be read are worth a hint
+            pass  # a file that cannot be read gives no hint
     return sorted(found)
 
 
@@ -97,7 +99,7 @@ def _nothing(prefix: Path) -> NoFilesError:
 
 
 def _processes(files: list[SeenFile]) -> list[Process]:
-    """Joins files by the process that wrote them; the ranks of the first world come first, then others by start, those
+    """Returns the processes that wrote the files: the ranks of the first world come first, then others by start, those
     of a later world together.
     """
     found: dict[tuple[str, int, int], Process] = {}
@@ -138,7 +140,10 @@ def _processes(files: list[SeenFile]) -> list[Process]:
 
 
 def _world_size(processes: Sequence[Process], uctl: Uctl | None) -> int:
-    """Ranks of the first world, as heads with a checksum say, else those of buffers and the control file."""
+    """Returns the ranks of the first world, by heads with a checksum, else by those of buffers and the control file.
+
+    Raises FormatError for an impossible number.
+    """
     mains = [process.head for process in processes if process.main]
     sizes = [h.world_size for h in mains if h.content != BUFFER] or [h.world_size for h in mains]
     size = max(sizes or [uctl.ranks if uctl else 0])
@@ -153,8 +158,8 @@ def _world_size(processes: Sequence[Process], uctl: Uctl | None) -> int:
 
 
 def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Path]:
-    """Gives empty files to the processes that their names speak of, or to any if it ended before it had another;
-    returns those of others."""
+    """Gives each empty file to the process in its name, or to the first process if its own has ended and left no other
+    file; returns the files of other runs."""
     owners = {f"x{p.head.host}-{p.head.pid}-{p.head.start:x}": p for p in processes}
     owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
     others = []

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The definitions of all processes become those of the archive."""
+"""Merging: the definitions of all processes become those of the archive."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators of all processes become OTF2's: one per identity, with members, names and parents."""
+"""Communicators of all processes become OTF2's: one for each identity, with members, names and parents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vtrace.unify.model.id_tables import Ids
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _MOST_UNKNOWN = 1 << 20
-"""Members of a communicator that may be processes of which there are no files."""
+"""Most members of a communicator that may be processes without files."""
 _MADE_BY = {
     "DUP": "MPI_Comm_dup", "SPLIT": "MPI_Comm_split", "CREATE": "MPI_Comm_create",
     "CREATE_GROUP": "MPI_Comm_create_group", "CART": "MPI_Cart_create", "CART_SUB": "MPI_Cart_sub",
@@ -32,13 +32,13 @@ _MADE_BY = {
     "OTHER": "communicator", "PARTITIONED": "partitioned messages",
 }  # fmt: skip
 _WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN", "PARTITIONED")
-"""Kinds of communicators whose making is no event, at least not for all of their members."""
+"""Kinds of communicators whose creation is no event, at least not for all of their members."""
 _KIND_NAMES = {number: name for name, number in COMM_KINDS.items()}
 
 
 class Member(Protocol):
-    """What is needed of a process. number: its place among all processes; index: that among all MPI processes, None
-    without MPI."""
+    """The fields of a process that this module reads. number: its place among all processes; index: its place among all
+    MPI processes, None without MPI."""
 
     @property
     def number(self) -> int: ...
@@ -273,5 +273,6 @@ def _default_name(kind: str, parent: str | None) -> str:
 
 
 def _shift(sides: tuple[frozenset[int], int] | None, process: Member) -> int:
-    """0, or the size of the first group for a member of it: its peers stand behind that group."""
+    """Returns what must be added to ranks in the remote group: for a member of the first group the size of that group,
+    else 0."""
     return sides[1] if sides is not None and process.index in sides[0] else 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions by an address in the code: OpenMP's constructs, whose names get the lines of the source as Score-P writes
-them, else the function around them; and those of Fortran programs.
+"""Regions that are defined by an address in the code: OpenMP constructs, named by source line like Score-P's, else by
+the function around them; and regions of Fortran programs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitio
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
 _USER = 1  # OTF2_PARADIGM_USER
 _FORTRAN = {"for": "do"}
-"""What a construct is called there."""
+"""Names of constructs in Fortran."""
 
 
 _NONE: dict[int, Place] = {}
 
 
 def constructs(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> list[dict[int, LocalRegion]]:
-    """For each process the regions that are defined by an address, by their local ids."""
+    """Returns for each process the regions that are defined by an address, by local id."""
     found: list[dict[int, Place]] = []
     for known in definitions:
         if not known.regions_at:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an archive says of the heap, with Score-P's names: attributes of its functions, and each process's sums."""
+"""The heap in the archive, with Score-P's names: attributes of its functions, and each process's sums."""
 
 from __future__ import annotations
 

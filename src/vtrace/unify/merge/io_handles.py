@@ -15,7 +15,7 @@ from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
 
 _MACHINE = 0
-"""System node above all hosts."""
+"""The OTF2 system node above all hosts."""
 _PRE_CREATED, _READ_WRITE, _NO_STATUS = 1, 2, 0
 """OTF2_IO_HANDLE_FLAG_PRE_CREATED, OTF2_IO_ACCESS_MODE_READ_WRITE, OTF2_IO_STATUS_FLAG_NONE."""
 
@@ -105,7 +105,7 @@ class HandleStep(ConcatStep[IoHandle]):
 def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
     """Returns the handles of a process, whose parents are places in this list, and their places by own id.
 
-    A forked child has handles of its own for those of its parent that it uses: to it they were open at its begin.
+    A forked child gets handles of its own for those of its parent that it uses: they were open when it began.
     """
     handles: list[IoHandle] = []
     numbers: dict[int, int] = {}
@@ -129,7 +129,7 @@ def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[
 
 
 def _wanted(process: Process) -> set[int]:
-    """Its own handles, and those it inherited that its events name, with what these stand on."""
+    """Returns the process's own handles, and the inherited ones that its events name, with the parents of these."""
     known: dict[int, Handle] = process.definitions.handles
     wanted = known.keys() - process.definitions.inherited
     more = {int(local) for scan in process.scans.values() for local in scan.handles} & known.keys()

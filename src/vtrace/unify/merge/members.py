@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The members of communicators: from the lists that some of them wrote, else from what each process says of itself."""
+"""The members of communicators: from the lists that some members wrote, else from each process's own rank."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ Identity = bytes
 Ranks = np.ndarray[Any, np.dtype[np.int64]]
 _UNKNOWN = -1
 _NOBODY = 0xFFFFFFFF
-"""In a list: a process of another world, which the writer cannot name."""
+"""In a list: a process of another world, which the writer of the list cannot name."""
 
 
 @dataclass
 class MergedComm:
-    """One communicator of the whole run. world: a random number, the same for
-    all who know an MPI_COMM_WORLD; members: indices."""
+    """One communicator of the whole run.
+
+    world: the random number of the members' MPI_COMM_WORLD; members: indices among all MPI processes; first, second: of
+    an inter-communicator, its first group and the size of that.
+    """
 
     kind: str
     parent: Identity | None
@@ -35,20 +38,20 @@ class MergedComm:
     name: Told = None
     members: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     sides: list[Ranks] = field(default_factory=list)
-    """The groups while they are put together: one, or two of an inter-communicator."""
+    """The groups, while their members are collected: one, or two of an inter-communicator."""
     first: frozenset[int] = frozenset()
     second: int = 0
     incomplete: bool = False
 
     @property
     def open(self) -> bool:
-        """Whether lists have left some of its members unknown."""
+        """Whether some members are still unknown."""
         return any(bool(np.any(side == _UNKNOWN)) for side in self.sides)
 
 
 @dataclass
 class WrittenMembers:
-    """The members of a communicator as one of them has written them: pieces of the own group and of the other."""
+    """The members of a communicator as one of them has written them. pieces: of its own group and of the other."""
 
     order: tuple[int, int]
     comm: Identity
@@ -57,25 +60,25 @@ class WrittenMembers:
 
     @property
     def whole(self) -> bool:
-        """Whether it names all."""
+        """Whether the list names all members."""
         known = [_numbers(piece) for pieces in self.pieces for piece in pieces]
         return sum(map(len, known)) == sum(self.sizes) and not any(np.any(part == _NOBODY) for part in known)
 
 
 Set = tuple[int, int, int]
-"""What communicators of the same members have in common: equal lists are written once."""
+"""Hash and sizes, equal for communicators of the same members: equal lists are written once."""
 Lists = dict[Set, list[WrittenMembers]]
 Places = dict[Identity, list[tuple[int, int, int, int]]]
-"""What processes know of themselves: number, size of the group, rank in it, index."""
+"""The processes' own places: number, size of the group, rank in it, index."""
 
 
 def set_of(comm: MergedComm | Known) -> Set:
-    """See Set."""
+    """Returns the hash and the sizes of a communicator."""
     return comm.hash, min(comm.size, comm.remote), max(comm.size, comm.remote)
 
 
 def written(number: int, definitions: ProcessDefinitions, own: Mapping[int, Identity]) -> Lists:
-    """The lists of a process; own: its communicators."""
+    """Returns the lists of a process; own: its communicators by local id."""
     found: Lists = {}
     for local, side in sorted(definitions.members):
         comm = definitions.comms.get(local)
@@ -87,7 +90,7 @@ def written(number: int, definitions: ProcessDefinitions, own: Mapping[int, Iden
 
 
 def join_lists(one: Lists, other: Lists) -> Lists:
-    """Those of both, without such that a whole one of the same communicator makes needless."""
+    """Returns the lists of both, without those of a communicator that has a complete list; changes one."""
     for key, more in other.items():
         lists = sorted([*one.get(key, []), *more], key=lambda each: each.order)
         whole: dict[Identity, WrittenMembers] = {}
@@ -99,7 +102,7 @@ def join_lists(one: Lists, other: Lists) -> Lists:
 
 
 def join_places(one: Places, other: Places) -> Places:
-    """Those of both."""
+    """Returns the places of both; changes one."""
     for identity, places in other.items():
         one.setdefault(identity, []).extend(places)
     return one
@@ -117,7 +120,7 @@ class Indices:
             table[[*ranks]] = [*ranks.values()]
 
     def of(self, world: int, ranks: Ranks) -> Ranks:
-        """Those of some ranks; _UNKNOWN where there is no such process."""
+        """Returns the indices of ranks of a world; _UNKNOWN where there is no such process."""
         table = self._worlds.get(world, np.empty(0, np.int64))
         found = np.full(len(ranks), _UNKNOWN)
         there = ranks < len(table)
@@ -126,7 +129,7 @@ class Indices:
 
 
 def fill_from_lists(merged: Mapping[Identity, MergedComm], lists: Lists, indices: Indices) -> set[Identity]:
-    """Fills the groups of all that are no duplicates; returns those of which members are still unknown."""
+    """Fills the groups of all communicators that are no duplicates; returns those with unknown members."""
     for identity, comm in merged.items():
         if comm.kind == "SELF" or _copies(comm, merged):
             continue
@@ -149,8 +152,8 @@ ALIKE = ("DUP", "PARTITIONED")
 
 
 def _copies(comm: MergedComm, merged: Mapping[Identity, MergedComm]) -> bool:
-    """Whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has no
-    list; its duplicates are one for each process."""
+    """Returns whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has
+    no list; each process has its own duplicates of it."""
     parent = None if comm.parent is None else merged.get(comm.parent)
     return comm.kind in ALIKE and parent is not None and parent.kind != "SELF"
 
@@ -159,7 +162,7 @@ def places_in(
     number: int, index: int | None, definitions: ProcessDefinitions, own: Mapping[int, Identity],
     wanted: Collection[Identity],
 ) -> Places:  # fmt: skip
-    """What a process knows of its place in the wanted communicators."""
+    """Returns the place of a process in those communicators that are wanted; own: its communicators by local id."""
     found: Places = {}
     for local, identity in own.items():
         if identity in wanted and index is not None:
@@ -169,7 +172,7 @@ def places_in(
 
 
 def complete(merged: Mapping[Identity, MergedComm], places: Places, count: int) -> None:
-    """Finds the members that lists have not named; count: of MPI processes."""
+    """Finds the members that no list names; count: of MPI processes."""
     for identity, comm in merged.items():
         if comm.kind == "SELF":
             continue
@@ -193,7 +196,7 @@ def complete(merged: Mapping[Identity, MergedComm], places: Places, count: int) 
 
 
 def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> None:
-    """Each process knows its own place; between worlds each side knows only its own members."""
+    """Enters each process at its own place; of an inter-communicator each process knows its own side only."""
     if not comm.remote:
         (members,) = comm.sides
         for _, _, rank, index in places:
@@ -207,7 +210,7 @@ def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> Non
 
 
 def _join(sides: list[Ranks], pair: list[Ranks]) -> None:
-    """Adds what the pair of one side knows to sides, in the order that contradicts nothing."""
+    """Adds the members that one side knows to sides, in the order that contradicts nothing."""
     for order in (pair, pair[::-1]):
         if all(map(_agree, sides, order)):
             for side, more in zip(sides, order, strict=True):
@@ -224,7 +227,7 @@ def _fill(members: Ranks, more: Ranks) -> None:
 
 
 def _listed(pieces: Sequence[Piece], size: int, indices: Indices) -> Ranks:
-    """The members of one side as a process has written them, as far as it knew them."""
+    """Returns the members of one side as a process has written them; _UNKNOWN for those that it did not know."""
     members = np.full(size, _UNKNOWN)
     for piece in pieces:
         ranks = _numbers(piece)[: max(0, size - piece.first)]

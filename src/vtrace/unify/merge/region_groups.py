@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_GROUPS_SPEC: the regions of the archive that the run's file puts into groups."""
+"""VT_GROUPS_SPEC: groups of regions from the run's file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ARGUMENTS = re.compile(r"\([^()]*\)(?: const)?$")
 
 
 class SpecGroupStep(EqualStep[str]):
-    """Groups of the run's file that have a region, in the order of the file; ranks mostly have read the same one."""
+    """Groups of the run's file with at least one region, in the order of the file; most processes have read the same
+    file."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         super().__init__(processes, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
@@ -41,7 +42,7 @@ def _rules(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Wildcards * and ? only: brackets stand in names such as operator[]."""
+    """Returns the expression of a pattern with wildcards * and ? only: brackets belong to names such as operator[]."""
     return re.compile(
         "".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in re.sub(r"\*+", "*", text))
     )

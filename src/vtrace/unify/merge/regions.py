@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions of all processes: those that are named, and the functions that were called."""
+"""Regions of all processes: named regions, and functions that were called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 
 @dataclass(slots=True)
 class RegionMaps:
-    """From one process's numbers to OTF2's: code offsets and addresses (both ascending), and region ids as index."""
+    """OTF2's regions of one process, by code offset and by address (both ascending), and by its own region ids."""
 
     offsets: Ids
     offset_regions: Ids
@@ -37,7 +37,7 @@ class RegionMaps:
 
 class _Regions(Firsts[own_definitions.LocalRegion | Place, Region | None]):
     def combine(self, one: Region | None, other: Region | None) -> Region | None:
-        """A function is known where its file can be seen."""
+        """A function has a name only on ranks that see its file."""
         return one or other
 
 
@@ -103,7 +103,7 @@ class RegionStep:
 
 @dataclass(slots=True)
 class _Used:
-    """The functions that a process has called."""
+    """The functions that a process has called: code offsets, addresses, and the places of both in this order."""
 
     offsets: Ids
     addresses: np.ndarray[Any, np.dtype[np.uint64]]
@@ -111,7 +111,8 @@ class _Used:
 
 
 class _Places:
-    """Processes that have called the same functions of the same files, as most have, get one object."""
+    """The used functions of processes. Processes that have called the same functions of the same files share one
+    object; most processes have."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], _Used] = {}
@@ -127,7 +128,7 @@ class _Places:
 
     @property
     def all(self) -> Iterable[_Used]:
-        """All there are."""
+        """Each object once."""
         return self._known.values()
 
 
@@ -145,7 +146,7 @@ def _named(region: own_definitions.LocalRegion) -> Region:
 
 
 def _function(symbols: Symbols, place: Place) -> Region | None:
-    """None where its name is not known here: another rank may see the file."""
+    """Returns the region of a function; None where this rank does not know its name: another rank may see the file."""
     function = symbols.functions[place]
     return None if function == nameless(place) else _region(function)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows of one-sided communication of all processes become OTF2's, and groups of ranks that synchronize."""
+"""Windows of one-sided communication, and groups of ranks that synchronize, of all processes become OTF2's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
 
 _Chosen = tuple[int, int | None, bytes]
-"""A communicator, the process's index, which counts in MPI_COMM_SELF only, and ranks in the communicator (i64)."""
+"""A communicator, the process's index (in MPI_COMM_SELF, else None), and ranks in the communicator (i64)."""
 _Key = tuple[int, int]
 """The OTF2 id of a communicator, and how many windows it had before."""
 _Part = tuple[Firsts[_Key, Told], Firsts[_Chosen, None]]
@@ -106,7 +106,7 @@ class _KnownWindow:
                 self.groups[local] = (comm_of(own), process.index if alone else None, chosen)
 
     def shift(self, window: int) -> int:
-        """What must be added to ranks in a window."""
+        """Returns what must be added to ranks in a window."""
         return int(self._offsets[self.process.definitions.windows[window].comm])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Call sites: stacks of addresses become texts, function@file:line for each call."""
+"""Call sites: a stack of addresses becomes a text, function@file:line for each call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
-"""Functions whose callers are of no interest."""
+"""Functions whose callers are left out."""
 
 
 def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
-    """Adds the texts of all processes' call sites to their texts."""
+    """Adds the texts of call sites to the texts of each process."""
     found: list[dict[int, list[Place]]] = []
     definitions = [known for known in definitions if known.call_sites]
     for known in definitions:

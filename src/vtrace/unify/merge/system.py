@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts, processes and threads of the archive: each process tells what it is, and gets its place."""
+"""Hosts, processes and threads become OTF2's system nodes, location groups and locations."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ class About(NamedTuple):
     rank: int | None
     absent: bool
     threads: tuple[str, ...]
-    """Their names."""
+    """Names of its threads."""
     helpers: frozenset[int]
-    """Places in threads of those that a library made for itself."""
+    """Places in threads of threads that a library made for itself."""
     tells_heap: bool
     tells_threads: bool
     executable: str
     command: tuple[str, ...]
-    """Its words."""
+    """Words of its command line."""
 
     @property
     def mpi(self) -> bool:
-        """Whether it belongs to a world."""
+        """Whether the process belongs to a world."""
         return bool(self.world) and self.rank is not None
 
     @property
     def program(self) -> str:
-        """The name of its program; empty: it is not known."""
+        """The name of the program; empty: not known."""
         return program_name(self.executable, self.command)
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlace:
-    """What a process gets: see the fields of Process."""
+    """The place of a process; see the fields of Process."""
 
     index: int | None
     node: int
@@ -59,7 +59,7 @@ class ProcessPlace:
 
 @dataclass
 class System:
-    """At rank 0: all processes in the order of the archive, with their places."""
+    """All processes in the order of the archive, with their places."""
 
     about: list[About]
     places: list[ProcessPlace]
@@ -71,7 +71,7 @@ class System:
 
     @property
     def indices(self) -> dict[tuple[int, int | None], int]:
-        """Of MPI processes, by world and rank."""
+        """The index of each MPI process, by world and rank."""
         pairs = zip(self.about, self.places, strict=True)
         return {(one.world, one.rank): place.index for one, place in pairs if place.index is not None}
 
@@ -163,7 +163,7 @@ def _helpers(process: Process) -> frozenset[int]:
 
 
 def _thread_names(process: Process) -> list[str]:
-    """What the program calls its threads; numbers tell those of one name apart."""
+    """Returns the names that the program gave its threads; numbers distinguish threads of one name."""
     helpers = _helpers(process)
     known = {number: process.definitions.locations.get(number) for number in process.locations}
     often = Counter(known.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Teams of threads become OTF2's communicators: one for all that a location forks at one level, with all members."""
+"""OpenMP teams become OTF2's communicators: one for all teams that a location forks at one level, with all members."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPENMP = 3  # OTF2_PARADIGM_OPENMP
 
 @dataclass
 class ProcessTeams:
-    """One process's teams: OTF2's communicators by its own ids, and the kernel's table of their members."""
+    """The teams of one process: OTF2's communicators by its own ids, and the kernel's table of their members."""
 
     ids: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
     first: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
@@ -28,7 +28,7 @@ class ProcessTeams:
 
 
 Team = tuple[str, list[int]]
-"""Its name, and the OTF2 locations of its members in their order."""
+"""Name of a team, and the OTF2 locations of its members in order."""
 
 
 class TeamStep(ConcatStep[Team]):
@@ -77,7 +77,7 @@ class TeamStep(ConcatStep[Team]):
 
 
 def _members(process: Process) -> dict[int, dict[int, int]]:
-    """By team and location number: the OTF2 location. Locations without events take no part."""
+    """Returns the OTF2 locations by team and location number, without locations that have no events."""
     known = {number: process.first + i for i, number in enumerate(process.locations)}
     found: dict[int, dict[int, int]] = {}
     for team, location in sorted(process.definitions.teams):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A communicator of each process's threads, as OTF2 wants it where threads are created one by one."""
+"""A communicator of each process's threads, which OTF2 wants where threads are created one by one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of the user API: the two ends of each are found among all processes."""
+"""Messages of the user API: the two ends of each, found among all processes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", 
 
 @dataclass
 class UserMessages:
-    """Of one process: OTF2's communicators by its own ids; by location the rank of each message's other end, and the
-    location of it (-1: none)."""
+    """The messages of one process. comms: OTF2's communicators by its own ids; peers, others: by location the rank and
+    the location (-1: none) of each message's other end."""
 
     comms: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
     peers: dict[int, Ids] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class UserMessageStep:
 
 
 def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
-    """Communicators that messages name, with the place of each message."""
+    """Yields the place of each message and the communicator that it names."""
     for place, number in enumerate(process.locations):
         if number in process.scans and process.curve is not None:
             for i, comm in enumerate(process.scans[number].messages[:, 1].tolist()):
@@ -139,7 +139,7 @@ def _ends(process: Process, names: dict[str, int]) -> Iterator[Ends]:
 
 
 def _members(matched: Ends) -> dict[int, Numbers]:
-    """Locations that have messages with two ends, by communicator."""
+    """Returns by communicator the locations that have messages with two ends."""
     return {
         number: distinct(matched["location"][matched["comm"] == number])
         for number in distinct(matched["comm"]).tolist()
@@ -160,7 +160,7 @@ def _add(used: dict[int, Numbers], definitions: Definitions, names: Sequence[str
 
 
 def _match(ends: Ends) -> Numbers:
-    """The index of each one's other end, -1 without one."""
+    """Returns the index of each end's other end, -1 without one."""
     if not len(ends):
         return np.empty(0, np.int64)
     order = np.lexsort((ends["location"], ends["time"], ends["receives"], ends["tag"], ends["comm"]))

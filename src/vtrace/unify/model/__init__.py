@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One process of a run: its files, definitions and clock."""
+"""The data that the phases hand on: a run, its processes, their files, definitions and clocks."""

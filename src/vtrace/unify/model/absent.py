@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files of a process that are missing, or end too early: what it says that it wrote, against what is there."""
+"""Local files of a process that are missing or end too early: its summaries against the files that are there."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ Paths = Mapping[int, Path]
 """By location."""
 _SHOWN = 4
 FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
-"""Why records that a summary promises are not there: their file is missing or ends too early; they could not be
-written; they stand behind damage."""
+"""Why records that a summary counts are not there: their file is missing or ends too early; the process could not
+write them; they stand behind damage."""
 _NUMBERS = 8
 
 
 def records_in(stream: Stream) -> int | None:
-    """Records of a stream of events; None: a chunk of it was still being filled."""
+    """Returns the number of records in a stream of events; None: the process was still filling a chunk."""
     rows = stream.index[stream.index["raw_bytes"] > 0]
     return None if (rows["end_ticks"] == 0).any() else int(rows["records"].sum())
 
 
 def went_on(known: ProcessDefinitions, present: Mapping[int, int | None]) -> bool:
-    """Whether a process recorded more after its summaries (its exec failed, for example): then these are not its last
-    word, and it has not come to its end.
+    """Returns whether a process recorded more after its summaries, for example because its exec failed. Then the
+    process has not come to its end.
 
-    present: records that are there by location, as records_in says.
+    present: by location the records that are there, as records_in returns them.
     """
     counts = ((summary.records, present.get(location, 0)) for location, summary in known.summaries.items())
     return any(there is None or there > told for told, there in counts)
 
 
 def lacking(known: ProcessDefinitions, present: Mapping[int, int | None]) -> dict[int, int]:
-    """Records that the newest summary of each location promises and that are not there."""
+    """Returns by location how many records the newest summary counts that are not there."""
     counts = {location: summary.records - (present.get(location) or 0) for location, summary in known.summaries.items()}
     return {location: n for location, n in sorted(counts.items()) if n > 0}
 
 
 def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]) -> list[str]:
-    """What a process that has no buffer lacks: a text for each file.
+    """Returns a text for each missing file of a process that has no buffer.
 
-    present: records that are there. At its end a location tells in its def file how many it has written, and a process
-    how many locations it had.
+    present: by location the records that are there. At its end a location writes the number of its records into its
+    def file, and a process the number of its locations.
     """
     summaries = known.summaries
     told = str(known.properties.get("locations", ""))
@@ -82,7 +82,8 @@ def _beside(path: Path, kind: str, other: str) -> Path:
 
 
 def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
-    """Locations whose files are all missing. Numbers have no gap, unless a thread began when the process ended."""
+    """Returns a text about locations whose files are all missing. Location numbers have no gap, unless a thread began
+    when the process ended."""
     if not there:
         return []
     numbers = max(*there, (told or 0) - 1) + 1
@@ -98,7 +99,7 @@ def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
 
 
 def tell_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:
-    """Warns of what find_absent has found; raises VtraceError where that is not allowed."""
+    """Warns with texts of find_absent; raises VtraceError unless missing files are allowed."""
     more = [f"{len(texts) - _SHOWN} more are missing or end too early"] if len(texts) > _SHOWN else []
     shown = [*texts[:_SHOWN], *more]
     if not allowed:

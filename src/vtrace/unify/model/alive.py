@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the process that wrote a file still records."""
+"""Which processes of this machine still run and record."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vtrace.io.local.heads import FileHead
 
 
 def is_process(pid: int) -> bool:
-    """Whether this machine has such a process, one that has not ended."""
+    """Returns whether this machine has a process of this number that has not ended."""
     return _begin(pid) is not None
 
 
 def _begin(pid: int) -> float | None:
-    """When a process began, in seconds since the epoch; None: there is none."""
+    """Returns the begin of a process in seconds since the epoch; None: there is no such process."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
         uptime = float(Path("/proc/uptime").read_text().split()[0])
@@ -30,9 +30,9 @@ def _begin(pid: int) -> float | None:
 
 
 def alive(head: FileHead) -> bool:
-    """Whether the process that wrote a file is still running on this machine, and still the same program."""
+    """Returns whether the process that wrote a file still runs on this machine, and still the same program."""
     began = _begin(head.pid) if head.host == platform.node() else None
-    if began is None or began > head.start / 1e9 + 2:  # another process may have got the number since
+    if began is None or began > head.start / 1e9 + 2:  # another process has got the number since
         return False
     try:  # after an exec the buffer is no longer mapped; the name stays when its directory is moved
         maps = Path(f"/proc/{head.pid}/maps").read_bytes()

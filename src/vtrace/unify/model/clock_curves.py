@@ -16,9 +16,9 @@ from vtrace.unify.model.process_definitions import ClockOffset
 Ticks = np.ndarray[Any, np.dtype[np.uint64]]
 
 _SPACING = 1_000_000_000
-"""Knots are at least this many ns apart: a pair is off by up to 100 ns, so a slope by 1e-7."""
+"""Least ns between two knots: a pair is off by up to 100 ns, a slope over so many ns thus by 1e-7."""
 _SHORT = 10_000_000
-"""A slope measured over fewer ns is worse than one that comes from elsewhere."""
+"""A slope measured over fewer ns is worse than the nominal rate."""
 _MOST_NS = (1 << 63) - 1
 _DISORDER = 10_000
 """Pairs of processes that share their clocks disagree by less than this many ns."""
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
 
 
 class ClockSource(NamedTuple):
-    """What one process says of its clock. nominal: ticks per second, 0 unknown; first, last: ticks of its events."""
+    """The clock of one process. nominal: ticks per second, 0: unknown; first, last: ticks of its events."""
 
     host: str
     kind: int
@@ -42,21 +42,21 @@ class ClockSource(NamedTuple):
     first: int
     last: int
     clock: str = ""
-    """Names the clock that it reads, if the program knew of several."""
+    """The clock that the process reads, if the program knew several."""
     world: int = 0
     rank: int | None = None
     offsets: Sequence[ClockOffset] = ()
 
 
 class Curve(NamedTuple):
-    """Ticks and the ns since the epoch (of the host's clock) that they stand for; rate: (ticks, ns) beyond the ends."""
+    """Knots: ticks, and the ns since the epoch by the host's clock at these; rate: (ticks, ns) beyond the ends."""
 
     ticks: list[int]
     ns: list[int]
     rate: tuple[int, int]
 
     def at(self, ticks: int) -> int:
-        """The ns of a moment, rounded down."""
+        """Returns the ns since the epoch at some ticks, rounded down."""
         i = bisect_right(self.ticks, ticks)
         if 0 < i < len(self.ticks):
             t0, n0, t1, n1 = self.ticks[i - 1], self.ns[i - 1], self.ticks[i], self.ns[i]
@@ -65,7 +65,10 @@ class Curve(NamedTuple):
         return self.ns[end] + (ticks - self.ticks[end]) * self.rate[1] // self.rate[0]
 
     def knots(self, zero: int, first: int, last: int) -> tuple[Ticks, Ticks]:
-        """Two or more knots that cover all moments from first to last, in ns since zero, not after that of first."""
+        """Returns the ticks and ns of two or more knots that cover all ticks from first to last.
+
+        zero: ns since the epoch, not after that of first; the ns of the knots count from it.
+        """
         ends = first, max(last, first + 1)
         inner = self.ticks[bisect_right(self.ticks, ends[0]) : bisect_left(self.ticks, ends[1])]
         ticks = [ends[0], *inner, ends[1]]
@@ -89,11 +92,12 @@ class Clock:
 
 
 def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
-    """One curve for each source, and what is doubtful about them.
+    """Returns one curve for each source, and texts about what is doubtful.
 
-    Processes of one host share CLOCK_MONOTONIC_RAW, and the counter too where it is one for all cores: their pairs
+    Processes of one host share CLOCK_MONOTONIC_RAW, and the counter where all cores have the same one: their pairs
     make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
-    What does not name its clock (a program that a rank has started) reads that of its host, if only one is known there.
+    A source that does not name its clock (a program that a rank has started) reads that of its host, if only one is
+    known there.
     """
     named: dict[str, set[str]] = {}
     for source in sources:
@@ -131,7 +135,7 @@ def _agree(pairs: list[Pair]) -> bool:
 
 
 def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: list[str], host: str) -> Curve:
-    """Thins the pairs out to rising ones, far enough from each other for a good slope; the last one stays."""
+    """Returns a curve through rising pairs, far enough from each other for a good slope; the last pair stays."""
     kept = [pairs[0]]
     for pair in pairs[1:]:
         if pair.mono - kept[-1].mono >= _SPACING and pair.ticks > kept[-1].ticks:
@@ -147,7 +151,8 @@ def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: 
 
 
 def _rate(kept: list[Pair], near: Sequence[ClockSource]) -> tuple[int, int]:
-    """(ticks, ns) of the clock's rate: measured if long enough, else as the host says, else as measured at all."""
+    """Returns the clock's rate as (ticks, ns): measured over a long time, else the nominal one, else measured over any
+    time; (0, 0): unknown."""
     span = kept[-1].mono - kept[0].mono
     if len(kept) > 1 and span >= _SHORT:
         return kept[-1].ticks - kept[0].ticks, span

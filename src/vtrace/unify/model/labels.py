@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ids and addresses in a process's records stand for, record by record; vtunify itself works with tables."""
+"""The meaning of ids and addresses in a process's records, record by record, for vtrace dump."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _TYPES: dict[object, str] = {"u": "<u8", "i": "<i8", "f": "<f8"}
 _TYPES |= enumerate(("<u1", "<u2", "<u4", "<u8", "<i1", "<i2", "<i4", "<i8", "<f4", "<f8"), 1)
-"""Of a metric's type, and of an attribute's (OTF2_Type): how the value lies in its word, from the lowest byte on."""
+"""The type of a value in its word, from the lowest byte on, by a metric's type or an attribute's (OTF2_Type)."""
 UNKNOWN = "?"
 
 
 class Labels:
-    """Names of one process, from its definitions and from symbols, where these know its functions."""
+    """The names of one process, from its definitions and, for functions, from symbols."""
 
     def __init__(self, definitions: ProcessDefinitions, symbols: Symbols) -> None:
         self._known, self._symbols = definitions, symbols
@@ -33,7 +33,7 @@ class Labels:
         self._bare: dict[tuple[str, int], dict[str, Any]] = {}
 
     def learn(self, process: Process) -> Collection[Place]:
-        """The places of all functions that the process called: for symbols to resolve."""
+        """Returns the places of all functions that the process called, for Symbols.resolve."""
         for scan in process.scans.values():
             found = places(self._known.modules, scan.functions, scan.addresses)
             keys = [("offset", n) for n in scan.functions.tolist()] + [("address", n) for n in scan.addresses.tolist()]
@@ -41,9 +41,9 @@ class Labels:
         return self._places.values()
 
     def of(self, record: Record) -> dict[str, Any]:
-        """A record's id under the name of what it is, name (UNKNOWN where nothing is known of it) and payload.
+        """Returns a record's id under the kind of thing that it names, the name (UNKNOWN if not known) and the payload.
 
-        Functions have at: file name and address in it, which is the name, too, where there is no better one.
+        Functions have at: file name and address in the file. This is also the name where no better one is known.
         """
         if record.words:
             return self._of(record)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files that belong to another user than the one who unifies."""
+"""Local files that belong to another user than that of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from vtrace.console import few_names
 
 
 def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
-    """The files that belong to none of the user ids in own, with their owners; without files that cannot be seen."""
+    """Returns the files that belong to none of the user ids in own, with their owners; without files that cannot be
+    seen."""
     found = {}
     for path in paths:
         with suppress(OSError):
@@ -24,19 +25,20 @@ def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
 
 
 def mixed(paths: Iterable[Path]) -> dict[Path, int]:
-    """If the files of a run have several owners, those of other users than this one, with their owners."""
+    """Returns, if the files of a run have several owners, those of other users than this one, with their owners."""
     found = of_others(paths, ())
     return {path: owner for path, owner in found.items() if owner != os.geteuid()} if len({*found.values()}) > 1 else {}
 
 
 def told(files: dict[Path, int]) -> str:
-    """A few of the files, and whose they are."""
+    """Returns a text with some of the files and their owners."""
     users = ", ".join(sorted({_name(owner) for owner in files.values()}))
     return f"{few_names(files)} {'belongs' if len(files) == 1 else 'belong'} to another user ({users})"
 
 
 def users_of(directory: Path) -> set[int]:
-    """The possible owners of files that this process creates there: a network file system may change the owner."""
+    """Returns the possible owners of files that this process creates in a directory: a network file system may change
+    the owner."""
     return {os.geteuid(), directory.stat().st_uid}
 
 

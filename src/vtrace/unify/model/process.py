@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One process of a run: its files, and what pass 1 learned from them."""
+"""One process of a run: its local files, and what the phases learn of it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions, read
 _location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]
 _AT_ONCE = 4096
-"""Rows of an index that become Python's objects."""
+"""Rows of an index that become Python objects at once."""
 _NO_TIME = 1 << 63
-"""Neither ticks nor ns come so far: a pair that does is damaged."""
+"""Neither ticks nor ns reach this: a pair with more is damaged."""
 
 HEAP = -1
 """Number of a process's location that has no thread: for what it has in use of its heap."""
@@ -36,114 +36,114 @@ OPENING_A_FILE = 10_000
 """Weight of opening one file, in bytes of events: work is shared by both."""
 
 _NOT_READ = ProcessDefinitions()
-"""One for all processes: empty, and each has a dictionary for each kind."""
+"""Shared by all processes whose definitions are not read: an empty one has a dictionary for each kind."""
 
 
 @dataclass(eq=False, slots=True)
 class Process:
-    """Files of a process, then what the phases add. rank is None for one that has no place of its own in a world."""
+    """A process: its files, then what each phase adds. rank: None without a place of its own in a world."""
 
     head: FileHead
     files: list[FileHead] = field(default_factory=list)
     """By location."""
     buffer: Path | None = None
     empty: list[Path] = field(default_factory=list)
-    """Files without even a head."""
+    """Files without a head."""
     rank: int | None = None
     main: bool = False
-    """Of the run's first world."""
+    """It belongs to the run's first world."""
     absent: bool = False
-    """A rank of which there are no files: it gets a location without events."""
+    """A rank without files: it gets a location without events."""
     number: int = 0
     """Place among all processes of the run."""
     views: frozenset[int] = frozenset()
-    """Directories in which all of its files were seen: see look.Found."""
+    """Numbers of the directories in which all of its files were seen (list_files.SeenFile)."""
     bytes: int = 0
-    """Of its files."""
+    """Size of its files."""
     seer: int | None = None
-    """Rank that has found its buffer, where that does not lie with the other files."""
+    """The rank that has found its buffer, where the buffer does not lie with the other files."""
     running: bool = False
     """It still records."""
     owner: int | None = None
-    """Rank that has read its definitions, in what that hands on to others."""
+    """The rank that has read its definitions, in the copy that this rank lends to others."""
 
     definitions: ProcessDefinitions = field(default_factory=lambda: _NOT_READ)
     scans: dict[int, Scan] = field(default_factory=dict)
     holed: set[int] = field(default_factory=set)
-    """Locations whose events are cut, or lack blocks in between."""
+    """Locations whose events are cut or lack blocks in between."""
     usable: dict[int, int] = field(default_factory=dict)
-    """Blocks before the first damaged one, where there is one and salvage was asked for."""
+    """By location with a damaged block: how many blocks precede it; filled with --salvage only."""
     pairs: list[Pair] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
     """Files that are missing, or end too early."""
     unseen_records: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Records that a location's summary promises and that are not there, by location: why (absent.py), how many."""
+    """By location: why records that its summary counts are not there (absent.py), and how many."""
     unsure: set[int] = field(default_factory=set)
-    """Locations of a process that has come to its end of which no summary says how many records they have."""
+    """Locations without a summary, of a process that came to its end: nobody knows how many records they had."""
     whole: set[int] = field(default_factory=set)
-    """Locations with exactly as many records as their summaries promise: damage took none."""
+    """Locations with exactly as many records as their summaries count: damage took none."""
 
     index: int | None = None
-    """Place among all MPI processes."""
+    """Place among all MPI processes; None without MPI."""
     node: int = 0
-    """System node of its host."""
+    """OTF2 system node of its host."""
     first: int = 0
     """OTF2 location of the main thread; those of the other threads follow."""
     heap: int | None = None
-    """OTF2 location of what it has in use of its heap."""
+    """OTF2 location that tells what it has in use of its heap; None: its events do not tell."""
     curve: Curve | None = None
     maps: Maps | None = None
     user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
-    """By location: ranks of the other ends of its messages of the user API."""
+    """By location: the ranks of the other ends of its messages of the user API."""
     user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
-    """By location: OTF2 locations of these ends, -1 where there is none."""
+    """By location: the OTF2 locations of these ends, -1 where there is none."""
 
     @property
     def world(self) -> int:
-        """Random number that names the process's MPI_COMM_WORLD, 0 without one."""
+        """Random number that identifies the process's MPI_COMM_WORLD, 0 without one."""
         return self.head.world
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name of the process in messages."""
         return f"rank {self.rank}" if self.main and self.world else f"process {self.head.host}:{self.head.pid}"
 
     @property
     def locations(self) -> list[int]:
-        """The numbers of its locations; there is always a main thread."""
+        """The numbers of its locations, in order; there is always a main thread, 0."""
         return sorted({0} | self.scans.keys() | self.unseen_records.keys())
 
     @property
     def tells_heap(self) -> bool:
-        """Whether its events tell what it has in use of its heap."""
+        """Whether its events tell what the process has in use of its heap."""
         return any(scan.memory for scan in self.scans.values())
 
     @property
     def tells_threads(self) -> bool:
-        """Whether its events may tell of threads that begin and end."""
+        """Whether its events may tell that threads begin and end."""
         return any(scan.threads for scan in self.scans.values())
 
     def to_hand_on(self, owner: int) -> Process:
-        """What another rank needs to write its events."""
+        """Returns a copy with what another rank needs to write the events; owner: this rank."""
         return Process(
             self.head, self.files, self.buffer, number=self.number, owner=owner, usable=self.usable, maps=self.maps,
             user_peers=self.user_peers,
         )  # fmt: skip
 
     def maps_of(self, location: int) -> Maps | None:
-        """What the kernel needs for one location."""
+        """Returns the maps of one location; None: the process has none."""
         peers = self.user_peers.get(location)
         return self.maps if self.maps is None or peers is None else replace(self.maps, user_peers=peers)
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its end and said so."""
+        """Whether the process came to its end and wrote its summaries."""
         return 0 in self.definitions.summaries
 
     @property
     def died(self) -> bool:
-        """Whether it ended without completing its files. (What says that it did may stand in a damaged file.)"""
+        """Whether the process ended without completing its files. A damaged file may hide that it completed them."""
         incomplete = not (self.absent or self.running or self.complete)
         return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
 
@@ -154,7 +154,7 @@ class Process:
         return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
 
     def find_buffer(self) -> None:
-        """Looks for the left-over buffer that its head names, which may be on this machine only."""
+        """Looks for the left-over buffer that the head names; the buffer may be visible on one machine only."""
         if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave none
             path = Path(self.head.buffer)
             with suppress(VtraceError):
@@ -162,17 +162,17 @@ class Process:
         self.running = self.buffer is not None and alive(self.head)
 
     def all_files(self) -> list[Path]:
-        """Every file of the process, definitions last: without them the others are of no use."""
+        """Returns every file of the process, definitions last: without these the others are of no use."""
         order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
         return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
 
     @property
     def stored(self) -> int:
-        """Bytes of its events."""
+        """Bytes of the process's events."""
         return sum(scan.stored for scan in self.scans.values())
 
     def stored_of(self, location: int) -> int:
-        """Bytes of a location's events."""
+        """Returns the bytes of a location's events."""
         return self.scans[location].stored if location in self.scans else 0
 
     def _files_of(self, location: int) -> list[FileHead]:
@@ -181,7 +181,7 @@ class Process:
 
     @contextmanager
     def _opened(self) -> Iterator[Iterator[Streams]]:
-        """The streams of one location after the other: a process may have more files than it may open at once."""
+        """Yields the streams of each location by turns: a process may have more files than can be open at once."""
         with ExitStack() as stack:
             buffer = stack.enter_context(open_local(self.buffer)) if self.buffer else None
             rows = by_location(buffer) if buffer else {}
@@ -206,13 +206,13 @@ class Process:
 
     @contextmanager
     def events(self, location: int) -> Iterator[Stream | None]:
-        """The events of one location as far as they may be used; None when it has none."""
+        """Opens the events of one location, up to the first damage; None: the location has none."""
         with self._opened_events(self._files_of(location)) as found:
             yield next((stream for stream in found if stream.location == location), None)
 
     @contextmanager
     def all_events(self) -> Iterator[list[Stream]]:
-        """Those of all its locations."""
+        """Opens the events of all locations, up to the first damage of each."""
         with self._opened_events(self.files) as found:
             yield found
 
@@ -221,9 +221,9 @@ class Process:
         return stream if limit is None else replace(stream, index=stream.index[:limit])
 
     def load(self, kernel: Kernel, salvage: bool) -> None:
-        """Pass 1: reads the definitions and what must be known of the events before any of them is written.
+        """Pass 1: reads the definitions, and of the events what must be known before any of them is written.
 
-        Raises FormatError for damage; salvage puts it into problems and takes what comes before it.
+        Raises FormatError for damage; with salvage the damage goes into problems, and the records before it are used.
         """
         if self.absent:
             return
@@ -245,7 +245,7 @@ class Process:
         self.definitions = read(arrays, self.head.path.name)
         if self.buffer and went_on(self.definitions, present):
             self.definitions.summaries = {}
-        if self.buffer is None:  # else it may hold what the files lack
+        if self.buffer is None:  # a buffer may hold what the files lack
             whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
             damaged = dict.fromkeys(present.keys() - whole.keys())
             self.lacks = find_absent(self.files, self.definitions, whole | damaged)
@@ -257,7 +257,7 @@ class Process:
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
     def _unseen(self, present: dict[int, int | None]) -> dict[int, tuple[str, int]]:
-        """What could not be written at the end stayed in the buffer, as far as that is a file."""
+        """Returns unseen_records. Records that could not be written at the end stay in a buffer that is a file."""
         whole = WRITE if self.buffer else FILE
         short = lacking(self.definitions, present)
         return {location: (DAMAGE if self._is_damaged(location) else whole, n) for location, n in short.items()}
@@ -266,7 +266,7 @@ class Process:
         return location in self.usable or location in self.holed
 
     def source(self) -> ClockSource:
-        """What is known of the process's clock."""
+        """Returns what is known of the process's clock."""
         spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
         known = self.definitions
         return ClockSource(

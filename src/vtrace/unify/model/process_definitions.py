@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The definitions of one process: the arrays of its definition chunks, checked and put in order."""
+"""The definitions of one process: the arrays of its definition chunks, checked and sorted by kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtrace.symbols.modules import Module
 from vtrace.unify.model.shapes import fits, fits_plain
 
 HELPER = "helper."
-"""How properties begin that name the library which made a thread for itself; the location's number follows."""
+"""Prefix of properties that name the library which made a thread for itself; the location's number follows."""
 
 
 class LocalRegion(NamedTuple):
@@ -30,8 +30,8 @@ class LocalRegion(NamedTuple):
 
 
 class LocalComm(NamedTuple):
-    """A communicator as one member saw it come. serial: count of format.h; remote: size of the other
-    group, 0 if there is none."""
+    """A communicator as one member saw its creation. serial: count of format.h; remote: size of the other group, 0 if
+    there is none."""
 
     kind: int
     parent: int | None
@@ -62,7 +62,7 @@ class LocalMetric(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a location's runtime counted until it completed its files; times are ticks."""
+    """The counts of a location when the runtime completed its files; times are ticks."""
 
     records: int
     lost: int
@@ -72,11 +72,11 @@ class Summary(NamedTuple):
     clamped: int
     last: int
     stopped: int
-    """Why it recorded nothing more before it ended (records.LOST_REASONS), 0: it recorded to its end."""
+    """Why the location stopped before its end (records.LOST_REASONS); 0: it recorded to its end."""
 
 
 class LocalAttribute(NamedTuple):
-    """What a value that stands with an event means. type: OTF2_Type."""
+    """The meaning of a value that belongs to an event. type: OTF2_Type."""
 
     name: str
     description: str
@@ -113,7 +113,8 @@ class MembersPiece(NamedTuple):
 
 
 class RegionAt(NamedTuple):
-    """A region whose place in the source follows from an address in the code. name: of an OpenMP construct, or all."""
+    """A region whose place in the source follows from an address in the code. name: of an OpenMP construct, else the
+    whole name of the region."""
 
     name: str
     paradigm: int
@@ -122,8 +123,8 @@ class RegionAt(NamedTuple):
 
 
 class TeamMember(NamedTuple):
-    """How a location takes part in a team. thread: its number there; creator: the location that forks the team;
-    joined: ticks at which the team was joined for whose end the location waited last, 0 if that is not known."""
+    """A location in a team. thread: its number in the team; creator: the location that forks the team; joined: ticks at
+    which the last team was joined for whose end the location waited, 0 if not known."""
 
     thread: int
     creator: int
@@ -131,8 +132,8 @@ class TeamMember(NamedTuple):
 
 
 class ClockOffset(NamedTuple):
-    """Its clock at the moment at which that of another rank of its world was seen; error: ticks by which these moments
-    may differ."""
+    """A comparison with the clock of another rank of the world. ticks, peer_ticks: of both clocks at one moment; error:
+    ticks by which the two moments may differ."""
 
     ticks: int
     peer: int
@@ -141,7 +142,7 @@ class ClockOffset(NamedTuple):
 
 
 class UserMarker(NamedTuple):
-    """A kind of markers. severity: of records.MARKERS."""
+    """A kind of markers. severity: one of records.MARKERS."""
 
     name: str
     severity: int
@@ -149,8 +150,8 @@ class UserMarker(NamedTuple):
 
 @dataclass(slots=True)
 class ProcessDefinitions:
-    """All definitions of one process; dictionaries are keyed by the process's own ids. Once they are read nothing is
-    added to any of them: processes share what they have alike."""
+    """All definitions of one process; keys are the process's own ids. Once read, no dictionary changes: processes share
+    equal ones."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     regions: dict[int, LocalRegion] = field(default_factory=dict)
@@ -166,7 +167,7 @@ class ProcessDefinitions:
     files: dict[int, str] = field(default_factory=dict)
     handles: dict[int, Handle] = field(default_factory=dict)
     inherited: set[int] = field(default_factory=set)
-    """Handles that are its parent's: they were open when the process began."""
+    """Handles of the parent that were open when the process began."""
     windows: dict[int, LocalWindow] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[MembersPiece]] = field(default_factory=dict)
@@ -174,22 +175,22 @@ class ProcessDefinitions:
     teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
     """By team and location."""
     lost: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Events that no record tells of, by location and reason (LOST_REASONS)."""
+    """Lost events that no record counts, by location and reason (LOST_REASONS)."""
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Addresses of calls, by the id of the text that says where they are."""
+    """Addresses of calls, by the id of the text that tells their places."""
     offsets: list[ClockOffset] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     user_comms: dict[int, str] = field(default_factory=dict)
     members_of: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Names of the user's groups, by what they have (DEFINITIONS: REGION or METRIC) and its id."""
+    """Names of the user's groups, by the kind (DEFINITIONS: REGION or METRIC) and id of a member."""
 
 
 def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
-    """Puts decoded definition arrays in order.
+    """Returns the definitions of decoded arrays.
 
-    Raises FormatError, naming origin, for an array that is no definition of this format.
+    Raises FormatError, which names origin, for an array that is no definition of this format.
     """
     found = ProcessDefinitions()
     for array in arrays:
@@ -246,7 +247,7 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.regions_at[values[0]] = RegionAt(*values[1:])
         case "TEAM":
             key, member = (values[0], values[1]), TeamMember(*values[2:])
-            if member.joined or key not in found.teams:  # locations stand in no order
+            if member.joined or key not in found.teams:  # locations come in any order
                 found.teams[key] = member
         case "LOST":
             found.lost[values[0], values[1]] = values[2]
@@ -267,9 +268,9 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
-    """Adds to a forked child's definitions those of its parent that it does not have itself.
+    """Adds to a forked child's definitions those of its parent that the child does not have.
 
-    fork_ticks is the child's first moment: what the parent loaded later is not the child's.
+    fork_ticks: the first moment of the child, which does not have the modules that the parent loaded later.
     """
     common = {key: value for key, value in parent.properties.items() if not key.startswith(HELPER)}
     child.properties = common | child.properties

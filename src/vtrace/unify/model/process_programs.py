@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which program a process runs, and with which arguments."""
+"""The program that a process runs, and its arguments."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from vtrace.python_command import is_python, python_script
 
 _TEXT_MAX = 16_384
-"""Longest command line that is kept: OTF2 reads an anchor file of 256 KiB at most."""
+"""Most characters of a command line: OTF2 reads an anchor file of 256 KiB at most."""
 
 
 def shortened(words: Sequence[str]) -> list[str]:
-    """The words of a command line that fit into _TEXT_MAX characters; "..." stands for the others."""
+    """Returns the words of a command line that fit into _TEXT_MAX characters; "..." stands for the others."""
     kept: list[str] = []
     size = 0
     for word in words:
@@ -25,8 +25,8 @@ def shortened(words: Sequence[str]) -> list[str]:
 
 
 def program_name(executable: str, command: Sequence[str]) -> str:
-    """The name of the executable without its directory; for a Python interpreter, that of the script or module that it
-    runs. Empty if it is unknown."""
+    """Returns the name of the executable without its directory; for a Python interpreter, the name of its script or
+    module. Empty if it is unknown."""
     name = os.path.basename(executable)
     script = python_script([*command[1:]]) if is_python(name) else None
     return os.path.basename(script) if script else name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives in the making: each tells by its times that somebody works on it, so that what killed ones left can go."""
+"""Archives in the making: a fresh time stamp tells that a process works on one; those of killed processes can go."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from vtrace.io.common.outfile import is_foreign
 from vtrace.unify.model.alive import is_process
 
 BEAT = 60
-"""Seconds after which who writes an archive touches its directory again."""
+"""Seconds between two touches of the directory of an archive that is being written."""
 SILENT = 3600
-"""Seconds without a touch after which nobody does, on whatever host: what is left out may hang for a while."""
+"""Seconds without a touch after which no process of any host works on the archive: a touch may hang for a while."""
 _TOKEN = ".vtunify-*"
 
 
 def temporary(output: Path, kind: str, mark: str) -> Path:
-    """The name of an archive in the making (kind "tmp"), or of one that is being replaced ("old")."""
+    """Returns the path of an archive in the making (kind "tmp"), or of one that is being replaced ("old")."""
     return output.with_name(f".{output.name}.{kind}-{mark}")
 
 
 def own_mark() -> str:
-    """What tells whose it is."""
+    """Returns the suffix that names this process."""
     return f"{platform.node()}-{os.getpid()}"
 
 
 class Beat:
-    """Touches a directory from time to time until it is ended."""
+    """Touches a directory from time to time, in a thread."""
 
     def __init__(self, directory: Path) -> None:
         self._directory, self._over = directory, Event()
@@ -45,12 +45,12 @@ class Beat:
                 os.utime(self._directory)
 
     def end(self) -> None:
-        """From here on it is not touched any more."""
+        """Ends the touches."""
         self._over.set()
 
 
 def is_left(path: Path, host: str, pid: int, now: float) -> bool:
-    """Whether nobody works on path any more, which a process of a host has made. now: by the clock of its disk."""
+    """Returns whether nobody works on path, which a process of a host has made; now: by the clock of the disk."""
     if host == platform.node() and not is_process(pid):
         return True
     try:
@@ -60,9 +60,9 @@ def is_left(path: Path, host: str, pid: int, now: float) -> bool:
 
 
 def remove_left(output: Path, own: Path) -> list[str]:
-    """Removes what others left that began to write output and were killed; tells what somebody may still work on.
+    """Removes unfinished archives of killed processes; returns a text for each on which a process may still work.
 
-    own: what this process has just made there.
+    own: the unfinished archive of this process.
     """
     pattern = re.compile(rf"\.{re.escape(output.name)}\.(?P<kind>tmp|old)-(?P<host>.+)-(?P<pid>\d+)")
     now, texts = own.stat().st_mtime, []

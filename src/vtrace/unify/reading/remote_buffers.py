@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Buffers that processes left behind where they cannot be seen from here: on the disks of other nodes."""
+"""Buffers that processes left on the disks of other nodes, where no rank sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 20
 
 
 def tell(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str], None]) -> None:
-    """Says which buffers lie where, a line each, hosts together; hosts: those on which this program looks."""
+    """Tells the places of buffers, a line each, by host; hosts: those of the ranks."""
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
         head = process.head
@@ -26,7 +26,10 @@ def tell(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str],
 
 
 def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, ranks: int) -> None:
-    """Raises VtraceError when buffers lie on other hosts, with the command that reads them there."""
+    """Raises VtraceError where buffers lie on other hosts than these, with the command that reads them there.
+
+    ranks: of the first world.
+    """
     others = [process for process in processes if process.head.host not in hosts]
     if not others:
         return

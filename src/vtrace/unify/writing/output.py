@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the archive goes: built beside its place under another name, and put there in one step when complete."""
+"""The place of the archive: it is built beside its place under another name, and renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vtrace.unify.model.staging import Beat, own_mark, remove_left, temporary
 
 
 def check_seen(output: Path, ranks: Ranks) -> None:
-    """Raises VtraceError unless all ranks see the directory that the archive goes to."""
+    """Raises VtraceError unless all ranks see the directory of the archive."""
     seen = sees_token(output.parent, ranks)
     blind = ranks.gather({} if seen else {ranks.rank: platform.node()})
 
@@ -35,9 +35,10 @@ def check_seen(output: Path, ranks: Ranks) -> None:
 
 
 class Output:
-    """An archive in the making, as a context: leaving it without publish() leaves nothing behind."""
+    """An archive in the making, as a context that all ranks enter; without publish() nothing of it stays."""
 
     def __init__(self, output: Path, ranks: Ranks, console: Console) -> None:
+        """output: the place of the finished archive."""
         self.path = output
         self._ranks, self._console = ranks, console
         self._mark = ranks.first(own_mark)
@@ -66,7 +67,7 @@ class Output:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _make_way(self) -> None:
-        """What a killed process with the same number left goes."""
+        """Removes the unfinished archive that a killed process with the same number left."""
         refuse_foreign(self._temporary)
         shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -75,7 +76,10 @@ class Output:
         return found.st_dev, found.st_ino
 
     def publish(self) -> None:
-        """Puts the finished archive into its place; one that stands there goes, once this one is there."""
+        """Renames the finished archive to its place; an archive that was there is removed only after that.
+
+        Raises VtraceError.
+        """
         self._ranks.first(self._publish)
 
     def _publish(self) -> None:
