@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 
-from support.synthetic_runs.merged_comms import MergedComms, merged_comms
 from support.build.parallel import in_threads
+from support.synthetic_runs.merged_comms import MergedComms, merged_comms
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import DEFINITION_CHUNK_MAX, Group, chunk_bytes
 from vtrace.io.archive.writer import Definitions

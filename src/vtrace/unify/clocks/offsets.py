@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vtrace.unify.model.clock_curves import Clock, Curve, ClockSource
+from vtrace.unify.model.clock_curves import Clock, ClockSource, Curve
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
