@@ -25,7 +25,7 @@ from vtrace.io.local.kernel_abi import checksum
 
 FOLDER = "vtrace"
 COVERAGE = "coverage", 1
-"""Name and version of the table of what was not recorded (unify/ledger_intervals.py, analysis/ledger.py)."""
+"""Name and version of the table of what was not recorded (unify/account/ledger_intervals.py, analysis/ledger.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
