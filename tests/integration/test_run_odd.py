@@ -295,4 +295,4 @@ def test_a_rank_below_a_shell_is_missing(build: Builder, tmp_path: Path) -> None
             path.unlink()
     done = unify(tmp_path, "below", check=False)
     assert (done.returncode, "rank 1 of 3" in done.stderr) == (1, True)
-    assert "nothing of rank 1 of 3" in unify(tmp_path, "below", "--partial").stderr
+    assert "no local files of rank 1 of 3" in unify(tmp_path, "below", "--partial").stderr

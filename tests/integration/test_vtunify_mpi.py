@@ -140,7 +140,7 @@ def test_bad_file(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     done = unify_mpi(mpich, place, "heat2d", ranks=ranks, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
     assert str(path) in done.stderr
-    assert "--salvage takes what comes before it" in done.stderr
+    assert "--salvage recovers the records before it" in done.stderr
     assert names(place) == files
 
 

@@ -53,7 +53,7 @@ def test_somebody_may_work_on_it(heat: Path, host: str, capsys: pytest.CaptureFi
     assert names(heat) == {"heat.trace", path.name}
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"process 1 of {host} wrote heat.trace, too, 2 min ago; if it is dead: rm -r {path}" in said
+    assert f"process 1 of {host} wrote heat.trace, too, 2 min ago; if that process has ended: rm -r {path}" in said
 
 
 def test_of_other_archives(heat: Path) -> None:

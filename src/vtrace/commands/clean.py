@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace clean: removes what processes left behind that are no more."""
+"""vtrace clean: removes leftovers of processes that have ended."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  vtrace clean heat               what a crashed run of heat left, in VT_PFORM_LDIR too
-  vtrace clean .                  all that is in this directory
-  vtrace clean --dry-run /tmp     only shows it
-  vtrace clean --yes heat         asks nothing, for scripts
+  vtrace clean heat               leftovers of a crashed run of heat, in VT_PFORM_LDIR too
+  vtrace clean .                  all leftovers in this directory
+  vtrace clean --dry-run /tmp     only shows them
+  vtrace clean --yes heat         does not ask, for scripts
   mpiexec -n 4 -ppn 1 vtrace clean --yes heat     on all nodes of a job
 """
 
@@ -34,10 +34,10 @@ Examples:
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
 def command(target: str, dry_run: bool, yes: bool) -> None:
-    """Remove what programs left that were killed: buffers, and unfinished files and archives.
+    """Remove leftovers of killed programs: buffers, and unfinished files and archives.
 
-    What a buffer holds is lost with it: vtunify PREFIX makes an archive of it. Files of processes that still record,
-    and of other hosts, are left alone. Local files that vtunify can read without a buffer stay.
+    The events in a buffer are lost with it: vtunify PREFIX makes an archive of them. Files of processes that still
+    record, and files of other hosts, stay. Local files that vtunify can read without a buffer stay, too.
     """
     from vtrace.unify.discover.leftovers import leftovers
 

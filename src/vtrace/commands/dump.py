@@ -31,11 +31,11 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
 from vtrace.unify.model.traced_run import Run
 
 Item = dict[str, Any]
-"""One line of output; type says what it is."""
+"""One line of output; type names its kind."""
 
 _KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS})
 _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
-"""Fields of definitions that people read so."""
+"""Fields of definitions that are printed as hexadecimal numbers."""
 _BARE = re.compile(r"[^\s\"'=]+")
 
 
@@ -52,8 +52,9 @@ def command(
 ) -> None:
     """Show every record and definition in the local files of a run, or in one file.
 
-    Lines begin with file, block or chunk (their heads), definition, or with RANK:LOCATION for a record: its time in
-    ticks, ticks since the record before, kind, name with number, and payload. Blocks behind damage are shown, too.
+    A line begins with file, block or chunk for the head of one, with definition, or with RANK:LOCATION for a record.
+    A record is shown with its time in ticks, ticks since the record before, kind, name with number, and payload.
+    Blocks after damage are shown, too.
 
     \b
     Examples:
@@ -97,7 +98,7 @@ def command(
 
 @dataclass
 class _Dump:
-    """What is wanted, and what is known by now."""
+    """The options, and the names found so far."""
 
     records: bool
     only: frozenset[str]
@@ -107,7 +108,7 @@ class _Dump:
     symbols: Symbols = field(default_factory=lambda: Symbols(0))
 
     def of(self, target: str) -> Iterator[Item]:
-        """All lines of a file or of a run."""
+        """Yields all lines of a file or of a run. Raises VtraceError where there is none."""
         if _is_local(Path(target)):
             yield from self._one(Path(target))
             return
@@ -196,8 +197,8 @@ class _Dump:
         return labels
 
     def _definitions(self, process: Process, run: Run) -> ProcessDefinitions:
-        """Those of a process, and in a forked child those of its parent."""
-        with suppress(VtraceError):  # told where the file itself is shown
+        """Returns the definitions of a process, with those that a forked child inherits."""
+        with suppress(VtraceError):  # the damage is reported where the file is shown
             process.load(self.kernel, True)
         head = process.head
         parents = (p for p in run.processes if head.forked and p.head.process == (head.host, *(head.parent or ())))
@@ -208,7 +209,7 @@ class _Dump:
 
 
 def _is_local(path: Path) -> bool:
-    """Whether it is one local file; an executable may have the name of the prefix."""
+    """Returns whether path is a local file; an executable may have the name of the prefix."""
     if re.search(r"\.(?:(?:def|events)(?:\.z)?|buffer|uctl)$", path.name) and path.exists():
         return True
     try:
@@ -244,7 +245,7 @@ def _record(rest: Item) -> str:
     if "name" not in rest:
         return f"{start} {_pairs(rest, ('block',))}".rstrip()
     name, at = rest.pop("name"), rest.pop("at", None)
-    number = rest.pop(next(iter(rest)))  # what REFERS_TO says, or the address
+    number = rest.pop(next(iter(rest)))  # the id that REFERS_TO names, or the address
     name = name if name.isprintable() else json_text(name)
     return f"{start} {name} {f'<{plain(str(at or number))}>' if name != at else ''} {_pairs(rest, ('block',))}".rstrip()
 

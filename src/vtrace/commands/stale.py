@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether an archive shows the last run under its name: local files of another run may lie beside it."""
+"""Warns of an archive that is not the last run under its name: local files of another run may lie beside it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vtrace.io.local.heads import FileHead, read_head
 from vtrace.text import plain
 
 _LOOKED_AT = 32
-"""Heads that are read, of the files that were changed last: a large run leaves many thousands."""
+"""Most heads that are read, of the files that were changed last: a large run leaves many thousands."""
 _KEPT = "u_"
-"""Before the archive's name where vtunify -k kept the local files."""
+"""Prefix of the archive's name where vtunify -k kept the local files."""
 
 
 def tell_of_stale(anchor: Path, about: Any) -> None:
@@ -31,7 +31,7 @@ def tell_of_stale(anchor: Path, about: Any) -> None:
 
 
 def stale(anchor: Path, about: Any) -> str | None:
-    """What tell_of_stale says; None where the archive holds all that lies there."""
+    """Returns the line of tell_of_stale; None where the archive holds all local files beside it."""
     about = about if isinstance(about, dict) else {}
     archive = anchor.parent
     name = archive.name.removesuffix(".trace")
@@ -53,7 +53,7 @@ def stale(anchor: Path, about: Any) -> str | None:
 
 
 def _latest(prefix: Path) -> list[FileHead]:
-    """The heads of the prefix's local files that were changed last; those that cannot be read are left out."""
+    """Returns the heads of the prefix's local files that were changed last, without those that cannot be read."""
     from vtrace.unify.discover.list_files import candidates, names
 
     try:

@@ -41,7 +41,10 @@ Examples:
 
 
 def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """What vtunify and vtunify-mpi take: PREFIX and options. name: the program; jobs: threads without -j."""
+    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi: PREFIX and options.
+
+    name: of the program; jobs: threads without -j (None: one a core); jobs_help: help of -j.
+    """
     parts = [
         click.argument("prefix", shell_complete=complete_prefix),
         click.option(
@@ -53,7 +56,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         click.option("-p", "--progress", is_flag=True, help="Show the progress."),
         click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only."),
         click.option(
-            "-v", "--verbose", "levels", flag_value="v", multiple=True, help="Say what is done; -vv each file."
+            "-v", "--verbose", "levels", flag_value="v", multiple=True, help="Print each step; -vv also each file."
         ),
         click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=jobs, help=jobs_help),
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
@@ -63,9 +66,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             is_flag=True,
             help="Like --partial; also recover records before damage and from programs still running.",
         ),
-        click.option("--no-repair", is_flag=True, help="Leave clocks alone where messages run backwards."),
-        click.option("--report", is_flag=True, help="Then write PREFIX.html, as vtrace report does."),
-        click.option("--nocompress", is_flag=True, help="Accepted: OTF2 archives are not compressed anyway."),
+        click.option("--no-repair", is_flag=True, help="Do not move clocks where messages run backwards."),
+        click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
+        click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
     ]
 
@@ -87,7 +90,9 @@ def command(
     from vtrace.unify.run import Request, unify
 
     console = Console("vtunify", level(levels, talk.environment_level("vtunify")), progress)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's end leaves nothing half-written either
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # so that the end of a batch job leaves no unfinished archive either
     path = resolve_prefix(prefix)
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
@@ -102,7 +107,7 @@ def command(
 def tell_unified(
     prefix: Path, name: str | None, keep: bool, report: bool, console: Console, error: NoFilesError
 ) -> None:
-    """Says that the archive which was asked for is there already; raises the error where it is not."""
+    """Says that the archive of the request exists already; raises the error where it does not."""
     from vtrace.io.archive.overview import find_anchor
     from vtrace.unify.run import Request
 
@@ -114,13 +119,14 @@ def tell_unified(
 
 
 def conclude(written: WrittenArchive, console: Console, target: Path, report: bool) -> None:
-    """Says what came of it and what to do next, or writes the report; target: what names the archive."""
+    """Prints the summary of an archive and the next command, or writes the report; target: names the archive for the
+    user."""
     console.result(summary(written))
     lead_on(console, target, written.archive, report)
 
 
 def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None:
-    """Says what to do with an archive, or writes the report of it."""
+    """Prints the next command for an archive, or writes its report; target: names the archive for the user."""
     word = shlex.quote(str(target))
     if report:
         from vtrace.commands.report import write
@@ -131,7 +137,7 @@ def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None
 
 
 def summary(written: WrittenArchive) -> str:
-    """What came of unifying, in one line."""
+    """Returns a line about a finished archive."""
     world = some(written.ranks, "rank") if written.ranks else some(written.processes, "process", "processes")
     return (
         f"{written.archive}: {world}, {some(written.locations, 'location')}, {some(written.events, 'event')}, "
@@ -141,7 +147,7 @@ def summary(written: WrittenArchive) -> str:
 
 
 def level(words: tuple[str, ...], start: int) -> int:
-    """The level of talk after -q and -v in this order, the last one over the other."""
+    """Returns the level of talk after -q and -v in their order; the last kind counts. start: without options."""
     now = start
     before = ""
     for word in words:
@@ -151,8 +157,8 @@ def level(words: tuple[str, ...], start: int) -> int:
 
 
 class _Docstrings(ModuleType):
-    """Takes the place of a module of numpy 2 that does nothing but add docstrings to functions and types, a tenth of
-    the time that numpy takes to load. If another version of numpy needs something of the module, it is loaded."""
+    """Stands for a module of numpy 2 that only adds docstrings to functions and types, in a tenth of numpy's loading
+    time. If another version of numpy needs something of the module, the module is loaded."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -163,21 +169,21 @@ class _Docstrings(ModuleType):
 
 
 def lighten() -> None:
-    """Leaves out what Python and numpy do for nothing here; to be called before numpy is loaded."""
-    gc.disable()  # hardly anything refers to itself, and looking for it takes longer the more locations there are
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else a thread for each core
+    """Turns off work of Python and numpy that is of no use here; call it before numpy is loaded."""
+    gc.disable()  # few objects form cycles, and the search for them takes longer with each location
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else OpenBLAS starts a thread for each core
     for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
         sys.modules.setdefault(name, _Docstrings(name))
 
 
 def main() -> int:
-    """vtunify on sys.argv; returns the exit code."""
+    """Runs vtunify on sys.argv; returns the exit code."""
     lighten()
     return talk.run(command, "vtunify")
 
 
 def entry() -> NoReturn:
-    """Entry point of vtunify. Python would take all modules apart at its end, a fifteenth of a small run's time."""
+    """Entry point of vtunify. Ends without Python's cleanup of modules, a fifteenth of the time of a small run."""
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()

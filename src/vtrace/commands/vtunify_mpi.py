@@ -28,12 +28,12 @@ _NAME = "vtunify-mpi"
 _PATIENCE = 3
 """Seconds that an interrupted rank waits for rank 0 to end all."""
 _NAP = 0.2
-"""Seconds for mpiexec to hand on what was said: it drops the rest when it ends all."""
+"""Seconds for mpiexec to forward the output: it drops the rest when it ends all ranks."""
 
 _HELP = """Unifies the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
 
-PREFIX is as for vtunify, and so is what comes of it. Each file is read by a rank that sees it: where files lie on
-disks of the nodes, start one rank or more on each of them. The archive goes to a directory that all ranks see."""
+PREFIX and the archive are those of vtunify. A rank that sees a file reads it: where files are on disks of the nodes,
+start at least one rank on each node. The archive goes to a directory that all ranks see."""
 
 _EXAMPLES = """\b
 Examples:
@@ -81,15 +81,15 @@ def _prefix(operand: str, console: Console) -> Path:
 
 
 def _ranks() -> MpiRanks:
-    """All that mpiexec has started; raises VtraceError where they cannot talk to each other."""
+    """Returns all ranks that mpiexec has started. Raises VtraceError where they cannot communicate."""
     from vtrace.parallel.mpi import MpiRanks
 
     mpi_library.choose(os.environ)
     if launchers.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
-        click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without a word of this
+        click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without telling the cause
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # each rank would say what is said below
+            warnings.simplefilter("ignore", RuntimeWarning)  # each rank would print the message below
             ranks = MpiRanks()
     except ImportError as error:
         hint = "pip install mpi4py; or vtunify PREFIX, which unifies with threads"
@@ -108,10 +108,11 @@ def _ranks() -> MpiRanks:
 
 
 def _abort(ranks: MpiRanks, error: BaseException) -> None:
-    """Ends all ranks for what this one alone has met; with a traceback where that is a mistake in vtrace."""
+    """Ends all ranks after an error on this rank alone; prints a traceback of errors that are not VtraceError or
+    OSError."""
     if isinstance(error, KeyboardInterrupt):
         if not ranks.root:
-            time.sleep(_PATIENCE)  # mostly all are interrupted, and rank 0 ends them
+            time.sleep(_PATIENCE)  # mostly all ranks are interrupted, and rank 0 ends them
         click.echo(f"{_NAME}: interrupted", err=True)
     elif isinstance(error, VtraceError | OSError):
         click.echo(f"{_NAME}: error: {plain(str(error))}", err=True)
@@ -123,7 +124,7 @@ def _abort(ranks: MpiRanks, error: BaseException) -> None:
 
 
 def main() -> int:
-    """Entry point of vtunify-mpi. Rank 0 speaks for all."""
+    """Entry point of vtunify-mpi; returns the exit code. Only rank 0 prints."""
     vtunify.lighten()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not launchers.rank(os.environ):

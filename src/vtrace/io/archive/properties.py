@@ -176,5 +176,5 @@ _FORMS: dict[str, Check] = {
     "CLOCKS": _clocks,
     "EVENT_BYTES": _count,
 }  # fmt: skip
-"""What unify/account/archive_texts.py and io/archive/writer.py write. Members that later versions add are not checked: who reads one
-adds it here."""
+"""What unify/account/archive_texts.py and io/archive/writer.py write. Members that later versions add are not checked:
+who reads one adds it here."""

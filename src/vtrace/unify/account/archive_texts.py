@@ -112,7 +112,7 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterato
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
-        yield f"{labels(died)} ended without completing the files: what was recorded up to then is in the archive"
+        yield f"{labels(died)} ended without completing the files: the archive has what was recorded up to then"
     told = {row.id for row in limited}
     unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
@@ -120,10 +120,11 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterato
         count = sum(unrecorded.values())
         yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
     if unknown := [row for row in rows if row.unknown and not row.absent]:
-        yield f"an unknown number of events were not recorded on {_locations(unknown)}: nobody was left to count them"
+        where = _locations(unknown)
+        yield f"an unknown number of events were not recorded on {where}: no process was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:
-        moved = f"{_verb(clamped, 'was', 'were')} moved up to the one before"
+        moved = f"{_verb(clamped, 'was', 'were')} moved to the time before"
         yield f"{some(clamped, 'time')} would have gone backwards and {moved}"
     unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
     if unmapped:

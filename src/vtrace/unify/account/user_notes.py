@@ -59,7 +59,8 @@ def warnings(rows: Sequence[UserRow]) -> Iterator[str]:
     if n := found["unended"]:
         what = "region was begun" if n == 1 else "regions were begun"
         yield (
-            f"{n:,} {what} by the user API and not ended (VT_USER_START without VT_USER_END): ended with what is around"
+            f"{n:,} {what} by the user API and not ended (VT_USER_START without VT_USER_END): ended with the region "
+            "around it"
         )
     if n := found["unbegun"]:
         what = "region was ended" if n == 1 else "regions were ended"

@@ -39,14 +39,16 @@ def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Co
             f"{p.label} (process {p.head.pid})" if p.main and p.world else p.label for p in run.running[:4]
         )
         if not request.salvage:
-            raise VtraceError(f"{run.prefix.name} is still running: {names}", "--salvage takes what is recorded so far")
+            raise VtraceError(
+                f"{run.prefix.name} is still running: {names}", "--salvage recovers what is recorded so far"
+            )
         reasons.append(f"{names} still running")
     if run.missing:
         which = f"{'rank' if len(run.missing) == 1 else 'ranks'} {ranges(run.missing)} of {run.ranks}"
         if not request.incomplete:
             raise _missing(run, crew, which)
-        reasons.append(f"nothing of {which}")
-        console.warn(f"there is nothing of {which}")
+        reasons.append(f"no local files of {which}")
+        console.warn(f"no local files of {which}")
         _add_missing(run)
     return reasons
 

@@ -85,7 +85,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
 def _keeper(host: str | None, pid: int) -> str:
     if host and host != platform.node():
         return f"of a process on {host}"
-    return f"process {pid} is still there" if is_process(pid) else ""
+    return f"process {pid} still runs" if is_process(pid) else ""
 
 
 def _buffer(path: Path, prefix: str, host: str, pid: int) -> Leftover:

@@ -138,7 +138,9 @@ def _merge_mpi(
     world = MpiProcesses(tables.placing.mpi, system.masters, system.indices)
     tables.comms, incomplete = merge_communicators(processes, world, definitions, context.ranks)
     if incomplete:
-        context.console.warn(f"not all members are known of {', '.join(incomplete[:4])}: others stand in their places")
+        context.console.warn(
+            f"some members of {', '.join(incomplete[:4])} are not known: other processes stand in their places"
+        )
     windows = WindowStep(processes, tables.comms, definitions)
     tables.windows = windows.maps(agree(windows, context.ranks))
 

@@ -70,5 +70,5 @@ class Context:
             yield
         except FormatError as error:
             if not (error.hint or self.request.salvage):
-                error.hint = "--salvage takes what comes before it"
+                error.hint = "--salvage recovers the records before it"
             raise

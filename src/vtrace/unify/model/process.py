@@ -311,4 +311,4 @@ class Process:
 
     def _refuse(self, stream: Stream) -> None:
         if stream.problems:
-            raise VtraceError(stream.problems[0], "--salvage takes what comes before it")
+            raise VtraceError(stream.problems[0], "--salvage recovers the records before it")

@@ -78,7 +78,9 @@ def remove_left(output: Path, own: Path) -> list[str]:
                 minutes = max(0, int((now - path.stat().st_mtime) / 60))
                 word = shlex.quote(str(path))
                 who = f"process {pid} of {host}"
-                texts.append(f"{who} wrote {output.name}, too, {minutes} min ago; if it is dead: rm -r {word}")
+                texts.append(
+                    f"{who} wrote {output.name}, too, {minutes} min ago; if that process has ended: rm -r {word}"
+                )
     for path in output.parent.glob(_TOKEN):
         with suppress(OSError):
             if not is_foreign(path) and now - path.lstat().st_mtime > SILENT:

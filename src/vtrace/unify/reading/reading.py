@@ -69,13 +69,13 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Con
         tell(hidden, crew.hosts, warn)
         if not allowed:
             refuse(hidden, crew.hosts, run.prefix, run.ranks)
-        reasons.append("there may be more in buffers that cannot be seen here")
+        reasons.append("buffers that cannot be seen here may hold more")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
         tell_absent(lacks, allowed, warn)
-        reasons.append("others are missing")
+        reasons.append("other files are missing")
     for fate in incomplete:
         for problem in fate.problems:
-            warn(f"{problem}: what comes before it is used")
+            warn(f"{problem}: only the records before it are used")
         if fate.problems:
             reasons.append(f"damaged files of {fate.label}")
     return reasons

@@ -43,5 +43,5 @@ def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, rank
     )
     raise VtraceError(
         f"{count} of processes that did not complete their files cannot be seen here, but on {where}",
-        f"{there}; vtunify --partial {word} goes on without",
+        f"{there}; vtunify --partial {word} goes on without them",
     )
