@@ -168,11 +168,6 @@ def wrapper(entry: Entry, templates: Templates) -> str:
     return "\n".join([text, *(_SPELLING.format(spelling=s, symbol=entry.symbol) for s in entry.spellings)])
 
 
-def without_records(found: Sequence[Entry], templates: Templates) -> list[str]:
-    """Entry points that record only enter and leave, since an argument cannot be converted to C."""
-    return [entry.symbol for entry in found if locals_of(entry, templates.of(entry.function)) is None]
-
-
 def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Templates) -> str:
     """The C source of a binding's wrappers. head: the first part of the shim's source, see generate.head."""
     defines = [
