@@ -31,7 +31,7 @@ class MpiRanks(Ranks):
         self._comm: Any = MPI.COMM_WORLD if comm is None else comm
         self.rank, self.size = self._comm.rank, self._comm.size
         self.agreed = False
-        """Whether the error that is being raised is raised on all ranks."""
+        """True while an error is raised that all ranks raise."""
 
     def together(self, work: Callable[[], Value]) -> Value:
         """VtraceError and OSError are raised on all ranks; any other error on this rank alone: see abort."""

@@ -23,7 +23,7 @@ class Ranks:
 
     @property
     def root(self) -> bool:
-        """Whether this is rank 0, which talks to the user and writes what is written once."""
+        """True at rank 0, which talks to the user and writes what is written once."""
         return self.rank == 0
 
     def together(self, work: Callable[[], Value]) -> Value:

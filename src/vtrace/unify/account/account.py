@@ -28,7 +28,7 @@ from vtrace.unify.writing.writing import Results
 
 @dataclass(frozen=True)
 class Account:
-    """What was recorded and what was not; empty on other ranks than rank 0."""
+    """The account of the archive: what was recorded and what was lost; empty on other ranks than rank 0."""
 
     rows: Sequence[CoverageRow]
     """A row for each location, in their order."""

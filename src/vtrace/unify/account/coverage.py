@@ -35,7 +35,7 @@ _LACKS = "lacks local files", "lack local files"
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """What became of one location; the rank of its process sends the row to rank 0."""
+    """The result of one location; the rank of its process sends the row to rank 0."""
 
     id: int
     """The OTF2 location."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a run can be unified: all ranks are there, none still records, and the archive can be written."""
+"""Checks before unifying: all ranks have files, none still records, and the archive can be written."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class MergedComm:
 
     @property
     def open(self) -> bool:
-        """Whether some members are still unknown."""
+        """True if some members are still unknown."""
         return any(bool(np.any(side == _UNKNOWN)) for side in self.sides)
 
 
@@ -60,7 +60,7 @@ class WrittenMembers:
 
     @property
     def whole(self) -> bool:
-        """Whether the list names all members."""
+        """True if the list names all members."""
         known = [_numbers(piece) for pieces in self.pieces for piece in pieces]
         return sum(map(len, known)) == sum(self.sizes) and not any(np.any(part == _NOBODY) for part in known)
 

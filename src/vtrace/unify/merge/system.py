@@ -18,7 +18,7 @@ from vtrace.unify.model.process_programs import program_name, shortened
 
 
 class About(NamedTuple):
-    """What rank 0 must know of a process. id, parent: host, pid, start."""
+    """A process, as rank 0 must know it. id, parent: host, pid, start."""
 
     id: tuple[str, int, int]
     parent: tuple[str, int, int] | None
@@ -38,7 +38,7 @@ class About(NamedTuple):
 
     @property
     def mpi(self) -> bool:
-        """Whether the process belongs to a world."""
+        """True if the process belongs to a world."""
         return bool(self.world) and self.rank is not None
 
     @property
@@ -77,8 +77,8 @@ class System:
 
 
 class Placing(NamedTuple):
-    """What all ranks know of the system. places: by number of the process; newest: start of the newest process, in ns
-    since the epoch; mpi: how many processes belong to a world."""
+    """The part of the system known to all ranks. places: by number of the process; newest: start of the newest process,
+    in ns since the epoch; mpi: how many processes belong to a world."""
 
     places: dict[int, ProcessPlace]
     newest: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every phase gets: the request of the user, and the means to work on it."""
+"""The request of the user and the means to work on it, which every phase gets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Request:
 
     @property
     def incomplete(self) -> bool:
-        """Whether ranks, files and buffers may be missing."""
+        """True if ranks, files and buffers may be missing."""
         return self.partial or self.salvage
 
     @property

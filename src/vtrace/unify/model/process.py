@@ -116,12 +116,12 @@ class Process:
 
     @property
     def tells_heap(self) -> bool:
-        """Whether its events tell what the process has in use of its heap."""
+        """True if its events tell what the process has in use of its heap."""
         return any(scan.memory for scan in self.scans.values())
 
     @property
     def tells_threads(self) -> bool:
-        """Whether its events may tell that threads begin and end."""
+        """True if its events may tell that threads begin and end."""
         return any(scan.threads for scan in self.scans.values())
 
     def to_hand_on(self, owner: int) -> Process:
@@ -138,18 +138,18 @@ class Process:
 
     @property
     def complete(self) -> bool:
-        """Whether the process came to its end and wrote its summaries."""
+        """True if the process came to its end and wrote its summaries."""
         return 0 in self.definitions.summaries
 
     @property
     def died(self) -> bool:
-        """Whether the process ended without completing its files. A damaged file may hide that it completed them."""
+        """True if the process ended without completing its files. A damaged file may hide that it completed them."""
         incomplete = not (self.absent or self.running or self.complete)
         return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
 
     @property
     def buffer_unseen(self) -> bool:
-        """Whether it did not complete its files and its buffer cannot be seen. The definitions must be loaded; where
+        """True if it did not complete its files and its buffer cannot be seen. The definitions must be loaded; where
         files are missing, the statement that it completed them may be in these."""
         return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
 

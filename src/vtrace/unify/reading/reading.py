@@ -19,7 +19,7 @@ from vtrace.unify.reading.remote_buffers import refuse, tell
 
 @dataclass(frozen=True)
 class Reading:
-    """What is missing of the run, at rank 0; the definitions themselves are in each rank's processes."""
+    """The missing parts of the run, at rank 0; the definitions themselves are in each rank's processes."""
 
     incomplete: list[Fate]
     alone: str

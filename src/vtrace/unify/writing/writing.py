@@ -27,14 +27,14 @@ class WriteTask(NamedTuple):
 
 
 Results = dict[int, Transcoded | None]
-"""What became of locations, by OTF2's id; None: no events of it are there."""
+"""Results of locations, by OTF2's id; None: the location has no events."""
 
 
 def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, context: Context) -> Results:
     """Writes the events of all locations into the archive, the largest first; all ranks call it.
 
     A process is read by one rank, which knows its definitions; its locations are written by any rank that sees its
-    files. heap_class: the metric class of what a process has in use of its heap. Returns what became of the locations
+    files. heap_class: the metric class of what a process has in use of its heap. Returns the results of the locations
     of this rank's processes. Raises FormatError for damage.
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
