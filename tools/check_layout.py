@@ -80,7 +80,7 @@ _SHIM = {"write.h"} | SHARED_HEADERS
 C_LAYERS = {
     "core": set(),
     "otf2_writer": {"format.h"},
-    "otf2_reader": {"otf2.h"},
+    "otf2_reader": {"otf2.h", "schema.h"},
     "funwrap": {"record.h"},
     "userwrap": {"record.h", "vt_user.h"},
     "threadwrap": {"call.h"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of everything that vtrace writes: the only thing the runtime and the unifier share.
-   Its Python twin is src/vtrace/io/local/records.py; docs/file-format.md explains it with pictures.
+   docs/file-format.md explains the layout with pictures. Tables that are X-macros are the only statement of their facts.
    All numbers are little endian. Sizes are bytes unless a name says words (8 bytes). */
 #ifndef VT_FORMAT_H
 #define VT_FORMAT_H
@@ -35,201 +35,231 @@
 #define VT_WORDS(what) ((what) & VT_FUNCTION ? 0u : (what) >> 21 & 7)
 #define VT_ID(what) ((what) & VT_ID_MAX)
 
-/* Classes of records in a block: the unifier skips blocks that hold nothing of what it looks for. */
-#define VT_CLASS_FUNCTION 0x1u   /* function events */
-#define VT_CLASS_NEW_CODE 0x2u   /* may hold functions or addresses that earlier blocks of the location do not */
-#define VT_CLASS_REGION 0x4u     /* enter and leave of named regions */
-#define VT_CLASS_MESSAGE 0x8u    /* point-to-point communication */
-#define VT_CLASS_COLLECTIVE 0x10u /* collectives, communicators */
-#define VT_CLASS_THREAD 0x20u    /* reuse of the location, threads that begin and end, locks */
-#define VT_CLASS_IO 0x40u
-#define VT_CLASS_MEMORY 0x80u
-#define VT_CLASS_METRIC 0x100u
-#define VT_CLASS_CONTROL 0x200u  /* lost, on, off, flush, limit, time */
-#define VT_CLASS_RMA 0x400u      /* one-sided communication */
-#define VT_CLASS_ATTRIBUTE 0x800u
-#define VT_CLASS_USER 0x1000u    /* markers, comments and messages of the user API */
-#define VT_CLASS_TEAM 0x2000u    /* teams of threads, their tasks */
+/* Classes of records. A block says of which classes it may have records, and the unifier skips blocks without the ones
+   that it looks for. NEW_CODE: functions or addresses that earlier blocks of the location do not have. REGION: enter and
+   leave of named regions. CONTROL: lost, on, off, flush, limit, time. */
+/* clang-format off */
+#define VT_CLASSES(X)                                                                                                  \
+    X(FUNCTION, 0x1) X(NEW_CODE, 0x2) X(REGION, 0x4) X(MESSAGE, 0x8) X(COLLECTIVE, 0x10) X(THREAD, 0x20) X(IO, 0x40)   \
+    X(MEMORY, 0x80) X(METRIC, 0x100) X(CONTROL, 0x200) X(RMA, 0x400) X(ATTRIBUTE, 0x800) X(USER, 0x1000) X(TEAM, 0x2000)
+/* clang-format on */
+enum vt_class {
+#define VT_CLASS_ENUM(name, bit) VT_CLASS_##name = bit,
+    VT_CLASSES(VT_CLASS_ENUM)
+#undef VT_CLASS_ENUM
+};
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
-/* What VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API; each with its
-   regions. MPI, threads and processes go on. */
+/* VT_MAX_SIZE stops these classes first, in a LIMIT record: functions, calls of I/O and of memory, the user API; each
+   with its regions. MPI, threads and processes go on. */
 #define VT_CLASS_FIRST                                                                                                 \
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
-/* X(name, number, payload words, class). Payload in comments: w0, w1, ...; peer = rank in the communicator
-   (of the remote group for an inter-communicator), PEER_TAG = peer | tag << 32, OP_ROOT = op | root << 32
-   with OTF2's numbers of collective operations, root 0xffffffff where there is none. op may have
-   VT_FROM_ALL: the process gets something from every other member. */
+/* clang-format off */
+/* The kinds of records: X(name, number, payload words, class, what the id is, payload). This table is the only statement
+   of a kind: the unifier's library serves it to Python (csrc/otf2_writer/schema.c).
+
+   The payload is a text with one entry for each word: "value", or "low/high" for two values of 32 bits. A value is a name,
+   perhaps with a type: name:rank (VT_NO_RANK: none), name:size (VT_IO_UNKNOWN: unknown), name:int (signed), name=ENUMERATION,
+   name&FLAGS. An enumeration is one of OTF2 or of this header.
+
+   peer: rank in the communicator (of the remote group for an inter-communicator), of a window in the window's communicator;
+   no rank: all. op may have VT_FROM_ALL: the process gets something from every other member. matching: joins an operation
+   with its completion. heap, blocks: bytes and blocks in use, the thread's sums of what it allocated less what it freed.
+   nesting: number of teams around the thread, a new one included. number: of a thread, from 1, unique in the process. */
 #define VT_FROM_ALL 0x100u
 #define VT_KINDS(X)                                                                                                    \
-    X(TIME, 1, 1, CONTROL)              /* w0 ticks since the previous record, more than 32 bits hold */               \
-    X(ENTER, 2, 0, REGION)              /* id region */                                                                \
-    X(LEAVE, 3, 0, REGION)              /* id region */                                                                \
-    X(ENTER_ADDRESS, 4, 1, ADDRESS)     /* w0 address of a function that has no place in the code space */             \
-    X(LEAVE_ADDRESS, 5, 1, ADDRESS)     /* w0 address */                                                               \
-    X(LOST, 6, 1, CONTROL)              /* id reason (VT_LOST_*), w0 events lost since the location's last LOST */     \
-    X(OFF, 7, 0, CONTROL)               /* recording was switched off */                                               \
-    X(ON, 8, 0, CONTROL)                /* recording was switched on */                                                \
-    X(FLUSH, 9, 1, CONTROL)             /* a flush begins at the record's time, w0 its ticks */                        \
-    X(LIMIT, 10, 1, CONTROL)            /* id reason (VT_LOST_*), w0 VT_CLASS_* bits: from here on the location */     \
-    /* records nothing of these classes; VT_CLASS_ALL: nothing more */                                                 \
-    X(THREAD, 11, 1, THREAD)            /* the location goes over to thread w0 (kernel id); open regions end */        \
-    X(SEND, 16, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; before the call */                          \
-    X(RECV, 17, 2, MESSAGE)             /* id comm, w0 PEER_TAG, w1 bytes; after the call */                           \
-    X(ISEND, 18, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                               \
-    X(ISEND_COMPLETE, 19, 1, MESSAGE)   /* w0 request */                                                               \
-    X(IRECV_REQUEST, 20, 1, MESSAGE)    /* w0 request */                                                               \
-    X(IRECV, 21, 3, MESSAGE)            /* id comm, w0 PEER_TAG, w1 bytes, w2 request */                               \
-    X(REQUEST_TEST, 22, 1, MESSAGE)     /* w0 request: tested, not complete */                                         \
-    X(REQUEST_CANCELLED, 23, 1, MESSAGE) /* w0 request */                                                              \
-    X(COLL_BEGIN, 24, 0, COLLECTIVE)                                                                                   \
-    X(COLL_END, 25, 3, COLLECTIVE)      /* id comm, w0 OP_ROOT, w1 bytes sent, w2 bytes received */                    \
-    X(COLL_REQUEST, 26, 1, COLLECTIVE)  /* w0 request of a non-blocking collective */                                  \
-    X(COLL_COMPLETE, 27, 4, COLLECTIVE) /* id comm, w0 OP_ROOT, w1 sent, w2 received, w3 request */                    \
-    X(COMM_CREATE, 28, 0, COLLECTIVE)   /* id comm */                                                                  \
-    X(COMM_DESTROY, 29, 0, COLLECTIVE)  /* id comm */                                                                  \
-    X(METRIC, 40, 1, METRIC)            /* id metric, w0 value in the type of its definition */                        \
-    X(ATTRIBUTE, 41, 1, ATTRIBUTE)      /* id attribute, w0 value in the type of its definition; of the next event */  \
-    X(RMA_WIN_CREATE, 48, 0, RMA)       /* id window */                                                                \
-    X(RMA_WIN_DESTROY, 49, 0, RMA)      /* id window */                                                                \
-    X(RMA_COLL_BEGIN, 50, 0, RMA)                                                                                      \
-    X(RMA_COLL_END, 51, 4, RMA)         /* id window, w0 OP_ROOT, w1 OTF2_RmaSyncLevel, w2 bytes sent, w3 received */  \
-    X(RMA_GROUP_SYNC, 52, 2, RMA)       /* id window, w0 OTF2_RmaSyncLevel, w1 group */                                \
-    X(RMA_REQUEST_LOCK, 53, 2, RMA) /* id window, w0 peer | OTF2_LockType << 32, w1 lock id; peer in the window's */   \
-    X(RMA_ACQUIRE_LOCK, 54, 2, RMA) /* the same          communicator, 0xffffffff: all */                              \
-    X(RMA_TRY_LOCK, 55, 2, RMA) /* the same */                                                                         \
-    X(RMA_RELEASE_LOCK, 56, 2, RMA) /* id window, w0 peer, w1 lock id */                                               \
-    X(RMA_SYNC, 57, 1, RMA) /* id window, w0 peer | OTF2_RmaSyncType << 32 */                                          \
-    X(RMA_PUT, 59, 3, RMA) /* id window, w0 peer, w1 bytes, w2 matching id */                                          \
-    X(RMA_GET, 60, 3, RMA) /* the same */                                                                              \
-    X(RMA_ATOMIC, 61, 4, RMA) /* id window, w0 peer | OTF2_RmaAtomicType << 32, w1 sent, w2 received, */               \
-    /* w3 matching id */                                                                                               \
-    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA) /* id window, w0 matching id */                                               \
-    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA) /* the same */                                                            \
-    X(RMA_TEST, 64, 1, RMA) /* the same */                                                                             \
-    X(RMA_COMPLETE_REMOTE, 65, 1, RMA) /* the same */                                                                  \
-    X(IO_CREATE, 72, 2, IO) /* id handle, w0 OTF2_IoAccessMode | OTF2_IoCreationFlag << 32, w1 status flags */         \
-    X(IO_DESTROY, 73, 0, IO) /* id handle */                                                                           \
-    X(IO_DUPLICATE, 74, 1, IO) /* id old handle, w0 new handle | status flags << 32 */                                 \
-    X(IO_SEEK, 75, 3, IO) /* id handle, w0 offset asked for, w1 OTF2_IoSeekOption, w2 offset reached */                \
-    X(IO_STATUS, 76, 1, IO) /* id handle, w0 new status flags */                                                       \
-    X(IO_DELETE, 77, 1, IO) /* id file, w0 enum vt_io_paradigm */                                                      \
-    X(IO_BEGIN, 78, 3, IO) /* id handle, w0 OTF2_IoOperationMode | OTF2_IoOperationFlag << 32, */                      \
-    /* w1 bytes asked for or VT_IO_UNKNOWN, w2 matching id */                                                          \
-    X(IO_ISSUED, 79, 1, IO) /* id handle, w0 matching id */                                                            \
-    X(IO_TEST, 80, 1, IO) /* the same */                                                                               \
-    X(IO_COMPLETE, 81, 2, IO) /* id handle, w0 bytes done or VT_IO_UNKNOWN, w1 matching id */                          \
-    X(IO_CANCELLED, 82, 1, IO) /* id handle, w0 matching id */                                                         \
-    X(IO_ACQUIRE_LOCK, 83, 1, IO) /* id handle, w0 OTF2_LockType */                                                    \
-    X(IO_RELEASE_LOCK, 84, 1, IO) /* the same */                                                                       \
-    X(IO_TRY_LOCK, 85, 1, IO) /* the same */                                                                           \
-    X(IO_DONE, 86, 1, IO) /* id handle, w0 bytes done or VT_IO_UNKNOWN: ends the region's IO_READ, ... */              \
-    X(ENTER_ALLOC, 88, 1, HEAP) /* id region, w0 bytes asked for */                                                    \
-    X(LEAVE_ALLOC, 89, 3, HEAP) /* id region, w0 address or 0, w1 bytes and w2 blocks in use: this thread's */         \
-    /* sums of what it allocated less what it freed, signed */                                                         \
-    X(ENTER_FREE, 90, 4, HEAP) /* id region, w0 address, w1 bytes freed, w2 and w3 the sums without them */            \
-    X(ENTER_REALLOC, 91, 3, HEAP) /* id region, w0 old address or 0, w1 its bytes, w2 bytes asked for; the leave */    \
-    /* is LEAVE_ALLOC */                                                                                               \
-    X(HEAP, 92, 2, MEMORY) /* w0 and w1 the sums, changed by calls that are not recorded */                            \
-    X(IO_READ, 93, 1, IO) /* id handle, w0 bytes asked for or VT_IO_UNKNOWN: the one blocking operation of the */      \
-    /* innermost region. Their order is that of OTF2_IoOperationMode. */                                               \
-    X(IO_WRITE, 94, 1, IO) /* the same */                                                                              \
-    X(IO_FLUSH, 95, 1, IO) /* the same */                                                                              \
-    X(THREAD_FORK, 96, 1, TEAM) /* id region of the construct, entered; w0 threads asked for | nesting << 32: */       \
-    /* number of teams around the thread, the new one included */                                                      \
-    X(THREAD_JOIN, 97, 1, TEAM) /* id the region, left; w0 nesting */                                                  \
-    X(THREAD_TEAM_BEGIN, 98, 2, TEAM) /* id team; w0 region that is entered or 0 | nesting << 32, w1 ticks at */       \
+    X(TIME, 1, 1, CONTROL, NONE, "gap") /* ticks since the previous record, more than 32 bits hold */                  \
+    X(ENTER, 2, 0, REGION, region, "")                                                                                 \
+    X(LEAVE, 3, 0, REGION, region, "")                                                                                 \
+    X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, "address") /* of a function that has no place in the code space */           \
+    X(LEAVE_ADDRESS, 5, 1, ADDRESS, NONE, "address")                                                                   \
+    X(LOST, 6, 1, CONTROL, reason, "events") /* reason: enum vt_lost; events since the location's last LOST */         \
+    X(OFF, 7, 0, CONTROL, NONE, "")                                                                                    \
+    X(ON, 8, 0, CONTROL, NONE, "")                                                                                     \
+    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* a flush of so many ticks begins at the record's time */               \
+    X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records nothing of these */      \
+    /* classes; VT_CLASS_ALL: nothing more */                                                                          \
+    X(THREAD, 11, 1, THREAD, NONE, "thread") /* the location goes over to this thread (kernel id); open regions end */ \
+    X(SEND, 16, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* before the call */                                    \
+    X(RECV, 17, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* after the call */                                     \
+    X(ISEND, 18, 3, MESSAGE, comm, "peer:rank/tag bytes:size request")                                                 \
+    X(ISEND_COMPLETE, 19, 1, MESSAGE, NONE, "request")                                                                 \
+    X(IRECV_REQUEST, 20, 1, MESSAGE, NONE, "request")                                                                  \
+    X(IRECV, 21, 3, MESSAGE, comm, "peer:rank/tag bytes:size request")                                                 \
+    X(REQUEST_TEST, 22, 1, MESSAGE, NONE, "request") /* tested, not complete */                                        \
+    X(REQUEST_CANCELLED, 23, 1, MESSAGE, NONE, "request")                                                              \
+    X(COLL_BEGIN, 24, 0, COLLECTIVE, NONE, "")                                                                         \
+    X(COLL_END, 25, 3, COLLECTIVE, comm, "op=OTF2_CollectiveOp/root:rank sent received") /* bytes */                   \
+    X(COLL_REQUEST, 26, 1, COLLECTIVE, NONE, "request") /* of a non-blocking collective */                             \
+    X(COLL_COMPLETE, 27, 4, COLLECTIVE, comm, "op=OTF2_CollectiveOp/root:rank sent received request")                  \
+    X(COMM_CREATE, 28, 0, COLLECTIVE, comm, "")                                                                        \
+    X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, "")                                                                       \
+    X(METRIC, 40, 1, METRIC, metric, "value") /* in the type of its definition */                                      \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; of the next event */          \
+    X(RMA_WIN_CREATE, 48, 0, RMA, window, "")                                                                          \
+    X(RMA_WIN_DESTROY, 49, 0, RMA, window, "")                                                                         \
+    X(RMA_COLL_BEGIN, 50, 0, RMA, NONE, "")                                                                            \
+    X(RMA_COLL_END, 51, 4, RMA, window, "op=OTF2_CollectiveOp/root:rank level&OTF2_RmaSyncLevel sent received")        \
+    X(RMA_GROUP_SYNC, 52, 2, RMA, window, "level&OTF2_RmaSyncLevel group")                                             \
+    X(RMA_REQUEST_LOCK, 53, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                  \
+    X(RMA_ACQUIRE_LOCK, 54, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                  \
+    X(RMA_TRY_LOCK, 55, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                      \
+    X(RMA_RELEASE_LOCK, 56, 2, RMA, window, "peer:rank lock")                                                          \
+    X(RMA_SYNC, 57, 1, RMA, window, "peer:rank/sync_type=OTF2_RmaSyncType")                                            \
+    X(RMA_PUT, 59, 3, RMA, window, "peer:rank bytes:size matching")                                                    \
+    X(RMA_GET, 60, 3, RMA, window, "peer:rank bytes:size matching")                                                    \
+    X(RMA_ATOMIC, 61, 4, RMA, window, "peer:rank/atomic_type=OTF2_RmaAtomicType sent received matching")               \
+    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA, window, "matching")                                                           \
+    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA, window, "matching")                                                       \
+    X(RMA_TEST, 64, 1, RMA, window, "matching")                                                                        \
+    X(RMA_COMPLETE_REMOTE, 65, 1, RMA, window, "matching")                                                             \
+    X(IO_CREATE, 72, 2, IO, handle, "access=OTF2_IoAccessMode/creation&OTF2_IoCreationFlag status&OTF2_IoStatusFlag")  \
+    X(IO_DESTROY, 73, 0, IO, handle, "")                                                                               \
+    X(IO_DUPLICATE, 74, 1, IO, handle, "new/status&OTF2_IoStatusFlag") /* the id is the old handle */                  \
+    X(IO_SEEK, 75, 3, IO, handle, "asked:int whence=OTF2_IoSeekOption offset:int") /* offset: reached */               \
+    X(IO_STATUS, 76, 1, IO, handle, "status&OTF2_IoStatusFlag") /* the new flags */                                    \
+    X(IO_DELETE, 77, 1, IO, file, "paradigm=vt_io_paradigm")                                                           \
+    X(IO_BEGIN, 78, 3, IO, handle, "mode=OTF2_IoOperationMode/flags&OTF2_IoOperationFlag bytes:size matching")         \
+    X(IO_ISSUED, 79, 1, IO, handle, "matching")                                                                        \
+    X(IO_TEST, 80, 1, IO, handle, "matching")                                                                          \
+    X(IO_COMPLETE, 81, 2, IO, handle, "bytes:size matching") /* bytes done; of IO_BEGIN bytes asked for */             \
+    X(IO_CANCELLED, 82, 1, IO, handle, "matching")                                                                     \
+    X(IO_ACQUIRE_LOCK, 83, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
+    X(IO_RELEASE_LOCK, 84, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
+    X(IO_TRY_LOCK, 85, 1, IO, handle, "lock_type=OTF2_LockType")                                                       \
+    X(IO_DONE, 86, 1, IO, handle, "bytes:size") /* bytes done: ends the region's IO_READ, IO_WRITE or IO_FLUSH */      \
+    X(ENTER_ALLOC, 88, 1, HEAP, region, "bytes:size") /* asked for */                                                  \
+    X(LEAVE_ALLOC, 89, 3, HEAP, region, "block heap:int blocks:int") /* block: address or 0 */                         \
+    X(ENTER_FREE, 90, 4, HEAP, region, "block bytes:size heap:int blocks:int") /* the sums without the block */        \
+    X(ENTER_REALLOC, 91, 3, HEAP, region, "block old_bytes bytes:size") /* the old block; the leave is LEAVE_ALLOC */  \
+    X(HEAP, 92, 2, MEMORY, NONE, "heap:int blocks:int") /* changed by calls that are not recorded */                   \
+    X(IO_READ, 93, 1, IO, handle, "bytes:size") /* asked for by the one blocking operation of the innermost region. */ \
+    X(IO_WRITE, 94, 1, IO, handle, "bytes:size") /* The order of these three is that of OTF2_IoOperationMode. */       \
+    X(IO_FLUSH, 95, 1, IO, handle, "bytes:size")                                                                       \
+    X(THREAD_FORK, 96, 1, TEAM, region, "requested/nesting") /* the region of the construct is entered */              \
+    X(THREAD_JOIN, 97, 1, TEAM, region, "nesting") /* the region is left */                                            \
+    X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, "entered/nesting joined") /* entered: region or 0; joined: ticks at */     \
     /* which the team was joined for whose end the thread waited last; 0 unknown: it waited until now */               \
-    X(THREAD_TEAM_END, 99, 1, TEAM) /* id region of the wait for the others, entered; w0 nesting; it lasts until */    \
-    /* THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                                                \
-    X(THREAD_TASK_CREATE, 100, 2, TEAM) /* w0 its number there, from 1 | creating location << 32, w1 team */           \
-    X(THREAD_TASK_BEGIN, 101, 2, TEAM) /* id region of the task, entered; w0 task, w1 team */                          \
-    X(THREAD_TASK_END, 102, 3, TEAM) /* id the region, left; w0 task, w1 team | 1 << 32 if it will go on later, */     \
-    /* w2 task that the thread goes on with, 0: its implicit one */                                                    \
-    X(THREAD_TEAM_JOINED, 103, 1, TEAM) /* w0 ticks, as w1 of THREAD_TEAM_BEGIN; the thread ends */                    \
-    X(THREAD_CREATE, 104, 1, THREAD) /* w0 number of the thread that was created, from 1, unique in the process */     \
-    X(THREAD_BEGIN, 105, 1, THREAD) /* w0 the same, on the new thread's location */                                    \
-    X(THREAD_END, 106, 1, THREAD) /* the same */                                                                       \
-    X(THREAD_WAIT, 107, 1, THREAD) /* w0 the same: the thread has ended, and this one has waited for it */             \
-    X(ACQUIRE_LOCK, 108, 1, THREAD) /* id OTF2_Paradigm, w0 lock | order << 32: how often it was acquired before */    \
-    X(RELEASE_LOCK, 109, 1, THREAD) /* the same, order as when it was acquired */                                      \
-    X(REWIND_MARK, 116, 0, CONTROL) /* a rewind may come back to here */                                               \
-    X(REWOUND, 117, 1, CONTROL) /* w0 ticks from here on whose records were discarded */                               \
-    X(MARKER, 118, 1, USER) /* id marker, w0 text */                                                                   \
-    X(COMMENT, 119, 1, USER) /* w0 text */                                                                             \
-    X(USER_SEND, 120, 2, USER) /* id user communicator, w0 tag, w1 bytes */                                            \
-    X(USER_RECV, 121, 2, USER) /* the same */
+    X(THREAD_TEAM_END, 99, 1, TEAM, region, "nesting") /* the region of the wait for the others is entered; it lasts */ \
+    /* until THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                                          \
+    X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, "task/creator team") /* creator: location; task: its number there, from 1 */ \
+    X(THREAD_TASK_BEGIN, 101, 2, TEAM, region, "task/creator team") /* the region of the task is entered */            \
+    X(THREAD_TASK_END, 102, 3, TEAM, region, "task/creator team/later next_task/next_creator") /* the region is left; */ \
+    /* later: 1 if the task will go on; next_task: the thread goes on with it, 0: its implicit one */                  \
+    X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, "joined") /* as of THREAD_TEAM_BEGIN; the thread ends */                 \
+    X(THREAD_CREATE, 104, 1, THREAD, NONE, "number")                                                                   \
+    X(THREAD_BEGIN, 105, 1, THREAD, NONE, "number") /* on the new thread's location */                                 \
+    X(THREAD_END, 106, 1, THREAD, NONE, "number")                                                                      \
+    X(THREAD_WAIT, 107, 1, THREAD, NONE, "number") /* the thread has ended, and this one has waited for it */          \
+    X(ACQUIRE_LOCK, 108, 1, THREAD, paradigm, "lock/order") /* order: how often the lock was acquired before */        \
+    X(RELEASE_LOCK, 109, 1, THREAD, paradigm, "lock/order") /* order: as when the lock was acquired */                 \
+    X(REWIND_MARK, 116, 0, CONTROL, NONE, "") /* a rewind may come back to here */                                     \
+    X(REWOUND, 117, 1, CONTROL, NONE, "duration") /* ticks from here on whose records were discarded */                \
+    X(MARKER, 118, 1, USER, marker, "text")                                                                            \
+    X(COMMENT, 119, 1, USER, NONE, "text")                                                                             \
+    X(USER_SEND, 120, 2, USER, user_comm, "tag bytes:size")                                                            \
+    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")
+/* clang-format on */
 
 enum vt_kind {
-#define VT_KIND_ENUM(name, number, words, class) VT_K_##name = number,
+#define VT_KIND_ENUM(name, number, ...) VT_K_##name = number,
     VT_KINDS(VT_KIND_ENUM)
 #undef VT_KIND_ENUM
 };
 
 #define VT_IO_UNKNOWN 0xffffffffffffffffu /* bytes */
 
-/* Who offers a kind of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
-enum vt_io_paradigm { VT_IO_POSIX = 1, VT_IO_ISOC = 2, VT_IO_MPI = 3 };
+/* The source of a kind of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
+#define VT_IO_PARADIGMS(X) X(POSIX, 1) X(ISOC, 2) X(MPI, 3)
+enum vt_io_paradigm {
+#define VT_IO_PARADIGM_ENUM(name, number) VT_IO_##name = number,
+    VT_IO_PARADIGMS(VT_IO_PARADIGM_ENUM)
+#undef VT_IO_PARADIGM_ENUM
+};
 
 /* Why events were not recorded. */
 #define VT_LOST_MOST 8 /* above all of these */
+#define VT_LOST_REASONS(X)                                                                                             \
+    X(SIGNAL, 1) /* a signal handler came while its thread was recording */                                            \
+    X(MEMORY, 2) /* no chunk could be had: disk full, file size limit */                                               \
+    X(WRITE, 3) /* the events file could not be written */                                                             \
+    X(LIMIT, 4) /* VT_MAX_FLUSHES reached */                                                                           \
+    X(THREAD, 5) /* a thread without a location: too many threads, no memory */                                        \
+    X(SIZE, 6) /* VT_MAX_SIZE reached */
 enum vt_lost {
-    VT_LOST_SIGNAL = 1, /* a signal handler came while its thread was recording */
-    VT_LOST_MEMORY = 2, /* no chunk could be had: disk full, file size limit */
-    VT_LOST_WRITE = 3, /* the events file could not be written */
-    VT_LOST_LIMIT = 4, /* VT_MAX_FLUSHES reached */
-    VT_LOST_THREAD = 5, /* a thread without a location: too many threads, no memory */
-    VT_LOST_SIZE = 6, /* VT_MAX_SIZE reached */
+#define VT_LOST_ENUM(name, number) VT_LOST_##name = number,
+    VT_LOST_REASONS(VT_LOST_ENUM)
+#undef VT_LOST_ENUM
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
    Ids are per process. A forked child's ids that it does not define itself are its parent's.
    An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds. */
+
+/* clang-format off */
+/* X(name, number, values). This table is the only statement of a definition, as VT_KINDS is of a record.
+
+   The values are a text: name:type for each, perhaps with =ENUMERATION or &FLAGS. Types: id (of the process), u8 u32 u64 int
+   (any of 64 bits), first..last, a number, text, bytes (bin), u32[] and u64[] (bin of numbers), list, bool, 'c' (a text of one
+   letter); a|b: either; ?: may be nil. +: a value that later versions added; it may be missing. */
+#define VT_DEFINITION_KINDS(X)                                                                                         \
+    X(PROPERTY, 1, "key:text value:text|list") /* "command" [argv...], "executable", "setting.VT_X", "helper.N" ... */ \
+    X(REGION, 2, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole file:text? line:u32 +description:text?") \
+    X(MODULE, 3, "slot:u32 start:u64 size:u64 bias:u64 path:text build_id:bytes ticks:u64") /* slot: offset in the */  \
+    /* code space; bias: of the load */                                                                                \
+    X(MODULE_END, 4, "slot:u32 ticks:u64") /* unloaded */                                                              \
+    X(COMM, 5, "id:id kind:u8=vt_comm_kind parent:id? tag:int|text hash:u64 count:u64 size:u32 rank:u32 remote:u32")   \
+    /* rank: the own one; remote: size of the remote group or 0 */                                                     \
+    X(COMM_MEMBERS, 6, "id:id side:0..1 first:u32 world:u64 ranks:u32[]") /* side: 0 local, 1 remote; ranks in that */ \
+    /* world, 0xffffffff for a member of another one; of equal hashes only once, of a DUP never */                     \
+    X(COMM_NAME, 7, "id:id name:text")                                                                                 \
+    X(LOCATION, 8, "number:u32 thread:u32 name:text? ticks:u64") /* thread: kernel id; ticks of its first event */     \
+    X(METRIC, 9, "id:id name:text unit:text type:'u'|'i'|'f' mode:'a'|'p'|'n' per_process:bool") /* mode: accumulated, */ \
+    /* point, holds until the next */                                                                                  \
+    X(CLOCK, 10, "ticks:u64 mono:u64 real:u64") /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns */                       \
+    X(SUMMARY, 11, "location:u32 records:u64 lost:u64 flushes:u64 flush_ticks:u64 off_ticks:u64 clamped:u64 last:u64 " \
+                   "stopped:0..7=vt_lost") /* last: ticks of the last record; stopped: why it recorded nothing more */ \
+    /* before it ended, 0: it recorded */                                                                              \
+    X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
+    X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
+    X(IO_HANDLE, 14, "id:id name:text file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
+                     "parent:id? access:0..4?=OTF2_IoAccessMode status:0..511?&OTF2_IoStatusFlag") /* the last two of */ \
+    /* a handle that was open before recording began (flag PRE_CREATED) */                                             \
+    X(RMA_WIN, 15, "id:id comm:id count:u32") /* count: number of earlier windows of that communicator */              \
+    X(RMA_WIN_NAME, 16, "id:id name:text")                                                                             \
+    X(GROUP, 17, "id:id comm:id first:u32 ranks:u32[]") /* ranks in that communicator: for RMA_GROUP_SYNC */           \
+    X(REGION_AT, 18, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole address:u64") /* where the */  \
+    /* region begins in the code; a name of an OpenMP construct gets the file and line there */                        \
+    X(TEAM, 19, "id:id location:u32 thread:u32 creator:u32 joined:u64") /* location and thread number of a member, */  \
+    /* location that forks the team; joined: as in THREAD_TEAM_BEGIN, at the end of the program, before 0 */           \
+    X(LOST, 20, "location:u32 reason:1..7=vt_lost events:u64") /* since its last LOST record for this reason; the */   \
+    /* newest one of a location and reason holds */                                                                    \
+    X(CALL_SITE, 21, "id:id addresses:u64[]") /* id of a text, which says where in the source these calls are, */      \
+    /* innermost first */                                                                                              \
+    X(CLOCK_OFFSET, 22, "ticks:u64 peer:u32 peer_ticks:u64 error:u64") /* peer: rank in the process's world; its */    \
+    /* ticks at the same moment; error: ticks here by which the moments may differ. Measured when all ranks */         \
+    /* synchronize their clocks */                                                                                     \
+    X(TEXT, 23, "id:id text:text") /* of MARKER and COMMENT records, and of attributes of the type STRING */           \
+    X(MARKER, 24, "id:id name:text severity:1..3=vt_marker")                                                           \
+    X(NOTE, 25, "text:text") /* a comment on the whole run */                                                          \
+    X(USER_COMM, 26, "id:id name:text") /* of USER_SEND and USER_RECV; equal names are the same communicator */        \
+    X(MEMBER, 27, "of:2|9=vt_definition id:id group:text") /* a region or metric of the user's group */
+/* clang-format on */
 enum vt_definition {
-    VT_D_PROPERTY = 1, /* key, value: "command" [argv...], "executable", "directory", "setting.VT_X", "helper.N" ... */
-    VT_D_REGION = 2, /* id, name, OTF2 paradigm, OTF2 region role, file or nil, line or 0, and perhaps a description */
-    VT_D_MODULE = 3, /* slot (offset in the code space), start address, size, load bias, path, build id (bin), ticks */
-    VT_D_MODULE_END = 4, /* slot, ticks: unloaded */
-    VT_D_COMM = 5, /* id, kind (VT_COMM_*), parent id or nil, tag (int or str), hash, count, size, own rank,
-                              size of the remote group or 0 */
-    VT_D_COMM_MEMBERS = 6, /* id, side (0 local, 1 remote), first index, world id, ranks in that world (bin of u32), or
-                              0xffffffff for a member of another world; of equal hashes only once, of a DUP never */
-    VT_D_COMM_NAME = 7, /* id, name */
-    VT_D_LOCATION = 8, /* number, kernel thread id, name or nil, ticks of its first event */
-    VT_D_METRIC = 9, /* id, name, unit, type ('u' 'i' 'f'), mode ('a' accumulated, 'p' point, 'n' holds until the next),
-                      per process (bool) */
-    VT_D_CLOCK = 10, /* ticks, CLOCK_MONOTONIC_RAW ns, CLOCK_REALTIME ns */
-    VT_D_SUMMARY = 11, /* location, records, lost, flushes, ticks flushing, ticks off, times clamped, ticks of the last
-                              record, enum vt_lost: why it recorded nothing more before it ended; 0: it recorded */
-    VT_D_ATTRIBUTE = 12, /* id, name, description, OTF2_Type */
-    VT_D_IO_FILE = 13, /* id, absolute path; a file of this host, or a socket's or pipe's name */
-    VT_D_IO_HANDLE = 14, /* id, name, file id or nil, enum vt_io_paradigm, OTF2_IoHandleFlag bits, comm id or nil,
-                              parent handle id or nil, access mode or nil, status flags or nil: the last two of a handle
-                              that was open before recording began (flag PRE_CREATED) */
-    VT_D_RMA_WIN = 15, /* id, comm id, count: number of earlier windows of that communicator */
-    VT_D_RMA_WIN_NAME = 16, /* id, name */
-    VT_D_GROUP = 17, /* id, comm id, first index, ranks in that communicator (bin of u32): for RMA_GROUP_SYNC */
-    VT_D_REGION_AT = 18, /* id, name, OTF2 paradigm, OTF2 region role, address in the code: where the region begins. A
-                            name of an OpenMP construct gets the file and line there */
-    VT_D_TEAM = 19, /* id, location of a member, its thread number, location that forks the team, ticks at which the
-                       team was joined for whose end the member waited last: at the end of the program, before 0 */
-    VT_D_LOST = 20, /* location, enum vt_lost, events lost for this reason since its last LOST record; the newest one of
-                              a location and reason holds */
-    VT_D_CALL_SITE = 21, /* id of a text, addresses of calls (bin of u64), innermost first: the text says where in the
-                            source they are */
-    VT_D_CLOCK_OFFSET = 22, /* ticks here, rank in the process's world, its ticks at the same moment, ticks here by
-                               which the moments may differ: measured when all ranks synchronize their clocks */
-    VT_D_TEXT = 23, /* id, text: of MARKER and COMMENT records, and of attributes of the type STRING */
-    VT_D_MARKER = 24, /* id, name, enum vt_marker */
-    VT_D_NOTE = 25, /* text: a comment on the whole run */
-    VT_D_USER_COMM = 26, /* id, name: of USER_SEND and USER_RECV; equal names are the same communicator */
-    VT_D_MEMBER = 27, /* VT_D_REGION or VT_D_METRIC, id of one, name of the user's group that it belongs to */
+#define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,
+    VT_DEFINITION_KINDS(VT_DEFINITION_ENUM)
+#undef VT_DEFINITION_ENUM
 };
 
 /* Severity of a marker, with the numbers of VampirTrace's user API. */
-enum vt_marker { VT_MARKER_ERROR = 1, VT_MARKER_WARNING = 2, VT_MARKER_HINT = 3 };
+#define VT_MARKERS(X) X(ERROR, 1) X(WARNING, 2) X(HINT, 3)
+enum vt_marker {
+#define VT_MARKER_ENUM(name, number) VT_MARKER_##name = number,
+    VT_MARKERS(VT_MARKER_ENUM)
+#undef VT_MARKER_ENUM
+};
 
 /* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
    and count agree. count: for kinds that are collective over the parent the number of such calls on it before,
@@ -238,25 +268,36 @@ enum vt_marker { VT_MARKER_ERROR = 1, VT_MARKER_WARNING = 2, VT_MARKER_HINT = 3 
    know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
    two sides, with equal tags, belong together in the order of these times. PARTITIONED: stands for its parent in the
    records of partitioned messages, which never match others of the same peer and tag. */
+/* clang-format off */
+#define VT_COMM_KINDS(X)                                                                                               \
+    X(WORLD, 1) X(SELF, 2) X(DUP, 3) X(SPLIT, 4) X(CREATE, 5) X(CREATE_GROUP, 6) X(CART, 7) X(CART_SUB, 8) X(GRAPH, 9) \
+    X(INTER_CREATE, 10) X(INTER_MERGE, 11) X(OTHER, 12) X(FROM_GROUP, 13) X(SPAWN, 14) X(CONNECT, 15) X(PARTITIONED, 16)
+/* clang-format on */
 enum vt_comm_kind {
-    /* clang-format off */
-    VT_COMM_WORLD = 1, VT_COMM_SELF = 2, VT_COMM_DUP = 3, VT_COMM_SPLIT = 4, VT_COMM_CREATE = 5,
-    VT_COMM_CREATE_GROUP = 6, VT_COMM_CART = 7, VT_COMM_CART_SUB = 8, VT_COMM_GRAPH = 9,
-    VT_COMM_INTER_CREATE = 10, VT_COMM_INTER_MERGE = 11, VT_COMM_OTHER = 12,
-    VT_COMM_FROM_GROUP = 13, VT_COMM_SPAWN = 14, VT_COMM_CONNECT = 15,
-    VT_COMM_PARTITIONED = 16,
-    /* clang-format on */
+#define VT_COMM_ENUM(name, number) VT_COMM_##name = number,
+    VT_COMM_KINDS(VT_COMM_ENUM)
+#undef VT_COMM_ENUM
 };
 
 /* ---- Clock ---- */
-enum vt_clock_kind { VT_CLOCK_TSC = 1, VT_CLOCK_CNTVCT = 2, VT_CLOCK_NANOSECONDS = 3 /* CLOCK_MONOTONIC_RAW */ };
+#define VT_CLOCKS(X) X(TSC, 1) X(CNTVCT, 2) X(NANOSECONDS, 3) /* of CLOCK_MONOTONIC_RAW */
+enum vt_clock_kind {
+#define VT_CLOCK_ENUM(name, number) VT_CLOCK_##name = number,
+    VT_CLOCKS(VT_CLOCK_ENUM)
+#undef VT_CLOCK_ENUM
+};
 
 struct vt_clock_pair { /* the same moment on three clocks; ns except ticks */
     uint64_t ticks, mono, real;
 };
 
 /* ---- Head of every def, events and buffer file: who wrote it ---- */
-enum vt_content { VT_EVENTS = 1, VT_DEFINITIONS = 2, VT_BUFFER = 3 };
+#define VT_CONTENTS(X) X(EVENTS, 1) X(DEFINITIONS, 2) X(BUFFER, 3)
+enum vt_content {
+#define VT_CONTENT_ENUM(name, number) VT_##name = number,
+    VT_CONTENTS(VT_CONTENT_ENUM)
+#undef VT_CONTENT_ENUM
+};
 
 struct vt_file {
     char magic[8];
@@ -283,7 +324,12 @@ struct vt_file {
 
 /* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file, and from VT_LAST_CHUNK on
    a chunk with the definitions of the process's end that can be stored nowhere else                                 ---- */
-enum vt_chunk_state { VT_CHUNK_FREE = 0, VT_CHUNK_FILLING = 1, VT_CHUNK_FULL = 2 };
+#define VT_CHUNK_STATES(X) X(FREE, 0) X(FILLING, 1) X(FULL, 2)
+enum vt_chunk_state {
+#define VT_CHUNK_STATE_ENUM(name, number) VT_CHUNK_##name = number,
+    VT_CHUNK_STATES(VT_CHUNK_STATE_ENUM)
+#undef VT_CHUNK_STATE_ENUM
+};
 
 /* open[i]: low 32 bits = what of the enter; or bit 63 set and the address of a function without a slot */
 #define VT_OPEN_ADDRESS 0x8000000000000000u
@@ -306,11 +352,15 @@ struct vt_chunk {
 };
 
 /* ---- Block: one chunk in a def or events file ---- */
+#define VT_CODECS(X)                                                                                                   \
+    X(RAW, 0) /* as in the chunk */                                                                                    \
+    X(ZSTD, 1) /* zstd frame of the bytes (definitions) */                                                             \
+    X(ZSTD_COLUMNS, 2) /* zstd frame of struct vt_columns and the columns behind it */                                 \
+    X(VARINT, 3) /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
 enum vt_codec {
-    VT_RAW = 0, /* as in the chunk */
-    VT_ZSTD = 1, /* zstd frame of the bytes (definitions) */
-    VT_ZSTD_COLUMNS = 2, /* zstd frame of struct vt_columns and what follows it */
-    VT_VARINT = 3, /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
+#define VT_CODEC_ENUM(name, number) VT_##name = number,
+    VT_CODECS(VT_CODEC_ENUM)
+#undef VT_CODEC_ENUM
 };
 
 struct vt_block {

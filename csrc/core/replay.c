@@ -5,7 +5,7 @@
 /* Classes of kinds, and whether a record of that kind changes the stack, as function events do. */
 #define STACK 0x80000000u
 static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
-#define KIND_CLASS(name, number, words, class)                                                                         \
+#define KIND_CLASS(name, number, words, class, ...)                                                                    \
     [number] = VT_CLASS_##class | (number <= VT_K_LEAVE_ADDRESS || number == VT_K_THREAD ||                            \
                                            (number >= VT_K_ENTER_ALLOC && number < VT_K_HEAP)                          \
                                        ? STACK                                                                         \

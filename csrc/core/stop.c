@@ -118,7 +118,7 @@ void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
 int vt_size_goes_first(uint32_t what)
 {
     static const uint32_t classes[128] = {
-#define KIND_CLASS(name, number, words, class) [number] = VT_CLASS_##class,
+#define KIND_CLASS(name, number, words, class, ...) [number] = VT_CLASS_##class,
         VT_KINDS(KIND_CLASS)
 #undef KIND_CLASS
     };

@@ -67,6 +67,8 @@ static inline int64_t vt_read_ns(const struct vt_batch *b, uint64_t time)
     return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;
 }
 
+/* The schema of the reader's structures, as vt_kernel_schema does. */
+VT_EXPORT size_t vt_readback_schema(char *text, size_t room);
 VT_EXPORT const char *vt_readback_event(uint32_t number);
 VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);

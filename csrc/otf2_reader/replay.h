@@ -23,7 +23,12 @@ struct vt_path {
 
 /* What a region is to a report of call sites. Only calls between the end of the first VT_SITE_BEGIN and the begin of the
    first VT_SITE_END count; without these, from and to the ends of the location. */
-enum vt_site_kind { VT_SITE_NONE, VT_SITE_CALL, VT_SITE_BEGIN, VT_SITE_END };
+#define VT_SITE_KINDS(X) X(NONE, 0) X(CALL, 1) X(BEGIN, 2) X(END, 3)
+enum vt_site_kind {
+#define VT_SITE_ENUM(name, number) VT_SITE_##name = number,
+    VT_SITE_KINDS(VT_SITE_ENUM)
+#undef VT_SITE_ENUM
+};
 #define VT_SITE_NAMED 0x80000000u /* region of a path whose other bits are the value of the attribute */
 
 /* A call that has ended. */

@@ -18,7 +18,10 @@ static struct {
     vt_decompress *instead;
 } zstd;
 
-VT_EXPORT uint64_t vt_kernel_checksum(const void *data, uint64_t size) { return vt_checksum(0, data, size); }
+VT_EXPORT uint64_t vt_kernel_checksum(uint64_t seed, const void *data, uint64_t size)
+{
+    return vt_checksum(seed, data, size);
+}
 
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead)
 {

@@ -18,8 +18,8 @@ static void join(struct vt_gap *gap, const struct vt_gap *next)
 /* Joins intervals of one reason less than near ns apart, but for those that are open: of each reason there is one. */
 static void join_near(struct vt_transcoded *r, uint64_t near)
 {
-    uint64_t last[VT_GAP_REASONS], n = 0;
-    for (unsigned i = 0; i < VT_GAP_REASONS; i++) last[i] = UINT64_MAX;
+    uint64_t last[VT_GAP_MOST], n = 0;
+    for (unsigned i = 0; i < VT_GAP_MOST; i++) last[i] = UINT64_MAX;
     for (uint64_t i = 0; i < r->ngaps; i++) {
         struct vt_gap gap = r->gaps[i];
         uint64_t at = gap.to == VT_GAP_OPEN ? UINT64_MAX : last[gap.reason];

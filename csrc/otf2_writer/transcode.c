@@ -192,7 +192,7 @@ static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
     uint64_t from = p->last, to = vt_times_ns(&p->times, p->ticks, &early);
     if (to < from) to = from;
     if (!code && dropped) code = vt_gap_add(p, from, to, dropped, VT_GAP_RING, VT_CLASS_ALL);
-    else if (!code) code = vt_gap_add(p, from, to, VT_GAP_UNKNOWN, VT_GAP_DAMAGED, VT_CLASS_ALL);
+    else if (!code) code = vt_gap_add(p, from, to, VT_GAP_UNKNOWN, VT_GAP_DAMAGE, VT_CLASS_ALL);
     for (uint32_t i = 0; !code && i < d->nopen; i++) {
         uint64_t open = d->open[i], key = open;
         uint32_t what = (uint32_t)open;

@@ -16,7 +16,13 @@
 #define VT_UNMAPPED 0xffffffffu
 #define VT_TICKS_MAX (UINT64_MAX >> 1) /* no counter comes so far */
 
-enum vt_result { VT_OK, VT_BAD_LIBRARY, VT_BAD_DATA, VT_BAD_OTF2, VT_NO_MEMORY, VT_BAD_ARGUMENT, VT_NO_SPACE };
+#define VT_RESULTS(X)                                                                                                  \
+    X(OK, 0) X(BAD_LIBRARY, 1) X(BAD_DATA, 2) X(BAD_OTF2, 3) X(NO_MEMORY, 4) X(BAD_ARGUMENT, 5) X(NO_SPACE, 6)
+enum vt_result {
+#define VT_RESULT_ENUM(name, number) VT_##name = number,
+    VT_RESULTS(VT_RESULT_ENUM)
+#undef VT_RESULT_ENUM
+};
 
 /* One block or chunk: a row of local.py's INDEX. */
 struct vt_row {
@@ -82,6 +88,7 @@ struct vt_maps {
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */
+    uint32_t unused;
 };
 
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
@@ -102,14 +109,19 @@ struct vt_transcoded {
 };
 
 /* Why a location did not record: enum vt_lost, or one of these. */
+#define VT_GAP_REASONS(X)                                                                                              \
+    X(OFF, 8) /* recording was switched off */                                                                         \
+    X(REWOUND, 9) /* the program discarded these records */                                                            \
+    X(RING, 10) /* overwritten by a flight recorder */                                                                 \
+    X(FLUSH, 11) /* the location wrote its buffer */                                                                   \
+    X(DAMAGE, 12) /* blocks are missing */
 enum vt_gap_reason {
-    VT_GAP_OFF = VT_LOST_MOST, /* recording was switched off */
-    VT_GAP_REWOUND, /* the program discarded what it had recorded */
-    VT_GAP_RING, /* overwritten by a flight recorder */
-    VT_GAP_FLUSH, /* it wrote its buffer */
-    VT_GAP_DAMAGED, /* blocks are missing */
-    VT_GAP_REASONS
+#define VT_GAP_ENUM(name, number) VT_GAP_##name = number,
+    VT_GAP_REASONS(VT_GAP_ENUM)
+#undef VT_GAP_ENUM
+        VT_GAP_MOST
 };
+_Static_assert(VT_GAP_OFF == VT_LOST_MOST, "the two enumerations have no number in common");
 
 #define VT_GAPS_MAX 1024u /* of a location */
 #define VT_GAP_UNKNOWN UINT64_MAX /* count */
@@ -132,8 +144,10 @@ struct vt_note {
    capacity for an error. Used where libzstd.so.1 is missing. */
 typedef size_t vt_decompress(void *dst, size_t capacity, const void *src, size_t bytes);
 
+/* Writes the schema (schema.h) as far as there is room; returns the length of the whole text. */
+VT_EXPORT size_t vt_kernel_schema(char *text, size_t room);
 VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
-VT_EXPORT uint64_t vt_kernel_checksum(const void *data, uint64_t size); /* vt_checksum from 0 on */
+VT_EXPORT uint64_t vt_kernel_checksum(uint64_t seed, const void *data, uint64_t size); /* vt_checksum */
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead); /* NULL: libzstd.so.1; returns 1 when there is one */
 VT_EXPORT const char *vt_kernel_event(uint32_t number);
 VT_EXPORT int32_t vt_kernel_prepare(void *archive);
@@ -189,7 +203,7 @@ int vt_refused(struct vt_error *error, int32_t code);
 
 /* 1 + payload words of each kind, 0 where there is no such kind. */
 static const uint8_t vt_record_words[128] = {
-#define VT_KIND_WORDS(name, number, words, class) [number] = 1 + (words),
+#define VT_KIND_WORDS(name, number, words, ...) [number] = 1 + (words),
     VT_KINDS(VT_KIND_WORDS)
 #undef VT_KIND_WORDS
 };

@@ -23,7 +23,7 @@ struct options {
 };
 
 static const uint8_t kinds[] = {
-#define KIND(name, number, words, class) VT_K_##name,
+#define KIND(name, ...) VT_K_##name,
     VT_KINDS(KIND)
 #undef KIND
 };

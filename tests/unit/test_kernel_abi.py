@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures and prototypes that Python, the kernel in C and libotf2 share."""
+"""The prototypes and numbers that the kernel in C and libotf2 share."""
 
 from __future__ import annotations
 
@@ -11,39 +11,8 @@ from pathlib import Path
 import _otf2
 import pytest
 
-from support.build.c_layout import layout
 from support.tools import ROOT
-from vtrace.io.local import kernel_abi as abi
-from vtrace.io.local.local_files import INDEX
-
-
-@pytest.mark.parametrize(
-    ("struct", "twin"),
-    [
-        ("vt_error", abi.Error), ("vt_scan", abi.Found), ("vt_transcoded", abi.Result), ("vt_maps", abi.MapPointers),
-        ("vt_stream", abi.IndexRows),
-    ],
-)  # fmt: skip
-def test_structures(tmp_path: Path, struct: str, twin: type[ctypes.Structure]) -> None:
-    names = [field[0] for field in twin._fields_]
-    found = layout(tmp_path, "otf2_writer/transcode.h", struct, names)
-    assert found.pop("") == (0, ctypes.sizeof(twin))
-    assert found == {name: (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
-
-
-def test_notes(tmp_path: Path) -> None:
-    assert abi.NOTE.fields is not None
-    found = layout(tmp_path, "otf2_writer/transcode.h", "vt_note", list(abi.NOTE.names or ()))
-    assert found.pop("") == (0, abi.NOTE.itemsize)
-    assert found == {name: (field[1], field[0].itemsize) for name, field in abi.NOTE.fields.items()}
-
-
-def test_index_rows(tmp_path: Path) -> None:
-    assert INDEX.fields is not None
-    found = layout(tmp_path, "otf2_writer/transcode.h", "vt_row", list(INDEX.names or ()))
-    assert found.pop("") == (0, INDEX.itemsize)
-    assert found == {name: (field[1], field[0].itemsize) for name, field in INDEX.fields.items()}
-
+from vtrace.io.local.kernel import Kernel
 
 OTF2_H = ROOT / "csrc/otf2_writer/otf2.h"
 NUMBERS = {
@@ -102,7 +71,7 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
 
 def test_every_prototype_is_checked() -> None:
     assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
-    assert len(prototypes()) == abi.EVENT_KINDS + 23
+    assert len(prototypes()) == len(Kernel()._names) + 23
 
 
 def test_numbers_of_otf2() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures and prototypes that Python, the C reader and libotf2 share."""
+"""The prototypes that Python, the C reader and libotf2 share."""
 
 from __future__ import annotations
 
@@ -10,44 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import _otf2
-import numpy as np
 import pytest
 
-from support.build.c_layout import layout
 from support.readers.otf2_headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
 from support.tools import ROOT, call, need, unavailable
 from vtrace.io.archive import reader_abi as abi
 
 CALLS = [*EVENTS, *LIST_EVENTS]
 DEFINED = [*DEFINITIONS, *LISTED_DEFINITIONS]
-
-
-@pytest.mark.parametrize(
-    ("header", "struct", "twin"),
-    [
-        ("readback.h", "vt_batch", abi.BatchFields), ("readback.h", "vt_table", abi.TableFields),
-        ("replay.h", "vt_replay", abi.ReplayFields),
-    ],
-)  # fmt: skip
-def test_structures(tmp_path: Path, header: str, struct: str, twin: type[ctypes.Structure]) -> None:
-    names = [field[0] for field in twin._fields_]
-    found = layout(tmp_path, f"otf2_reader/{header}", struct, [name.rstrip("_") for name in names])
-    assert found.pop("") == (0, ctypes.sizeof(twin))
-    assert found == {name.rstrip("_"): (getattr(twin, name).offset, getattr(twin, name).size) for name in names}
-
-
-@pytest.mark.parametrize(
-    ("header", "struct", "twin"),
-    [
-        ("readback.h", "vt_detail", abi.DETAIL), ("readback.h", "vt_read_attribute", abi.ATTRIBUTE),
-        ("replay.h", "vt_stats", abi.STATS), ("replay.h", "vt_path", abi.PATH), ("replay.h", "vt_slice", abi.SLICE),
-    ],
-)  # fmt: skip
-def test_records(tmp_path: Path, header: str, struct: str, twin: np.dtype[Any]) -> None:
-    assert twin.fields is not None
-    found = layout(tmp_path, f"otf2_reader/{header}", struct, list(twin.names or ()))
-    assert found.pop("") == (0, twin.itemsize)
-    assert found == {name: (field[1], field[0].itemsize) for name, field in twin.fields.items()}
 
 
 def shape(ctype: Any) -> tuple[str, int]:

@@ -1,94 +1,101 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""records.py says the same as csrc/core/format.h."""
+"""The schema of the local files: docs/file-format.md shows it, and its parts fit each other."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from support.build.c_layout import layout, run_c, values
+from support.build.c_layout import run_c
 from support.tools import ROOT
 from vtrace.io.local import records as r
 
-HEADER = "core/format.h"
-TEXT = (ROOT / "csrc" / HEADER).read_text()
+PAGE = (ROOT / "docs" / "file-format.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("struct", "dtype"),
-    [
-        ("vt_file", r.FILE),
-        ("vt_chunk", r.CHUNK),
-        ("vt_block", r.BLOCK),
-        ("vt_columns", r.COLUMNS),
-        ("vt_clock_pair", r.CLOCK_PAIR),
-    ],
-)
-def test_structures(tmp_path: Path, struct: str, dtype: np.dtype[np.void]) -> None:
-    found = layout(tmp_path, HEADER, struct, list(dtype.names or ()))
-    assert found.pop("") == (0, dtype.itemsize)
+def table(heading: str) -> list[list[str]]:
+    """The rows of the table whose first column has this heading."""
+    lines = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_page_has_all_kinds() -> None:
+    bits = {number: name.lower() for name, number in r.SCHEMA.enumerations["vt_class"].items()}
+    expected = [
+        [
+            f"`{name}`", str(kind.number), kind.refers_to or "",
+            ", ".join("/".join(value.name for value in word) for word in kind.payload),
+            ", ".join(text for bit, text in bits.items() if kind.classes & bit),
+        ]
+        for name, kind in r.SCHEMA.kinds.items()
+    ]  # fmt: skip
+    assert table("kind") == expected, "\n".join(f"| {' | '.join(row)} |" for row in expected)
+
+
+def test_the_page_has_all_definitions() -> None:
+    expected = [
+        [f"`{name}`", str(r.DEFINITIONS[name]), ", ".join(value.name for value in values)]
+        for name, values in r.DEFINITION_VALUES.items()
+    ]
+    assert table("definition") == expected, "\n".join(f"| {' | '.join(row)} |" for row in expected)
+
+
+DRAWN = {"vt_file": "## Head of a file", "vt_chunk": "## Chunks", "vt_block": "## Blocks", "vt_columns": "### Columns"}
+
+
+@pytest.mark.parametrize("structure", DRAWN)
+def test_the_page_draws_the_structures(structure: str) -> None:
+    """The numbers over a drawing are offsets of fields, and all drawings begin at the first one."""
+    section = re.split(r"\n##+ ", PAGE[PAGE.index(DRAWN[structure]) + 3 :])[0]
+    drawn = [int(n) for line in section.splitlines() if re.fullmatch(r"    [\d ]+", line) for n in line.split()]
+    assert len(drawn) >= 7
+    dtype = r.SCHEMA.dtype(structure)
     assert dtype.fields is not None
-    assert found == {name: (field[1], field[0].itemsize) for name, field in dtype.fields.items()}
-    body = re.search(rf"struct {struct} \{{(.*?)\n\}};", TEXT, re.DOTALL)
-    assert body is not None
-    declared = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
-    names = [n.split("[")[0].split()[-1] for line in declared.split(";") for n in line.split(",") if n.strip()]
-    assert names == list(dtype.names or ())
+    offsets = {offset for _, offset in dtype.fields.values()} | {dtype.itemsize}
+    assert set(drawn) - {r.CHUNK_DATA, r.CHUNK_SIZE} <= offsets
+    assert drawn[0] == 0
 
 
-def test_constants(tmp_path: Path) -> None:
-    names = re.findall(r"^#define VT_(\w+) +\(?(?:0x|\d|VT_CLASS)", TEXT, re.MULTILINE)
-    renamed = {"CHUNK_SIZE", "FILE_HEAD", "CLASS_ALL", "NO_RANK", "OPEN_ADDRESS", "CLASS_NEW_CODE", "ID_MAX"}
-    assert renamed <= set(names), "the search for constants finds too little"
-    found = values(tmp_path, HEADER, [f"VT_{name}" for name in names])
-    assert found == {f"VT_{name}": getattr(r, name) for name in names}
-    strings = dict(re.findall(r'^#define VT_(\w+) "(.*?)"', TEXT, re.MULTILINE))
-    assert {k: v.encode().decode("unicode_escape").encode() for k, v in strings.items()} == {
-        "FILE_MAGIC": r.FILE_MAGIC,
-        "BLOCK_MAGIC": r.BLOCK_MAGIC,
-    }
+def test_kinds_fit_their_words() -> None:
+    for name, kind in r.SCHEMA.kinds.items():
+        assert len(kind.payload) == kind.words < 8, name
+        assert all(len(word) in (1, 2) for word in kind.payload), name
+        assert 0 < kind.number < 128
+        assert kind.classes
+    numbers = [kind.number for kind in r.SCHEMA.kinds.values()]
+    assert len(set(numbers)) == len(numbers)
 
 
-def test_kinds() -> None:
-    listed = re.findall(r"^    X\((\w+), (\d+), (\d+), (\w+)\)", TEXT, re.MULTILINE)
-    assert len(listed) > 20
-    classes = {name: getattr(r, f"CLASS_{name}") for _, _, _, name in listed}
-    assert {n: (int(k), int(w), classes[c]) for n, k, w, c in listed} == r.KINDS
+def test_numbers_of_enumerations_are_their_own() -> None:
+    for name, values in r.SCHEMA.enumerations.items():
+        assert len(set(values.values())) == len(values), name
 
 
-def test_enumerations(tmp_path: Path) -> None:
-    twins = {
-        "VT_D_": r.DEFINITIONS,
-        "VT_COMM_": r.COMM_KINDS,
-        "VT_IO_": r.IO_PARADIGMS,
-        "VT_MARKER_": r.MARKERS,
-        "VT_LOST_": {name: number for number, name in r.LOST_REASONS.items()},
-        "VT_CLOCK_": {"TSC": r.CLOCK_TSC, "CNTVCT": r.CLOCK_CNTVCT, "NANOSECONDS": r.CLOCK_NANOSECONDS},
-        "VT_CHUNK_": {"FREE": r.CHUNK_FREE, "FILLING": r.CHUNK_FILLING, "FULL": r.CHUNK_FULL},
-        "VT_": {
-            "EVENTS": r.EVENTS, "DEFINITIONS": r.DEFINITION_DATA, "BUFFER": r.BUFFER, "RAW": r.CODEC_RAW,
-            "ZSTD": r.CODEC_ZSTD, "ZSTD_COLUMNS": r.CODEC_ZSTD_COLUMNS, "VARINT": r.CODEC_VARINT,
-        },
-    }  # fmt: skip
-    expected = {prefix + name: number for prefix, names in twins.items() for name, number in names.items()}
-    assert values(tmp_path, HEADER, list(expected)) == expected
-    code = re.sub(r"/\*.*?\*/", "", TEXT, flags=re.DOTALL)
-    enumerators = re.findall(r"\b(VT_\w+) = \d+", code)
-    assert set(enumerators) == set(expected), "an enumerator has no twin"
+def slow_checksum(seed: int, data: bytes) -> int:
+    """docs/file-format.md's checksum in another language."""
+    mask, value = 0xFFFFFFFFFFFFFFFF, seed ^ 0x9E3779B97F4A7C15
+    for at in range(0, len(data), 8):
+        part = data[at : at + 8]
+        word = int.from_bytes(part, "little") ^ (len(part) << 56 if len(part) < 8 else 0)
+        value = (value ^ word) * 0xFF51AFD7ED558CCD & mask
+        value ^= value >> 32
+    return value
 
 
-def test_checksum(tmp_path: Path) -> None:
-    data = bytes(range(1, 24))
-    statements = ["static unsigned char d[] = {" + ",".join(map(str, data)) + "};"]
-    cases = [(seed, n) for seed in (0, 0x123456789ABCDEF) for n in (0, 1, 7, 8, 9, 16, 23)]
-    statements += [f'printf("%llu\\n", (unsigned long long)vt_checksum({seed}u, d, {n}));' for seed, n in cases]
-    lines = run_c(tmp_path, HEADER, "", *statements)
-    assert [int(line) for line in lines] == [r.checksum(seed, data[:n]) for seed, n in cases]
+@pytest.mark.parametrize("seed", [0, 0x123456789ABCDEF])
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 16, 23])
+def test_checksum(seed: int, length: int) -> None:
+    data = bytes(range(1, length + 1))
+    assert r.checksum(seed, data) == slow_checksum(seed, data)
 
 
 def test_what_packs_kind_words_and_id(tmp_path: Path) -> None:
-    (line,) = run_c(tmp_path, HEADER, "", 'printf("%u\\n", VT_WHAT(VT_K_ISEND, 3, 77));')
+    (line,) = run_c(tmp_path, "core/format.h", "", 'printf("%u\\n", VT_WHAT(VT_K_ISEND, 3, 77));')
     assert r.what("ISEND", 77) == int(line)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"format\.h has no constant VT_CHUNK_SIZES"):
+        _ = r.CHUNK_SIZES

@@ -16,7 +16,7 @@ import zstandard
 
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
-from vtrace.io.local.kernel_abi import checksum
+from vtrace.io.local.records import checksum
 
 TABLE = sidecar.SidecarTable(
     {"time": np.arange(1000, dtype="<u8") ** 2, "kind": (np.arange(1000) % 3).astype("<u4")}, {"kind": ["a", "b", "c"]}
@@ -37,7 +37,7 @@ def read(path: Path, name: str = "some", version: int = 1, of: str = OF) -> side
 def made(head: dict[str, Any], data: bytes) -> bytes:
     """A file with a right checksum."""
     text = json.dumps(head).encode()
-    return struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(text + data)) + text + data
+    return struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(0, text + data)) + text + data
 
 
 def head(**more: Any) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_hostile_heads(written: Path, about: dict[str, Any], data: bytes) -> Non
 
 def test_a_head_that_is_no_object(written: Path) -> None:
     for text in (b"[]", b"1", b"null", b"[" * 100_000, b"{"):
-        written.write_bytes(struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(text)) + text)
+        written.write_bytes(struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(0, text)) + text)
         with pytest.raises(FormatError):
             read(written)
 

@@ -21,7 +21,8 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY, read_properties
-from vtrace.io.archive.reader import LATEST, Reader
+from vtrace.io.archive.reader import Reader
+from vtrace.io.archive.reader_abi import LATEST
 from vtrace.text import html_text
 
 _COVERAGE = {

@@ -39,7 +39,17 @@ _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
 _BARE = re.compile(r"[^\s\"'=]+")
 
 
-@click.command()
+class _DumpCommand(click.Command):
+    """Its help has the kinds of the schema."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        for title, kinds in (("Kinds of records", listing.RECORD_KINDS), ("Kinds of definitions", DEFINITIONS)):
+            with formatter.section(title):
+                formatter.write_text(" ".join(kinds))
+
+
+@click.command(cls=_DumpCommand)
 @click.argument("target", metavar="PREFIX|FILE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.option("--records/--no-records", default=True, help="Show the records of events [default], or all but them.")
@@ -63,28 +73,6 @@ def command(
       vtrace dump heat --only SEND --only RECV   messages of all ranks
       vtrace dump heat --no-records              heads and definitions
       vtrace dump heat --json | jq .kind         for scripts
-
-    \b
-    Kinds of records:
-      FUNCTION_ENTER FUNCTION_LEAVE ENTER LEAVE ENTER_ADDRESS LEAVE_ADDRESS METRIC
-      SEND RECV ISEND ISEND_COMPLETE IRECV_REQUEST IRECV REQUEST_TEST REQUEST_CANCELLED
-      COLL_BEGIN COLL_END COLL_REQUEST COLL_COMPLETE COMM_CREATE COMM_DESTROY ATTRIBUTE
-      RMA_WIN_CREATE RMA_WIN_DESTROY RMA_COLL_BEGIN RMA_COLL_END RMA_GROUP_SYNC RMA_SYNC
-      RMA_REQUEST_LOCK RMA_ACQUIRE_LOCK RMA_TRY_LOCK RMA_RELEASE_LOCK RMA_PUT RMA_GET RMA_ATOMIC
-      RMA_COMPLETE_BLOCKING RMA_COMPLETE_NON_BLOCKING RMA_TEST RMA_COMPLETE_REMOTE
-      IO_CREATE IO_DESTROY IO_DUPLICATE IO_SEEK IO_STATUS IO_DELETE IO_BEGIN IO_ISSUED IO_TEST
-      IO_COMPLETE IO_CANCELLED IO_ACQUIRE_LOCK IO_RELEASE_LOCK IO_TRY_LOCK
-      IO_READ IO_WRITE IO_FLUSH IO_DONE
-      ENTER_ALLOC LEAVE_ALLOC ENTER_FREE ENTER_REALLOC HEAP
-      THREAD_FORK THREAD_JOIN THREAD_TEAM_BEGIN THREAD_TEAM_END THREAD_TEAM_JOINED
-      THREAD_TASK_CREATE THREAD_TASK_BEGIN THREAD_TASK_END
-      MARKER COMMENT USER_SEND USER_RECV REWIND_MARK REWOUND
-      THREAD_CREATE THREAD_BEGIN THREAD_END THREAD_WAIT ACQUIRE_LOCK RELEASE_LOCK
-      TIME LOST OFF ON FLUSH LIMIT THREAD
-    Kinds of definitions:
-      PROPERTY REGION MODULE MODULE_END COMM COMM_MEMBERS COMM_NAME LOCATION METRIC CLOCK
-      SUMMARY ATTRIBUTE IO_FILE IO_HANDLE RMA_WIN RMA_WIN_NAME GROUP
-      REGION_AT TEAM LOST CALL_SITE CLOCK_OFFSET TEXT MARKER NOTE USER_COMM MEMBER
     """
     problems = []
     for item in _Dump(records, frozenset(only), location, names).of(target):

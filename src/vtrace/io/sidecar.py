@@ -21,7 +21,7 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.local.heads import open_file
-from vtrace.io.local.kernel_abi import checksum
+from vtrace.io.local.records import checksum
 
 FOLDER = "vtrace"
 COVERAGE = "coverage", 1
@@ -75,7 +75,7 @@ def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) 
     path = archive / FOLDER / name
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(body)) + body)
+        path.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(0, body)) + body)
     except OSError as error:
         raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -97,7 +97,7 @@ def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None
         raise FormatError(f"{path} is not a table of vtrace")
     _, size, written = _HEAD.unpack_from(data)
     body = data[_HEAD.size :]
-    if written != checksum(body) or size > len(body):
+    if written != checksum(0, body) or size > len(body):
         raise FormatError(f"{path} is damaged or cut")
     try:
         head = json.loads(body[:size])

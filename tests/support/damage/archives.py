@@ -16,7 +16,7 @@ import numpy as np
 from support.readers.otf2_headers import EVENTS
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.io import sidecar
-from vtrace.io.local.kernel_abi import checksum
+from vtrace.io.local.records import checksum
 
 NUMBERS = [0, 1, 2, 3, 7, 255, 2**16, 2**22 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**48, 2**63 - 1, 2**63,
            2**64 - 2, 2**64 - 1]  # fmt: skip
@@ -201,7 +201,7 @@ def spoil_table(archive: Path, seed: int) -> None:
         return
     text = json.dumps(head).encode("utf-8", "surrogatepass")
     path.write_bytes(
-        data[:8] + len(text).to_bytes(8, "little") + checksum(text + body).to_bytes(8, "little") + text + body
+        data[:8] + len(text).to_bytes(8, "little") + checksum(0, text + body).to_bytes(8, "little") + text + body
     )
 
 

@@ -24,8 +24,6 @@ _END_OF_CHUNK, _EMPTY = b"\x02", 20
 """The one before it, and the size of a file with nothing but the head of a chunk and these two."""
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
-LATEST = 1 << 60
-"""ns from the start of a trace (36 years): times beyond are damaged and cut to it, so that sums do not overflow."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
 

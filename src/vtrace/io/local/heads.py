@@ -6,20 +6,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from vtrace import __version__
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same
 from vtrace.io.local import records
-from vtrace.io.local.kernel_abi import checksum
 
-_FILE = struct.Struct("<8sHBBIQ16sQ4IQ2I5Q32s64s256s512s768s")
-"""records.FILE: a clock pair is three numbers."""
 _CHECKSUM = int(records.FILE.fields["checksum"][1])  # type: ignore[index]
 
 
@@ -100,32 +98,33 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         raise FormatError(f"{path}: not a file of vtrace (no VTRACE at byte 0)")
     if len(data) < records.FILE_HEAD:
         raise FormatError(f"{path}: cut at byte {len(data)}, within its head")
-    _, version, content, clock, head_bytes, written, *values = _FILE.unpack_from(data)
-    run, world, rank, world_size, location, pid, start, parent_pid, forked, parent_start, frequency, *values = values
-    ticks, mono, real, tool, host, prefix, directory, buffer = values
+    (values,) = np.frombuffer(data, records.FILE, 1).tolist()
+    head: dict[str, Any] = dict(zip(records.FILE.names or (), values, strict=True))
+    version, content, rank = head["version"], head["content"], head["rank"]
     if version != records.FORMAT_VERSION:
         raise FormatError(
-            f"{path}: format {version} at byte 8, written by {_text(tool) or 'an unknown version'}; "
+            f"{path}: format {version} at byte 8, written by {_text(head['tool']) or 'an unknown version'}; "
             f"vtrace {__version__} reads format {records.FORMAT_VERSION}",
             "unify with the version that wrote it",
         )
     if content not in (records.EVENTS, records.DEFINITION_DATA, records.BUFFER):
         raise FormatError(f"{path}: unknown content {content} at byte 10")
-    if head_bytes != records.FILE_HEAD:
-        raise FormatError(f"{path}: head of {head_bytes} bytes at byte 12, expected {records.FILE_HEAD}")
+    if head["head_bytes"] != records.FILE_HEAD:
+        raise FormatError(f"{path}: head of {head['head_bytes']} bytes at byte 12, expected {records.FILE_HEAD}")
     # A buffer's head changes while its process runs, so it carries no checksum.
-    if content != records.BUFFER and written != checksum(_unsigned(data)):
+    if content != records.BUFFER and head["checksum"] != records.checksum(0, _unsigned(data)):
         raise FormatError(f"{path}: the head at byte 0 is damaged (wrong checksum)")
-    if rank == records.NO_RANK or (content == records.BUFFER and rank >= world_size):
+    if rank == records.NO_RANK or (content == records.BUFFER and rank >= head["world_size"]):
         rank = None  # at MPI_Init a buffer's head gets first the one, then the other
-    elif rank >= world_size:
-        raise FormatError(f"{path}: the head at byte 0 is damaged (rank {rank} of {world_size})")
+    elif rank >= head["world_size"]:
+        raise FormatError(f"{path}: the head at byte 0 is damaged (rank {rank} of {head['world_size']})")
     return FileHead(
-        path=path, content=content, clock=clock, run=same(run), world=world,
-        rank=rank, world_size=world_size, location=location, host=_text(host),
-        pid=pid, start=start, parent=(parent_pid, parent_start) if parent_start else None, forked=bool(forked),
-        ticks_per_second=frequency, pair=same((ticks, mono, real)), tool=_text(tool),
-        prefix=_text(prefix), directory=_text(directory), buffer=_text(buffer),
+        path=path, content=content, clock=head["clock"], run=same(head["run"]), world=head["world"], rank=rank,
+        world_size=head["world_size"], location=head["location"], host=_text(head["host"]), pid=head["pid"],
+        start=head["start"], parent=(head["parent_pid"], head["parent_start"]) if head["parent_start"] else None,
+        forked=bool(head["forked"]), ticks_per_second=head["ticks_per_second"], pair=same(head["pair"]),
+        tool=_text(head["tool"]), prefix=_text(head["prefix"]), directory=_text(head["directory"]),
+        buffer=_text(head["buffer"]),
     )  # fmt: skip
 
 

@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-import struct
 from typing import Any
 
 import numpy as np
 
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead
-from vtrace.io.local.kernel_abi import fill_index
+from vtrace.io.local.schema import declare, library
 
-INDEX = np.dtype(
-    [
-        ("address", "<u8"), ("form", "u1"), ("content", "u1"), ("codec", "u1"), ("location", "<u4"),
-        ("sequence", "<u4"), ("thread", "<u4"), ("records", "<u4"), ("classes", "<u4"), ("depth", "<u4"),
-        ("raw_bytes", "<u4"), ("stored_bytes", "<u4"), ("ticks", "<u8"), ("end_ticks", "<u8"), ("lost", "<u8"),
-        ("dropped", "<u8"), ("pair", records.CLOCK_PAIR),
-    ],
-    align=True,
-)  # fmt: skip
+_u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+
+INDEX = records.SCHEMA.dtype("vt_row")
 """One block (form 0) or chunk of a buffer (form 1). address: where its head lies in this process's memory.
-classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled). struct vt_row of the kernel."""
+classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled)."""
+declare(library(), {"vt_kernel_index": (_u32, [ctypes.c_int, _u64, _u64, ctypes.c_uint8, _pointer, _u32, _pointer])})
 
 BLOCK_FORM, CHUNK_FORM = 0, 1
 _BATCH = 4096
@@ -31,10 +26,6 @@ _BATCH = 4096
 
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
-_CHECKED = struct.Struct("<4sHBBI")
-"""How a block's head begins: magic, version, codec, content, raw_bytes."""
-_NOPEN = struct.Struct("<I")
-_NOPEN_AT = int(records.BLOCK.fields["nopen"][1])  # type: ignore[index]
 _COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
 """What a row has in common with a chunk's head."""
 
@@ -49,7 +40,10 @@ def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
     while count == _BATCH:
         rows = np.empty(min(_BATCH, max(0, size - at) // shortest), INDEX)
-        count, at = fill_index(fd, size, base, head.content, rows, at)
+        end = _u64(at)
+        room = rows.ctypes.data, len(rows)
+        count = library().vt_kernel_index(fd, size, base, head.content, *room, ctypes.byref(end))
+        at = end.value
         parts.append(rows[:count])
     cut = f"{head.path}: {_block_problem(fd, at, size, head.content)} at byte {at}" if at < size else None
     return np.concatenate(parts) if len(parts) > 1 else parts[0], cut
@@ -60,14 +54,15 @@ def _block_problem(fd: int, at: int, size: int, content: int) -> str:
     data = os.pread(fd, records.BLOCK.itemsize, at)
     if len(data) < records.BLOCK.itemsize:
         return "cut within the head of the block"
-    magic, version, codec, own, raw = _CHECKED.unpack_from(data)
-    nopen = _NOPEN.unpack_from(data, _NOPEN_AT)[0]
-    impossible = raw > records.RAW_MAX or nopen > records.OPEN_MAX or (content == records.EVENTS and raw % 8)
-    if magic != records.BLOCK_MAGIC:
+    block = np.frombuffer(data, records.BLOCK, 1)[0]
+    raw, version = int(block["raw_bytes"]), int(block["version"])
+    odd = content == records.EVENTS and raw % 8
+    impossible = raw > records.RAW_MAX or block["nopen"] > records.OPEN_MAX or odd
+    if block["magic"] != records.BLOCK_MAGIC:
         return "no block"
     if version != records.FORMAT_VERSION:
         return f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
-    if own == content and codec <= records.CODEC_VARINT and not impossible:
+    if block["content"] == content and block["codec"] <= records.CODEC_VARINT and not impossible:
         return "cut within the block"
     return "a damaged block"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -16,13 +17,36 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.local import records
-from vtrace.io.local.kernel_abi import GAP, NOTE, Error, Found, IndexRows, MapPointers, Result, load
-from vtrace.io.local.kernel_data import U8, UNMAPPED, Maps, Scan, Transcoded, empty4, no_messages
 from vtrace.io.local.local_files import Stream
+from vtrace.io.local.maps import U4, U8, Maps, empty4
+from vtrace.io.local.records import SCHEMA, UNMAPPED
+from vtrace.io.local.schema import Prototypes, declare, library
 
 __all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
 
-_OK, _BAD_LIBRARY, _BAD_DATA, _BAD_OTF2, _NO_MEMORY, _BAD_ARGUMENT = range(6)
+Error = SCHEMA.structure("vt_error")
+IndexRows = SCHEMA.structure("vt_stream")
+_Found = SCHEMA.structure("vt_scan")
+_Result = SCHEMA.structure("vt_transcoded")
+_NOTE, _GAP = SCHEMA.dtype("vt_note"), SCHEMA.dtype("vt_gap")
+RESULTS = SCHEMA.enumerations["vt_result"]
+"""What functions of the kernel return."""
+
+_int, _u32, _pointer, _size, _text_in = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+_FUNCTIONS: Prototypes = {
+    "vt_kernel_open": (_int, [_text_in, _text_in, _size]),
+    "vt_kernel_zstd": (_int, [_pointer]),
+    "vt_kernel_event": (_text_in, [_u32]),
+    "vt_kernel_prepare": (_int, [_pointer]),
+    "vt_kernel_complaint": (_int, [_text_in, _size]),
+    "vt_kernel_decode": (_int, [_pointer, _text_in, _pointer]),
+    "vt_kernel_scan": (_int, [_pointer, _u32, _u32, _pointer, _pointer]),
+    "vt_kernel_scan_free": (None, [_pointer]),
+    "vt_kernel_transcode": (_int, [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]),
+    "vt_kernel_notes_free": (None, [_pointer]),
+    "vt_kernel_gaps_free": (None, [_pointer]),
+    "vt_kernel_heap": (_int, [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]),
+}
 _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
 
 
@@ -44,10 +68,15 @@ _zstandard = _Decompress(_unzstd)
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = load(_otf2.Config.lib_path())
-    if not library.vt_kernel_zstd(None):
-        library.vt_kernel_zstd(_zstandard)
-    return library
+    """The library, with the libotf2 of the otf2 package in it. Raises VtraceError when that cannot be loaded."""
+    functions = library()
+    declare(functions, _FUNCTIONS)
+    text = ctypes.create_string_buffer(256)
+    if functions.vt_kernel_open(_otf2.Config.lib_path().encode(), text, len(text)):
+        raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
+    if not functions.vt_kernel_zstd(None):
+        functions.vt_kernel_zstd(_zstandard)
+    return functions
 
 
 def prepare_archive(archive: int) -> int:
@@ -87,6 +116,83 @@ def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
     hint = "is the disk full, or a quota or size limit reached?" if code in names else None
     description = _otf2.Error_GetDescription(_otf2.ErrorCode(code))
     return VtraceError(f"{where}: OTF2 could not {action}: {description}{f' ({text})' if text else ''}", hint)
+
+
+_NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
+
+    functions: U4
+    """Offsets in the code space."""
+    addresses: U8
+    """Of functions without a place in the code space."""
+    regions: U4
+    """Local ids, as of comms and handles."""
+    comms: U4
+    handles: U4
+    first_ticks: int
+    last_ticks: int
+    memory: bool
+    """Whether any tell of the heap."""
+    threads: bool = False
+    """Whether any may tell of threads that begin and end."""
+    messages: U8 = field(default_factory=lambda: _NO_MESSAGES)
+    """Of the user API, in their order: ticks, local communicator (+ 2**32 where it is received), tag."""
+    stored: int = 0
+    """Bytes of the blocks."""
+    classes: int = 0
+    """Classes of records that they may have."""
+
+
+@dataclass(slots=True)
+class Transcoded:
+    """What was written for one location. Times in ns since the archive's zero."""
+
+    counts: dict[str, int]
+    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
+    first_ns: int
+    """Of the first event."""
+    last_ns: int
+    """Of the last record, an event that was left out included; no event is later."""
+    events: int
+    lost: int
+    """Events that were never recorded (LOST records)."""
+    clamped: int
+    """Times that would have run backwards, set to the event before."""
+    unmapped: int
+    closed: int
+    """Regions that were still open at the end, at a hole, or when another thread took the location."""
+    stray_leaves: int
+    """Leaves without an enter, left out."""
+    flush_ns: int
+    off_ns: int
+    limit_ns: int | None
+    """When the location stopped recording, all or some classes of records, for good."""
+    flushes: int
+    limit_why: int = 0
+    """Why it did (records.LOST_REASONS)."""
+    limit_classes: int = 0
+    """Classes of records (CLASS_...) that it then left out, CLASS_ALL: all; 0: it did not stop."""
+    lost_by: dict[int, int] = field(default_factory=dict)
+    """The same by reason (records.LOST_REASONS; 0 another one)."""
+    dropped: int = 0
+    """Records that a flight recorder (VT_MODE=RING) has overwritten."""
+    dropped_ns: int = 0
+    """When the last of them was over: from here on the location is recorded."""
+    unended: int = 0
+    """Regions of the user API that the program began and did not end."""
+    unbegun: int = 0
+    """Ends of such regions that it did not begin, left out."""
+    unmatched: int = 0
+    """Messages of the user API without another end, left out."""
+    notes: Sequence[tuple[int, int, int]] = ()
+    """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""
+    gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
+    """When it did not record: from, to (records.GAP_OPEN: until the end of the process), ns of it, count of events
+    (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
 
 
 class Kernel:
@@ -151,7 +257,7 @@ class Kernel:
         Only blocks that hold records of classes (CLASS_NEW_CODE: functions and addresses that are new) are read; what
         belongs to other classes may be missing. Raises FormatError (path, offset of the block) for damage.
         """
-        found, error = Found(), Error()
+        found, error = _Found(), Error()
         index = np.ascontiguousarray(stream.index)
         call = self.library.vt_kernel_scan
         code = call(index.ctypes.data, len(index), classes, ctypes.byref(found), ctypes.byref(error))
@@ -178,7 +284,7 @@ class Kernel:
         offsets, regions, comms, handles = numbers
         return Scan(
             offsets, same_array(addresses), regions, comms, handles, first, last, memory, threads,
-            messages.reshape(-1, 3) if len(messages) else no_messages(), int(index["stored_bytes"].sum()),
+            messages.reshape(-1, 3) if len(messages) else _NO_MESSAGES, int(index["stored_bytes"].sum()),
             int(np.bitwise_or.reduce(index["classes"], initial=0)),
         )  # fmt: skip
 
@@ -187,8 +293,8 @@ class Kernel:
 
         Raises FormatError (path, offset of the block) for damage, VtraceError when OTF2 cannot write.
         """
-        pointers, error, result = MapPointers(), Error(), Result()
-        keep = pointers.fill(maps)
+        error, result = Error(), _Result()
+        pointers, keep = maps.pointers()
         index = np.ascontiguousarray(stream.index)
         code = self.library.vt_kernel_transcode(
             evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers), ctypes.byref(result),
@@ -208,10 +314,10 @@ class Kernel:
 
         Joined by time in one pass, without the GIL. Raises as transcode does.
         """
-        pointers, error, result, which = MapPointers(), Error(), Result(), ctypes.c_uint32()
+        error, result, which = Error(), _Result(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
         rows = (IndexRows * len(streams))(*(IndexRows(index.ctypes.data, len(index), 0) for index in indices))
-        keep = [*pointers.fill(maps), *indices]
+        pointers, keep = maps.pointers()
         code = self.library.vt_kernel_heap(
             evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, ctypes.byref(result),
             ctypes.byref(which), ctypes.byref(error),
@@ -221,8 +327,8 @@ class Kernel:
             raise self.error(code, error, streams[which.value])
         return self._transcoded(result)
 
-    def _transcoded(self, result: Result) -> Transcoded:
-        notes, gaps = np.zeros(result.nnotes, NOTE), np.zeros(result.ngaps, GAP)
+    def _transcoded(self, result: ctypes.Structure) -> Transcoded:
+        notes, gaps = np.zeros(result.nnotes, _NOTE), np.zeros(result.ngaps, _GAP)
         for array, source in ((notes, result.notes), (gaps, result.gaps)):
             if len(array):
                 ctypes.memmove(array.ctypes.data, source, array.nbytes)
@@ -237,15 +343,15 @@ class Kernel:
             limit_classes=result.limit_classes, gaps=gaps.tolist(),
         )  # fmt: skip
 
-    def error(self, code: int, error: Error, stream: Stream) -> Exception:
+    def error(self, code: int, error: ctypes.Structure, stream: Stream) -> Exception:
         """The exception for what a function of the kernel returned."""
-        if code == _NO_MEMORY:
+        if code == RESULTS["NO_MEMORY"]:
             return VtraceError("not enough memory to unify")
         text = error.text.decode("utf-8", "replace")
-        if code == _BAD_ARGUMENT:
+        if code == RESULTS["BAD_ARGUMENT"]:
             return ValueError(text)
         path, offset = stream.where(error.row)
-        if code == _BAD_OTF2:
+        if code == RESULTS["BAD_OTF2"]:
             return otf2_error(str(path), "write its events", error.otf2, text)
         at = f", byte {error.offset} of its records" if error.offset else ""
         form = "chunk" if stream.index[error.row]["form"] else "block"

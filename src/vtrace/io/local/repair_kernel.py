@@ -11,45 +11,28 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import VtraceError
-from vtrace.io.local.kernel import Kernel, Maps
-from vtrace.io.local.kernel_abi import Error, IndexRows, MapPointers
-from vtrace.io.local.kernel_data import U1, U4, U8
+from vtrace.io.local.kernel import RESULTS, Error, IndexRows, Kernel
 from vtrace.io.local.local_files import Stream
+from vtrace.io.local.maps import U1, U4, U8, Maps
+from vtrace.io.local.records import SCHEMA
+from vtrace.io.local.schema import declare, library
 
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
-_NO_SPACE = 6
+_NO_SPACE = RESULTS["NO_SPACE"]
+_Parts = SCHEMA.structure("vt_parts")
+_EndsOfProcess = SCHEMA.structure("vt_ends")
+_Repaired = SCHEMA.structure("vt_repaired")
+_KNOT = SCHEMA.dtype("vt_knot")
+declare(library(), {
+    "vt_kernel_ends": (ctypes.c_int, [_pointer, _u32, *[_pointer] * 5]),
+    "vt_kernel_ends_free": (None, [_pointer]),
+    "vt_kernel_repair": (ctypes.c_int, [_pointer, _pointer, _u64, _pointer]),
+    "vt_kernel_repair_free": (None, [_pointer]),
+})  # fmt: skip
 
-PIECE = np.dtype([("offset", "<u8"), ("process", "<u4"), ("location", "<u4"), ("count", "<u4"), ("file", "<u4")])
-"""struct vt_piece: where ends of a location lie. file: a number of the caller's, for replay a descriptor."""
+PIECE = SCHEMA.dtype("vt_piece")
+"""Where ends of a location lie. file: a number of the caller's, for replay a descriptor."""
 Pieces = np.ndarray[Any, np.dtype[np.void]]
-
-
-class _Parts(ctypes.Structure):
-    """struct vt_parts"""
-
-    _fields_ = [
-        ("clocks", _pointer), ("doubtful", _pointer), ("comm_first", _pointer), ("comm_members", _pointer),
-        ("comm_repaired", _pointer), ("nprocesses", _u64), ("ncomms", _u64), ("nmembers", _u64), ("nclocks", _u64),
-        ("first_window", _u64), ("limit", _u64),
-    ]  # fmt: skip
-
-
-class _EndsOfProcess(ctypes.Structure):
-    """struct vt_ends"""
-
-    _fields_ = [
-        ("top", _pointer), ("pieces", _pointer), ("npieces", _u64), ("file", ctypes.c_int32),
-        ("process", ctypes.c_int32),
-    ]  # fmt: skip
-
-
-class _Repaired(ctypes.Structure):
-    """struct vt_repaired"""
-
-    _fields_ = [
-        ("messages", _u64), ("reversed_messages", _u64), ("collectives", _u64), ("reversed_collectives", _u64),
-        ("most", _u64), ("largest", _u64), ("ignored", _u64), ("left", _u64), ("knots", _pointer), ("first", _pointer),
-    ]  # fmt: skip
 
 
 @dataclass
@@ -67,7 +50,7 @@ class Parts:
     limit: int
     firsts: U4
 
-    def pointers(self) -> _Parts:
+    def pointers(self) -> ctypes.Structure:
         """For the kernel, as long as this object lives."""
         arrays = (self.clocks, self.doubtful, self.comm_first, self.comm_members, self.comm_repaired)
         sizes = (len(self.clocks), len(self.comm_repaired), len(self.comm_members), self.nclocks)
@@ -106,10 +89,10 @@ class Ends:
 
         Raises FormatError for damage, VtraceError where they cannot be written.
         """
-        pointers, error, which = MapPointers(), Error(), ctypes.c_uint32()
+        error, which = Error(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
         rows = (IndexRows * len(streams))(*(IndexRows(index.ctypes.data, len(index), 0) for index in indices))
-        keep = [*pointers.fill(maps), *indices]
+        pointers, keep = maps.pointers()
         parts = self._parts.pointers()
         ends = _EndsOfProcess(ctypes.addressof(self._top), None, 0, self._file, process)
         call = self._kernel.library.vt_kernel_ends
@@ -138,7 +121,7 @@ def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
         raise VtraceError("not enough memory to repair the times", "--no-repair does without")
     try:
         first = _array(found.first, parts.nclocks + 1, np.dtype("<u8"))
-        knots = _array(found.knots, int(first[-1]), np.dtype([("ns", "<u8"), ("shift", "<u8")]))
+        knots = _array(found.knots, int(first[-1]), _KNOT)
     finally:
         kernel.library.vt_kernel_repair_free(ctypes.byref(found))
     by_clock = np.split(knots, first[1:-1].astype(np.int64))

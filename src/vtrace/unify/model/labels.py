@@ -11,8 +11,8 @@ import _otf2
 import numpy as np
 
 from vtrace.io.common.enumerations import names_of
-from vtrace.io.local.listing import COMM_KINDS, REFERS_TO, Record, plain
-from vtrace.io.local.records import LOST_REASONS
+from vtrace.io.local.listing import COMM_KINDS, FUNCTION_KINDS, Record, plain
+from vtrace.io.local.records import LOST_REASONS, REFERS_TO
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.process import Process
@@ -53,9 +53,9 @@ class Labels:
         return self._bare[key]
 
     def _of(self, record: Record) -> dict[str, Any]:
+        if record.kind in FUNCTION_KINDS:
+            return {"offset": record.id} | self._function("offset", record.id)
         refers, payload = REFERS_TO.get(record.kind), record.payload()
-        if refers == "offset":
-            return {refers: record.id} | self._function(refers, record.id)
         if "address" in payload:
             return payload | self._function("address", payload["address"])
         if refers is None:

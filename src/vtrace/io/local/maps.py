@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes into the kernel and what comes out of it."""
+"""From the ids and ticks of one location to those of the archive: what the kernel maps records with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-UNMAPPED = 0xFFFFFFFF
-"""In a map: there is no OTF2 id for this one."""
+from vtrace.io.local.records import SCHEMA, UNMAPPED
 
 U1 = np.ndarray[Any, np.dtype[np.uint8]]
 U4 = np.ndarray[Any, np.dtype[np.uint32]]
 U8 = np.ndarray[Any, np.dtype[np.uint64]]
 
-
 _EMPTY1, _EMPTY4, _EMPTY8 = np.empty(0, np.uint8), np.empty(0, np.uint32), np.empty(0, np.uint64)
-_NO_MESSAGES = np.empty((0, 3), np.uint64)
 
 
 def empty1() -> U1:
@@ -31,36 +28,6 @@ def empty4() -> U4:
 
 def empty8() -> U8:
     return _EMPTY8
-
-
-def no_messages() -> U8:
-    return _NO_MESSAGES
-
-
-@dataclass(slots=True)
-class Scan:
-    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
-
-    functions: U4
-    """Offsets in the code space."""
-    addresses: U8
-    """Of functions without a place in the code space."""
-    regions: U4
-    """Local ids, as of comms and handles."""
-    comms: U4
-    handles: U4
-    first_ticks: int
-    last_ticks: int
-    memory: bool
-    """Whether any tell of the heap."""
-    threads: bool = False
-    """Whether any may tell of threads that begin and end."""
-    messages: U8 = field(default_factory=no_messages)
-    """Of the user API, in their order: ticks, local communicator (+ 2**32 where it is received), tag."""
-    stored: int = 0
-    """Bytes of the blocks."""
-    classes: int = 0
-    """Classes of records that they may have."""
 
 
 @dataclass(slots=True)
@@ -123,50 +90,46 @@ class Maps:
     thread_comm: int = UNMAPPED
     """Communicator of the process's threads."""
 
+    def pointers(self) -> tuple[ctypes.Structure, list[np.ndarray[Any, Any]]]:
+        """struct vt_maps, and the arrays that must live as long. Raises ValueError for bad lengths."""
+        found, keep = _Pointers(), []
+        for first, count, second in _TABLES:
+            values = getattr(self, first)
+            size = len(values)
+            if not size:  # as most are, of most processes
+                continue
+            setattr(found, count, size)
+            keep.append(_point(found, first, values))
+            if second:
+                others = getattr(self, second)
+                if not len(others) and second in _MAY_LACK:
+                    others = np.zeros(size, np.uint32)
+                if len(others) != size:
+                    raise ValueError(f"{second} has {len(others)} entries, {first} {size}")
+                keep.append(_point(found, second, others))
+        for name in ("unknown_region", "heap_attributes", "thread_comm"):
+            setattr(found, name, getattr(self, name))
+        return found, keep
 
-@dataclass(slots=True)
-class Transcoded:
-    """What was written for one location. Times in ns since the archive's zero."""
 
-    counts: dict[str, int]
-    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
-    first_ns: int
-    """Of the first event."""
-    last_ns: int
-    """Of the last record, an event that was left out included; no event is later."""
-    events: int
-    lost: int
-    """Events that were never recorded (LOST records)."""
-    clamped: int
-    """Times that would have run backwards, set to the event before."""
-    unmapped: int
-    closed: int
-    """Regions that were still open at the end, at a hole, or when another thread took the location."""
-    stray_leaves: int
-    """Leaves without an enter, left out."""
-    flush_ns: int
-    off_ns: int
-    limit_ns: int | None
-    """When the location stopped recording, all or some classes of records, for good."""
-    flushes: int
-    limit_why: int = 0
-    """Why it did (records.LOST_REASONS)."""
-    limit_classes: int = 0
-    """Classes of records (CLASS_...) that it then left out, CLASS_ALL: all; 0: it did not stop."""
-    lost_by: dict[int, int] = field(default_factory=dict)
-    """The same by reason (records.LOST_REASONS; 0 another one)."""
-    dropped: int = 0
-    """Records that a flight recorder (VT_MODE=RING) has overwritten."""
-    dropped_ns: int = 0
-    """When the last of them was over: from here on the location is recorded."""
-    unended: int = 0
-    """Regions of the user API that the program began and did not end."""
-    unbegun: int = 0
-    """Ends of such regions that it did not begin, left out."""
-    unmatched: int = 0
-    """Messages of the user API without another end, left out."""
-    notes: Sequence[tuple[int, int, int]] = ()
-    """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""
-    gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
-    """When it did not record: from, to (records.GAP_OPEN: until the end of the process), ns of it, count of events
-    (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
+def _point(found: ctypes.Structure, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array = np.ascontiguousarray(values, _POINTED[name])
+    setattr(found, name, array.__array_interface__["data"][0])
+    return array
+
+
+_Pointers = SCHEMA.structure("vt_maps")
+_POINTED = SCHEMA.pointed("vt_maps")
+_TABLES = (
+    ("function_offsets", "nfunctions", "function_regions"), ("addresses", "naddresses", "address_regions"),
+    ("comms", "ncomms", "comm_peer_offset"), ("regions", "nregions", "user_regions"),
+    ("metrics", "nmetrics", "metric_types"), ("windows", "nwindows", "window_peer_offset"),
+    ("attributes", "nattributes", "attribute_types"), ("teams", "nteams", "team_first"),
+    ("team_members", "nteam_members", "team_joined"), ("knot_ticks", "nknots", "knot_ns"),
+    ("shift_ns", "nshifts", "shifts"), ("rank_groups", "nrank_groups", ""), ("files", "nfiles", ""),
+    ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
+    ("user_peers", "nuser_peers", ""), ("comm_ranks", "ncomm_ranks", ""),
+)  # fmt: skip
+"""An array of struct vt_maps, its length, and another one of this length."""
+_MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}
+"""None at all stands for 0."""

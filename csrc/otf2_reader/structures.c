@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The schema of the reader's structures, see ../otf2_writer/schema.h. */
+#include "../otf2_writer/schema.h"
+#include "replay.h"
+
+/* clang-format off */
+#define DETAIL(F, S) F(S, row) F(S, kind) F(S, marks) F(S, ref) F(S, region) F(S, caller) F(S, node) F(S, words)
+#define ATTRIBUTE(F, S) F(S, row) F(S, attribute) F(S, region) F(S, caller) F(S, node) F(S, type) F(S, value)
+#define BATCH(F, S)                                                                                                    \
+    F(S, time) F(S, ref) F(S, kind) F(S, details) F(S, attributes) F(S, count) F(S, ndetails) F(S, nattributes)        \
+    F(S, details_max) F(S, attributes_max) F(S, capacity) F(S, from) F(S, to) F(S, clock_offset) F(S, resolution)      \
+    F(S, want_attributes) F(S, unknown) F(S, ended) F(S, early) F(S, last) F(S, out_of_room) F(S, wanted)
+#define TABLE(F, S) F(S, rows) F(S, count) F(S, capacity) F(S, width)
+#define STATS(F, S)                                                                                                    \
+    F(S, calls) F(S, inclusive) F(S, exclusive) F(S, total) F(S, min) F(S, max) F(S, squares) F(S, deviations)
+#define PATH(F, S) F(S, parent) F(S, region)
+#define SLICE(F, S) F(S, begin) F(S, end) F(S, region) F(S, depth)
+#define REPLAY(F, S)                                                                                                   \
+    F(S, from) F(S, to) F(S, nregions) F(S, want_paths) F(S, paths_max) F(S, want_slices) F(S, shortest) F(S, site_of) \
+    F(S, site_attribute) F(S, begun) F(S, ended) F(S, mark_of) F(S, bins) F(S, classes) F(S, class_of)                 \
+    F(S, runtime_of) F(S, runtime_class) F(S, line) F(S, flush_region) F(S, regions) F(S, path_stats) F(S, paths)      \
+    F(S, touched) F(S, touched_paths) F(S, slices) F(S, ntouched) F(S, ntouched_paths) F(S, npaths) F(S, nslices)      \
+    F(S, stray) F(S, closed) F(S, first) F(S, last) F(S, events) F(S, deepest) F(S, runtime)
+#define STRUCTURES(X)                                                                                                  \
+    X(vt_detail, DETAIL) X(vt_read_attribute, ATTRIBUTE) X(vt_batch, BATCH) X(vt_table, TABLE) X(vt_stats, STATS)      \
+    X(vt_path, PATH) X(vt_slice, SLICE) X(vt_replay, REPLAY)
+/* clang-format on */
+
+STRUCTURES(VT_WHOLE)
+
+static const struct vt_schema_field fields[] = {
+#define FIELDS(structure, list) list(VT_FIELD, structure)
+    STRUCTURES(FIELDS)
+#undef FIELDS
+};
+
+static const struct vt_schema_number numbers[] = {
+#define SITE(name, number) {"vt_site_kind", #name, number},
+    VT_SITE_KINDS(SITE)
+#undef SITE
+        {NULL, "SITE_NAMED", VT_SITE_NAMED},
+    {NULL, "MARK_RUNTIME", VT_MARK_RUNTIME},
+    {NULL, "READ_LATEST", VT_READ_LATEST},
+};
+
+VT_EXPORT size_t vt_readback_schema(char *text, size_t room)
+{
+    struct vt_schema_text found = {text, room, 0};
+    vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
+    vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);
+    return found.used;
+}

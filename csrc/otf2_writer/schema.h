@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The schema as text: the kinds of records and definitions, the enumerations, constants and structures that Python uses.
+   src/vtrace/io/local/schema.py reads the text. Each line is one fact, its words are separated by tabs:
+
+     kind         name, number, payload words, class, what the id is, payload (VT_KINDS)
+     definition   name, values (VT_DEFINITION_KINDS)
+     enumerator   enumeration, name, number
+     constant     name, number
+     text         name, bytes as hexadecimal digits
+     field        structure, name, type, offset, size
+
+   The type of a field is u1 u2 u4 u8 i1 i2 i4 i8 f8 (numbers of as many bytes), S (characters), p (a pointer), with a
+   number behind p (pu4) a pointer to constant numbers of this type, or the name of a structure. A field whose size is a
+   multiple of the type's is an array. */
+#ifndef VT_SCHEMA_H
+#define VT_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vt_clock_pair;
+
+struct vt_schema_field {
+    const char *structure, *name, *type;
+    size_t offset, size;
+};
+
+struct vt_schema_number {
+    const char *group, *name;
+    uint64_t number;
+};
+
+/* Text of which as much is kept as there is room for; used: how long the whole text is. */
+struct vt_schema_text {
+    char *text;
+    size_t room, used;
+};
+
+void vt_schema_line(struct vt_schema_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void vt_schema_fields(struct vt_schema_text *text, const struct vt_schema_field *fields, size_t count);
+void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_number *numbers, size_t count);
+
+#define VT_SIZE(structure, field) sizeof(((struct structure *)0)->field)
+
+/* clang-format off */
+#define VT_TYPE(structure, field)                                                                                      \
+    _Generic(&((struct structure *)0)->field,                                                                          \
+        uint8_t *: "u1", uint16_t *: "u2", uint32_t *: "u4", uint64_t *: "u8", int32_t *: "i4", int64_t *: "i8",       \
+        double *: "f8", char (*)[VT_SIZE(structure, field)]: "S", uint8_t (*)[VT_SIZE(structure, field)]: "u1",        \
+        uint64_t (*)[VT_SIZE(structure, field) / 8]: "u8", struct vt_clock_pair *: "vt_clock_pair",                    \
+        const uint8_t **: "pu1", const uint32_t **: "pu4", const uint64_t **: "pu8", default: "p")
+/* clang-format on */
+
+/* For lists of fields, F(S, name) for each: a row of a table, and a part of the structure's size. */
+#define VT_FIELD(structure, field)                                                                                     \
+    {#structure, #field, VT_TYPE(structure, field), offsetof(struct structure, field), VT_SIZE(structure, field)},
+#define VT_PLUS_SIZE(structure, field) +VT_SIZE(structure, field)
+/* A list must name all fields, and a structure must have no padding. */
+#define VT_WHOLE(structure, list)                                                                                      \
+    _Static_assert(0 list(VT_PLUS_SIZE, structure) == sizeof(struct structure), "all fields of " #structure);
+
+#endif
