@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layout of everything that vtrace writes: the only thing the runtime and the unifier share.
-   docs/file-format.md explains the layout with pictures. Tables that are X-macros are the only statement of their facts.
-   All numbers are little endian. Sizes are bytes unless a name says words (8 bytes). */
+/* The layout of all local files. Runtime and unifier share nothing else. docs/file-format.md draws the layout. The
+   tables are the only statement of their facts: csrc/otf2_writer/schema.c serves them to Python. All numbers are
+   little endian. Sizes are bytes unless a name says words (8 bytes). */
 #ifndef VT_FORMAT_H
 #define VT_FORMAT_H
 
@@ -13,18 +13,18 @@
 #define VT_BLOCK_MAGIC "VTB1"
 
 #define VT_CHUNK_SIZE 65536u
-#define VT_CHUNK_DATA 512u /* where the records of a chunk begin */
+#define VT_CHUNK_DATA 512u /* offset of the records in a chunk */
 #define VT_CHUNK_WORDS ((VT_CHUNK_SIZE - VT_CHUNK_DATA) / 8)
-#define VT_OPEN_MAX 32     /* open regions that a chunk names; deeper ones follow from later leaves */
+#define VT_OPEN_MAX 32     /* open regions in the head of a chunk; deeper ones follow from later leaves */
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
-#define VT_LAST_CHUNK 4096u /* where in chunk 0 of a buffer a shorter chunk of definitions begins */
+#define VT_LAST_CHUNK 4096u /* offset in chunk 0 of a buffer of a shorter chunk of definitions */
 #define VT_NO_RANK 0xffffffffu
 
 /* ---- Records: words of 8 bytes -------------------------------------------------------------
    bits 63..32  clock ticks since the location's previous record
    bits 31..0   what happened:
      function:  bit 31 = 1, bit 30 = leave, bits 29..0 = offset in the process's code space
-     else:      bit 31 = 0, bits 30..24 = kind, bits 23..21 = payload words, bits 20..0 = id
+     other:     bit 31 = 0, bits 30..24 = kind, bits 23..21 = payload words, bits 20..0 = id
    Payload words follow as they are. A record never crosses the end of its chunk. */
 #define VT_FUNCTION 0x80000000u
 #define VT_FUNCTION_LEAVE 0x40000000u
@@ -35,9 +35,9 @@
 #define VT_WORDS(what) ((what) & VT_FUNCTION ? 0u : (what) >> 21 & 7)
 #define VT_ID(what) ((what) & VT_ID_MAX)
 
-/* Classes of records. A block says of which classes it may have records, and the unifier skips blocks without the ones
-   that it looks for. NEW_CODE: functions or addresses that earlier blocks of the location do not have. REGION: enter and
-   leave of named regions. CONTROL: lost, on, off, flush, limit, time. */
+/* Classes of records. The head of a block says of which classes the block may have records. The unifier skips blocks
+   without the classes that it needs. NEW_CODE: functions or addresses that earlier blocks of the location do not
+   have. REGION: enter and leave of named regions. CONTROL: lost, on, off, flush, limit, time. */
 /* clang-format off */
 #define VT_CLASSES(X)                                                                                                  \
     X(FUNCTION, 0x1) X(NEW_CODE, 0x2) X(REGION, 0x4) X(MESSAGE, 0x8) X(COLLECTIVE, 0x10) X(THREAD, 0x20) X(IO, 0x40)   \
@@ -51,26 +51,26 @@ enum vt_class {
 #define VT_CLASS_ADDRESS (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE)
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
-/* VT_MAX_SIZE stops these classes first, in a LIMIT record: functions, calls of I/O and of memory, the user API; each
-   with its regions. MPI, threads and processes go on. */
+/* The classes that VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API,
+   each with its regions. MPI, threads and processes go on. */
 #define VT_CLASS_FIRST                                                                                                 \
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
 /* clang-format off */
-/* The kinds of records: X(name, number, payload words, class, what the id is, payload). This table is the only statement
-   of a kind: the unifier's library serves it to Python (csrc/otf2_writer/schema.c).
+/* The kinds of records: X(name, number, payload words, class, reference of the id, payload).
 
-   The payload is a text with one entry for each word: "value", or "low/high" for two values of 32 bits. A value is a name,
-   perhaps with a type: name:rank (VT_NO_RANK: none), name:size (VT_IO_UNKNOWN: unknown), name:int (signed), name=ENUMERATION,
-   name&FLAGS. An enumeration is one of OTF2 or of this header.
+   The payload is a text with one entry for each word: "value", or "low/high" for two values of 32 bits. A value is a
+   name, which may have a type: name:rank (VT_NO_RANK: none), name:size (VT_IO_UNKNOWN: unknown), name:int (signed),
+   name=ENUMERATION, name&FLAGS. An enumeration is one of OTF2 or of this header.
 
-   peer: rank in the communicator (of the remote group for an inter-communicator), of a window in the window's communicator;
-   no rank: all. op may have VT_FROM_ALL: the process gets something from every other member. matching: joins an operation
-   with its completion. heap, blocks: bytes and blocks in use, the thread's sums of what it allocated less what it freed.
-   nesting: number of teams around the thread, a new one included. number: of a thread, from 1, unique in the process. */
+   peer: rank in the communicator (of the remote group for an inter-communicator), for RMA in the window's
+   communicator; no rank: all. op may have VT_FROM_ALL: the process gets something from every other member. matching:
+   joins an operation with its completion. heap, blocks: bytes and blocks in use, the sums of what the thread
+   allocated less what it freed. nesting: number of teams around the thread, a new one included. number: of a thread,
+   from 1, unique in the process. */
 #define VT_FROM_ALL 0x100u
 #define VT_KINDS(X)                                                                                                    \
-    X(TIME, 1, 1, CONTROL, NONE, "gap") /* ticks since the previous record, more than 32 bits hold */                  \
+    X(TIME, 1, 1, CONTROL, NONE, "gap") /* ticks since the previous record, which 32 bits do not hold */               \
     X(ENTER, 2, 0, REGION, region, "")                                                                                 \
     X(LEAVE, 3, 0, REGION, region, "")                                                                                 \
     X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, "address") /* of a function that has no place in the code space */           \
@@ -78,7 +78,7 @@ enum vt_class {
     X(LOST, 6, 1, CONTROL, reason, "events") /* reason: enum vt_lost; events since the location's last LOST */         \
     X(OFF, 7, 0, CONTROL, NONE, "")                                                                                    \
     X(ON, 8, 0, CONTROL, NONE, "")                                                                                     \
-    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* a flush of so many ticks begins at the record's time */               \
+    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* a flush of so many ticks begins at the time of the record */          \
     X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records nothing of these */      \
     /* classes; VT_CLASS_ALL: nothing more */                                                                          \
     X(THREAD, 11, 1, THREAD, NONE, "thread") /* the location goes over to this thread (kernel id); open regions end */ \
@@ -142,12 +142,12 @@ enum vt_class {
     X(THREAD_JOIN, 97, 1, TEAM, region, "nesting") /* the region is left */                                            \
     X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, "entered/nesting joined") /* entered: region or 0; joined: ticks at */     \
     /* which the team was joined for whose end the thread waited last; 0 unknown: it waited until now */               \
-    X(THREAD_TEAM_END, 99, 1, TEAM, region, "nesting") /* the region of the wait for the others is entered; it lasts */ \
-    /* until THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                                          \
-    X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, "task/creator team") /* creator: location; task: its number there, from 1 */ \
+    X(THREAD_TEAM_END, 99, 1, TEAM, region, "nesting") /* the region of the wait for the others is entered; the */     \
+    /* wait lasts until THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                               \
+    X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, "task/creator team") /* creator: location; task: number there, from 1 */ \
     X(THREAD_TASK_BEGIN, 101, 2, TEAM, region, "task/creator team") /* the region of the task is entered */            \
-    X(THREAD_TASK_END, 102, 3, TEAM, region, "task/creator team/later next_task/next_creator") /* the region is left; */ \
-    /* later: 1 if the task will go on; next_task: the thread goes on with it, 0: its implicit one */                  \
+    X(THREAD_TASK_END, 102, 3, TEAM, region, "task/creator team/later next_task/next_creator") /* the region is */     \
+    /* left; later: 1 if the task will go on; next_task: the thread goes on with it, 0: its implicit one */            \
     X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, "joined") /* as of THREAD_TEAM_BEGIN; the thread ends */                 \
     X(THREAD_CREATE, 104, 1, THREAD, NONE, "number")                                                                   \
     X(THREAD_BEGIN, 105, 1, THREAD, NONE, "number") /* on the new thread's location */                                 \
@@ -171,7 +171,7 @@ enum vt_kind {
 
 #define VT_IO_UNKNOWN 0xffffffffffffffffu /* bytes */
 
-/* The source of a kind of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
+/* The interfaces of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
 #define VT_IO_PARADIGMS(X) X(POSIX, 1) X(ISOC, 2) X(MPI, 3)
 enum vt_io_paradigm {
 #define VT_IO_PARADIGM_ENUM(name, number) VT_IO_##name = number,
@@ -183,7 +183,7 @@ enum vt_io_paradigm {
 #define VT_LOST_MOST 8 /* above all of these */
 #define VT_LOST_REASONS(X)                                                                                             \
     X(SIGNAL, 1) /* a signal handler came while its thread was recording */                                            \
-    X(MEMORY, 2) /* no chunk could be had: disk full, file size limit */                                               \
+    X(MEMORY, 2) /* no chunk was free: disk full, file size limit */                                                   \
     X(WRITE, 3) /* the events file could not be written */                                                             \
     X(LIMIT, 4) /* VT_MAX_FLUSHES reached */                                                                           \
     X(THREAD, 5) /* a thread without a location: too many threads, no memory */                                        \
@@ -195,18 +195,20 @@ enum vt_lost {
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
-   Ids are per process. A forked child's ids that it does not define itself are its parent's.
-   An id defined twice is equal by content; of SUMMARY and COMM_NAME the last one holds. */
+   Ids are per process. Ids that a forked child does not define itself are those of its parent.
+   Two definitions of one id are equal; of SUMMARY and COMM_NAME the last one holds. */
 
 /* clang-format off */
-/* X(name, number, values). This table is the only statement of a definition, as VT_KINDS is of a record.
+/* The kinds of definitions: X(name, number, values).
 
-   The values are a text: name:type for each, perhaps with =ENUMERATION or &FLAGS. Types: id (of the process), u8 u32 u64 int
-   (any of 64 bits), first..last, a number, text, bytes (bin), u32[] and u64[] (bin of numbers), list, bool, 'c' (a text of one
-   letter); a|b: either; ?: may be nil. +: a value that later versions added; it may be missing. */
+   The values are a text with name:type for each, which may have =ENUMERATION or &FLAGS. Types: id (of the process),
+   u8, u32, u64, int (any of 64 bits), first..last, a number, text, bytes (bin), u32[] and u64[] (bin of numbers),
+   list, bool, 'c' (a text of one letter). a|b: one of the two. ?: may be nil. +: later versions added the value, so
+   it may be missing. */
 #define VT_DEFINITION_KINDS(X)                                                                                         \
     X(PROPERTY, 1, "key:text value:text|list") /* "command" [argv...], "executable", "setting.VT_X", "helper.N" ... */ \
-    X(REGION, 2, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole file:text? line:u32 +description:text?") \
+    X(REGION, 2, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole file:text? line:u32 "              \
+                 "+description:text?")                                                                                 \
     X(MODULE, 3, "slot:u32 start:u64 size:u64 bias:u64 path:text build_id:bytes ticks:u64") /* slot: offset in the */  \
     /* code space; bias: of the load */                                                                                \
     X(MODULE_END, 4, "slot:u32 ticks:u64") /* unloaded */                                                              \
@@ -216,8 +218,8 @@ enum vt_lost {
     /* world, 0xffffffff for a member of another one; of equal hashes only once, of a DUP never */                     \
     X(COMM_NAME, 7, "id:id name:text")                                                                                 \
     X(LOCATION, 8, "number:u32 thread:u32 name:text? ticks:u64") /* thread: kernel id; ticks of its first event */     \
-    X(METRIC, 9, "id:id name:text unit:text type:'u'|'i'|'f' mode:'a'|'p'|'n' per_process:bool") /* mode: accumulated, */ \
-    /* point, holds until the next */                                                                                  \
+    X(METRIC, 9, "id:id name:text unit:text type:'u'|'i'|'f' mode:'a'|'p'|'n' per_process:bool")                       \
+    /* mode: accumulated, point, holds until the next */                                                               \
     X(CLOCK, 10, "ticks:u64 mono:u64 real:u64") /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns */                       \
     X(SUMMARY, 11, "location:u32 records:u64 lost:u64 flushes:u64 flush_ticks:u64 off_ticks:u64 clamped:u64 last:u64 " \
                    "stopped:0..7=vt_lost") /* last: ticks of the last record; stopped: why it recorded nothing more */ \
@@ -225,8 +227,8 @@ enum vt_lost {
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
     X(IO_HANDLE, 14, "id:id name:text file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
-                     "parent:id? access:0..4?=OTF2_IoAccessMode status:0..511?&OTF2_IoStatusFlag") /* the last two of */ \
-    /* a handle that was open before recording began (flag PRE_CREATED) */                                             \
+                     "parent:id? access:0..4?=OTF2_IoAccessMode status:0..511?&OTF2_IoStatusFlag") /* the last two: */ \
+    /* of a handle that was open before recording began (flag PRE_CREATED) */                                          \
     X(RMA_WIN, 15, "id:id comm:id count:u32") /* count: number of earlier windows of that communicator */              \
     X(RMA_WIN_NAME, 16, "id:id name:text")                                                                             \
     X(GROUP, 17, "id:id comm:id first:u32 ranks:u32[]") /* ranks in that communicator: for RMA_GROUP_SYNC */           \
@@ -261,13 +263,14 @@ enum vt_marker {
 #undef VT_MARKER_ENUM
 };
 
-/* How a communicator came to be. Two processes speak of the same one when kind, parent, tag, hash of the members
-   and count agree. count: for kinds that are collective over the parent the number of such calls on it before,
-   else the number of earlier communicators of equal (kind, parent, tag, hash). Where members belong to several worlds
-   nobody knows all of them, and hash is of their ranks in the parent. SPAWN: tag names the call, which the children
-   know. CONNECT: tag is of the port; between worlds count is the time at which it was made (CLOCK_REALTIME ns), and the
-   two sides, with equal tags, belong together in the order of these times. PARTITIONED: stands for its parent in the
-   records of partitioned messages, which never match others of the same peer and tag. */
+/* The origin of a communicator. Definitions of two processes mean the same communicator if kind, parent, tag, hash of
+   the members and count agree. count: for kinds that are collective over the parent, the number of earlier such calls
+   on the parent; else the number of earlier communicators of equal (kind, parent, tag, hash). If members belong to
+   several worlds, no process knows all members, and hash is of their ranks in the parent. SPAWN: tag identifies the
+   call, and the children know the tag. CONNECT: tag is of the port; between worlds, count is the time of the call
+   (CLOCK_REALTIME ns), and the sides with equal tags belong together in the order of these times. PARTITIONED: stands
+   for its parent in the records of partitioned messages, which never match other messages of the same peer and tag.
+   */
 /* clang-format off */
 #define VT_COMM_KINDS(X)                                                                                               \
     X(WORLD, 1) X(SELF, 2) X(DUP, 3) X(SPLIT, 4) X(CREATE, 5) X(CREATE_GROUP, 6) X(CART, 7) X(CART_SUB, 8) X(GRAPH, 9) \
@@ -291,7 +294,7 @@ struct vt_clock_pair { /* the same moment on three clocks; ns except ticks */
     uint64_t ticks, mono, real;
 };
 
-/* ---- Head of every def, events and buffer file: who wrote it ---- */
+/* ---- Head of every def, events and buffer file: the process that wrote the file ---- */
 #define VT_CONTENTS(X) X(EVENTS, 1) X(DEFINITIONS, 2) X(BUFFER, 3)
 enum vt_content {
 #define VT_CONTENT_ENUM(name, number) VT_##name = number,
@@ -309,21 +312,21 @@ struct vt_file {
     uint8_t run[16]; /* the same for all processes of a run */
     uint64_t world; /* the same for all processes of an MPI_COMM_WORLD, 0 without one */
     uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
-    uint32_t location, pid; /* location: whose events or definitions; 0 in a buffer file */
+    uint32_t location, pid; /* location: of the events or definitions; 0 in a buffer file */
     uint64_t start; /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
-    uint32_t parent_pid, forked; /* forked: 1 where the parent's definitions hold for this process too */
+    uint32_t parent_pid, forked; /* forked: 1 if the parent's definitions also hold for this process */
     uint64_t parent_start; /* 0: no traced parent */
-    uint64_t ticks_per_second; /* nominal, 0 unknown; the clock pairs are what counts */
+    uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
     struct vt_clock_pair pair; /* at the start */
     char tool[32]; /* "vtrace 0.1.0" */
     char host[64];
     char prefix[256]; /* of the file names, without directory */
     char directory[512]; /* VT_PFORM_GDIR, absolute */
-    char buffer[768]; /* path of the buffer file, empty when there is none */
+    char buffer[768]; /* path of the buffer file, empty without one */
 };
 
-/* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file, and from VT_LAST_CHUNK on
-   a chunk with the definitions of the process's end that can be stored nowhere else                                 ---- */
+/* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file and, at VT_LAST_CHUNK,
+   a chunk with definitions of the end of the process that fit nowhere else ---- */
 #define VT_CHUNK_STATES(X) X(FREE, 0) X(FILLING, 1) X(FULL, 2)
 enum vt_chunk_state {
 #define VT_CHUNK_STATE_ENUM(name, number) VT_CHUNK_##name = number,
@@ -336,13 +339,13 @@ enum vt_chunk_state {
 
 struct vt_chunk {
     uint32_t location, sequence; /* sequence counts per location and content */
-    uint32_t thread; /* kernel id of the thread that began it */
+    uint32_t thread; /* kernel id of the thread that began the chunk */
     uint32_t records; /* of a full chunk; of definitions always */
-    uint64_t ticks; /* absolute time that the first delta counts from */
+    uint64_t ticks; /* absolute time of the record before the first one */
     struct vt_clock_pair pair; /* newest known when the chunk was taken */
-    uint64_t lost; /* events this location had lost before */
-    uint64_t dropped; /* records of the chunks before it that a flight recorder has overwritten; 0: none is missing */
-    uint32_t depth, nopen; /* open regions at the begin: all, and how many stand in open[] */
+    uint64_t lost; /* events that the location had lost before */
+    uint64_t dropped; /* records of earlier chunks that a flight recorder has overwritten; 0: none */
+    uint32_t depth, nopen; /* open regions at the begin: number of all, number in open[] */
     uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
     uint32_t classes; /* of a full chunk */
@@ -377,19 +380,21 @@ struct vt_block {
     uint64_t open[VT_OPEN_MAX];
 };
 
-/* ---- Columns: the records of a block by what they say ---------------------------------------
+/* ---- Columns: the records of a block, sorted by their lower halves --------------------------
    Behind the head, each as byte planes (all lowest bytes, then all second bytes, ...):
-     whats     of each distinct lower half of records' first words (what happened): it, and above it in 16 bits how many
-               records have it
-     index     of each record in its order the number of its what; 1 byte, 2 with more than 256 whats
-     times     of each record its ticks; or, with a step, n << 8 | r for n * step / 65536 (rounded down) + r -
+     whats     the distinct lower halves of the records' first words (what happened), and above each in 16 bits the
+               number of records with this lower half
+
+     index     for each record in order the number of its what; 1 byte, 2 with more than 256 whats
+     times     for each record its ticks; or, with a step, n << 8 | r for n * step / 65536 (rounded down) + r -
                VT_STEP_ZERO ticks
-     payload   of the first what all first words, then all second ones, ..., then those of the second what: of each its
-               difference d to the one before it (of the first to 0), as 2 * d, or -2 * d - 1 for a negative one */
+
+     payload   of the first what all first words, then all second words, ..., then those of the second what; each as
+               the difference d to the previous word (the first to 0): 2 * d, or -2 * d - 1 if d is negative */
 struct vt_columns {
     uint16_t records, whats;
     uint32_t step; /* 65536 times the ticks between two values of the clock; 0: times are ticks */
-    uint8_t time_bytes, payload_bytes; /* of each; all above them are 0 */
+    uint8_t time_bytes, payload_bytes; /* of each value; the bytes above are 0 */
     uint16_t unused;
 };
 

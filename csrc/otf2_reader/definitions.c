@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libotf2's callbacks for global definitions: each adds a row to the table of its kind. */
+/* The callbacks of libotf2 for global definitions: each adds a row to the table of its kind. */
 #include "definitions.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "readback.h"
 
 struct vt_definitions {
-    struct vt_table tables[VT_DEF_KINDS + 2]; /* and the members of lists, and text, 8 bytes a row */
+    struct vt_table tables[VT_DEF_KINDS + 2]; /* further tables: the members of lists, and text with 8 bytes a row */
     uint64_t text_size;
     int failed;
 };
@@ -114,7 +114,7 @@ static uint32_t on_MetricClass(void *user, uint32_t id, uint8_t count, const uin
 
 static uint32_t on_Unknown(void *user) { return ADD(Unknown, 0); }
 
-/* ---- What Python calls ---- */
+/* ---- Functions for Python ---- */
 
 /* clang-format off */
 static void *const handlers[VT_DEF_KINDS] = {

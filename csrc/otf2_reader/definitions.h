@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The global definitions of OTF2 3.2 as its reader hands them over. The names are those of the columns. */
+/* The global definitions of OTF2 3.2 with the arguments of the reader's callbacks. The names are those of the
+   columns. */
 #ifndef VT_READ_DEFINITIONS_H
 #define VT_READ_DEFINITIONS_H
 
 #include <stdint.h>
 
-/* OTF2's union has floats among its members and is passed like an integer; the name makes it the same type for a test
-   that knows OTF2's own. */
+/* A union with floats among its members, which is passed like an integer. With this name the union has the same type as
+   OTF2's own for a test that includes both. */
 #ifndef OTF2_ATTRIBUTE_VALUE_H
 union OTF2_AttributeValue_union {
     uint64_t uint64;
@@ -16,7 +17,7 @@ union OTF2_AttributeValue_union {
 typedef union OTF2_AttributeValue_union vt_attribute_value;
 
 /* clang-format off */
-/* X(definition, callback's arguments, its values). */
+/* X(definition, arguments of the callback, values of the definition). */
 #define VT_READ_DEFINITIONS(X)                                                                                         \
     X(ClockProperties, (void *user, uint64_t resolution, uint64_t offset, uint64_t length, uint64_t realtime),         \
       resolution, offset, length, realtime)                                                                            \
@@ -68,7 +69,8 @@ typedef union OTF2_AttributeValue_union vt_attribute_value;
       id, name, file, paradigm, flags, comm, parent)                                                                   \
     X(IoPreCreatedHandleState, (void *user, uint32_t handle, uint8_t mode, uint32_t status), handle, mode, status)
 
-/* Those with texts or lists, written by hand: offset and count refer to the list of members, or to bytes of text. */
+/* Definitions with texts or lists, whose callbacks are written by hand. offset and count refer to the list of members,
+   or to bytes of text. */
 #define VT_READ_LISTED_DEFINITIONS(X)                                                                                  \
     X(String, (void *user, uint32_t id, const char *text), id, offset, length)                                         \
     X(IoParadigm,                                                                                                      \

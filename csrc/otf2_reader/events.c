@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libotf2's callbacks for events: each fills one row of the columns. */
+/* The callbacks of libotf2 for events: each fills one row of the columns. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "readback.h"
 
-#define INTERRUPT VT_OTF2_CALLBACK_ERROR /* the same number: any but success */
+#define INTERRUPT VT_OTF2_CALLBACK_ERROR /* any number but success interrupts */
 #define NONE VT_NONE
 
 _Static_assert(VT_READ_KINDS <= sizeof((struct vt_batch *)0)->wanted, "as many kinds as fit");
@@ -64,14 +64,14 @@ static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, co
 
 enum { SKIPPED = 2 };
 
-/* A row for an event; SKIPPED when it is not wanted. */
+/* Adds a row for an event. Returns SKIPPED if the event is not wanted. */
 static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint32_t ref,
                            const OTF2_AttributeList *attributes)
 {
     int64_t t = vt_read_ns(b, time);
     if (__builtin_expect(t < b->last, 0)) {
         b->early++;
-        t = b->last; /* whoever counts on the order gets it */
+        t = b->last; /* readers rely on the order */
     }
     b->last = t;
     if (__builtin_expect(t > b->to, 0)) {
@@ -165,7 +165,7 @@ static uint32_t on_ProgramBegin(VT_READ_HEAD, uint32_t program, uint32_t count, 
     return detail(user, VT_READ_ProgramBegin, program, words, 1);
 }
 
-/* ---- What Python calls ---- */
+/* ---- Functions for Python ---- */
 
 /* clang-format off */
 static void *const handlers[VT_READ_KINDS] = {
@@ -186,7 +186,7 @@ VT_EXPORT int vt_readback_find(const char *path, char *text, size_t size)
         snprintf(text, size, "%s", dlerror());
         return 1;
     }
-    /* Events that an older libotf2 does not know have no setter: it calls the one for unknown events. */
+    /* An older libotf2 has no setters for later events: it calls the callback for unknown events instead. */
     for (unsigned i = 0; i < VT_READ_KINDS; i++) {
         char name[96];
         snprintf(name, sizeof name, "OTF2_EvtReaderCallbacks_Set%.*sCallback", (int)strcspn(events[i], ":"), events[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The events of OTF2 3.2 as its reader hands them over, and what becomes of their values. The names are those of the
-   columns that Python shows. Tests compare the types with OTF2's own header and with the bindings. */
+/* The events of OTF2 3.2 with the arguments of the reader's callbacks and the use of each value. The names are those of
+   the columns that Python shows. Tests compare the types with OTF2's own header and with the bindings. */
 #ifndef VT_READ_EVENTS_H
 #define VT_READ_EVENTS_H
 
@@ -10,7 +10,7 @@
 #define VT_READ_HEAD uint64_t location, uint64_t time, uint64_t position, void *user, OTF2_AttributeList *attributes
 
 /* clang-format off */
-/* X(event, callback's arguments, the definition that it refers to, its other values). */
+/* X(event, arguments of the callback, the definition that the event refers to, the event's other values). */
 #define VT_READ_EVENTS(X)                                                                                              \
     X(BufferFlush, (VT_READ_HEAD, uint64_t stop), NONE, stop)                                                          \
     X(MeasurementOnOff, (VT_READ_HEAD, uint8_t mode), NONE, mode)                                                      \
@@ -98,7 +98,7 @@
     X(MpiImrecvRequest, (VT_READ_HEAD, uint64_t message, uint64_t request), NONE, message, request)                    \
     X(MpiImrecv, (VT_READ_HEAD, uint64_t request, uint64_t bytes), NONE, request, bytes)
 
-/* Those without other values. CallingContextEnter stands for Enter where a trace has calling contexts. */
+/* Events without other values. In a trace with calling contexts, CallingContextEnter replaces Enter. */
 #define VT_READ_BARE_EVENTS(X)                                                                                         \
     X(Enter, (VT_READ_HEAD, uint32_t region), region)                                                                  \
     X(Leave, (VT_READ_HEAD, uint32_t region), region)                                                                  \
@@ -117,7 +117,7 @@
     X(CommDestroy, (VT_READ_HEAD, uint32_t comm), comm)                                                                \
     X(Unknown, (VT_READ_HEAD), NONE)
 
-/* Those with lists, written by hand. */
+/* Events with lists, whose callbacks are written by hand. */
 #define VT_READ_LIST_EVENTS(X)                                                                                         \
     X(Metric, (VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,                                     \
                const union OTF2_MetricValue_union *values), metric, member, type, value)                               \

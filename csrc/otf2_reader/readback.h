@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading an archive: libotf2 decodes the files, and its callbacks fill columns. What Python sees of it through ctypes
-   (src/vtrace/io/archive/reader_abi.py has the twins of these structures). Ids in events may be any number: nothing here uses
-   one as an index without looking. */
+/* The interface of the reader for Python (src/vtrace/io/archive/reader_abi.py); structures.c serves the structures.
+   libotf2 decodes the files of an archive, and its callbacks fill columns. Ids in events may be any number: the
+   reader checks an id before it uses the id as an index. */
 #ifndef VT_READBACK_H
 #define VT_READBACK_H
 
@@ -14,25 +14,25 @@
 #define VT_NONE 0xffffffffu
 #define VT_DETAIL_WORDS 5
 
-/* What an event has besides time, kind and one reference. A Metric has one of these for each value. */
+/* The values of an event besides time, kind and one reference. A Metric has one detail for each value. */
 struct vt_detail {
     uint32_t row;   /* in the batch */
     uint16_t kind;  /* enum vt_read_kind */
-    uint16_t marks; /* of the replay: those of all open regions */
+    uint16_t marks; /* set by the replay: the marks of all open regions */
     uint32_t ref;
-    uint32_t region, caller, node; /* of the replay: innermost open region, the one around it, call path */
+    uint32_t region, caller, node; /* set by the replay: innermost open region, the region around it, call path */
     uint64_t words[VT_DETAIL_WORDS];
 };
 
 /* An attribute of an event. */
 struct vt_read_attribute {
     uint32_t row, attribute;
-    uint32_t region, caller, node; /* as of details; of an Enter or Leave its own region is the innermost */
+    uint32_t region, caller, node; /* as in details; for an Enter or Leave its own region is the innermost */
     uint32_t type;                 /* OTF2_Type */
     uint64_t value;
 };
 
-/* Events of one location in their order. Times in ns since the clock's offset. */
+/* Events of one location in order. Times are ns since the clock's offset. */
 struct vt_batch {
     int64_t *time;
     uint32_t *ref; /* region of Enter and Leave, comm of messages ...; VT_NONE */
@@ -40,23 +40,23 @@ struct vt_batch {
     struct vt_detail *details;
     struct vt_read_attribute *attributes;
     uint64_t count, ndetails, nattributes, details_max, attributes_max, capacity;
-    int64_t from, to;                  /* which times to take, both included */
+    int64_t from, to;                  /* range of times to take, both included */
     uint64_t clock_offset, resolution; /* of the archive: ticks, ticks a second */
     uint64_t want_attributes;
-    uint64_t unknown;     /* events that libotf2 has no name for, so far */
+    uint64_t unknown;     /* events so far that libotf2 has no name for */
     uint64_t ended;       /* an event was beyond `to` */
-    uint64_t early;       /* times before the event before it, so far */
+    uint64_t early;       /* events so far that are earlier than the previous event */
     int64_t last;         /* time of the latest event */
     uint64_t out_of_room; /* memory was missing */
-    uint8_t wanted[128];  /* kinds that get rows; of others only the time counts */
+    uint8_t wanted[128];  /* 1 for kinds that get rows; of other events only the time counts */
 };
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };
 
 #define VT_READ_NS 1000000000u
-#define VT_READ_LATEST (INT64_C(1) << 60) /* ns, 36 years: of damaged times sums and differences must not overflow */
+#define VT_READ_LATEST (INT64_C(1) << 60) /* ns, 36 years: sums and differences of damaged times must not overflow */
 
-/* A time of the archive in ns since its first one. */
+/* Converts a time of the archive to ns since the clock's offset. */
 static inline int64_t vt_read_ns(const struct vt_batch *b, uint64_t time)
 {
     int64_t ns = (int64_t)(time - b->clock_offset);
@@ -67,13 +67,13 @@ static inline int64_t vt_read_ns(const struct vt_batch *b, uint64_t time)
     return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;
 }
 
-/* The schema of the reader's structures, as vt_kernel_schema does. */
+/* Writes the schema of the reader's structures, as vt_kernel_schema does. */
 VT_EXPORT size_t vt_readback_schema(char *text, size_t room);
 VT_EXPORT const char *vt_readback_event(uint32_t number);
 VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);
 VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
-/* An OTF2_EvtReaderCallbacks for batches; NULL without memory. */
+/* Returns an OTF2_EvtReaderCallbacks for batches; NULL without memory. */
 VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
 
@@ -85,14 +85,14 @@ struct vt_table {
     uint64_t count, capacity, width;
 };
 
-/* All of the global definitions. Strings: rows (id, offset, length) into text; lists: (offset, count) into members. */
+/* All global definitions. Strings are rows (id, offset, length) into text, lists (offset, count) into members. */
 struct vt_definitions;
 VT_EXPORT int vt_definitions_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_definitions *vt_definitions_new(void);
 VT_EXPORT void vt_definitions_free(struct vt_definitions *d);
 VT_EXPORT void *vt_definitions_callbacks(void);
 VT_EXPORT void vt_definitions_callbacks_free(void *callbacks);
-/* "Name:field, field": which table has this number; NULL beyond the last. */
+/* Name and fields of a table by its number: "Name:field, field"; NULL beyond the last table. */
 VT_EXPORT const char *vt_definitions_kind(uint32_t number);
 VT_EXPORT struct vt_table *vt_definitions_table(struct vt_definitions *d, uint32_t number);
 VT_EXPORT int vt_definitions_failed(const struct vt_definitions *d);

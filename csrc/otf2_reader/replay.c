@@ -4,27 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEARCH_MAX 4096u /* how far below the top the enter of a leave is looked for */
+#define SEARCH_MAX 4096u /* frames below the top that are searched for the enter of a leave */
 
 struct frame {
-    int64_t enter, inside, flushed; /* inside: time of the calls made from it; flushed: while a buffer was written */
+    int64_t enter, inside, flushed; /* inside: time of the calls made from it; flushed: of flushes */
     uint32_t region, node;
 };
 
 struct replay {
-    struct vt_replay out; /* first: what Python sees */
+    struct vt_replay out; /* first: the part that Python sees */
     struct frame *frames;
     uint64_t depth, frames_max;
-    uint32_t *open;       /* how often each region is on the stack */
-    uint64_t marked[8];   /* how many calls on the stack have each mark */
-    uint16_t marks;       /* those of which there are any */
+    uint32_t *open;       /* number of calls of each region on the stack */
+    uint64_t marked[8];   /* number of calls on the stack with each mark */
+    uint16_t marks;       /* the marks with a count above 0 */
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
-    uint32_t *latest;     /* of each path: the child that was found last */
+    uint32_t *latest;     /* the child of each path that was found last */
     uint64_t paths_room, slices_room;
-    int64_t now;          /* time of the event before */
-    int64_t flush_stop;   /* when the flush ends that is the innermost call now */
-    uint64_t flushing, known; /* known: regions of the archive have numbers below it */
+    int64_t now;          /* time of the previous event */
+    int64_t flush_stop;   /* end of the flush that is the innermost call now */
+    uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
 };
 
 /* ---- Call paths ---- */
@@ -70,7 +70,7 @@ static int grow_paths(struct replay *r)
     return 1;
 }
 
-/* A new path, or its parent where there may be no more; VT_NONE without memory. */
+/* Makes a path. Returns its parent if there are paths_max already, VT_NONE without memory. */
 static uint32_t add_path(struct replay *r, uint32_t parent, uint32_t region)
 {
     if (r->out.npaths >= r->out.paths_max) return parent;
@@ -111,20 +111,20 @@ static inline void count(struct vt_stats *s, int64_t time, int64_t own, int oute
     s->squares[1] = (uint64_t)(squares >> 64);
 }
 
-/* Subtracts in whole numbers: of calls that all take about as long, doubles would leave nothing. */
+/* Subtracts integers: with doubles the difference would vanish for calls of about equal length. */
 static void spread(struct vt_stats *s)
 {
     wide squares = (wide)s->squares[1] << 64 | s->squares[0], sum = (wide)s->total * (wide)s->total;
     s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
 }
 
-/* Whether a call of a region is a library's own work inside the calls that are open. */
+/* Returns 1 if a call of a region is a library's own work inside the open calls. */
 static inline int is_runtime(const struct replay *r, uint32_t region)
 {
     return r->marks >> VT_MARK_RUNTIME & 1 && r->out.runtime_of && r->out.runtime_of[region];
 }
 
-/* The time since the event before belongs to the class of what is open. */
+/* Adds the time since the previous event to the class of the innermost call. */
 static void draw(struct replay *r, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
@@ -192,7 +192,7 @@ static inline void mark(struct replay *r, uint32_t region, int step)
     }
 }
 
-/* The path of a call with its site; 0 of what is none. */
+/* The path of a call with its site; 0 for a call that is no site's. */
 static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t site)
 {
     struct vt_replay *o = &r->out;
@@ -204,7 +204,7 @@ static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t
     return around == VT_NONE ? VT_NONE : path(r, around, region);
 }
 
-/* Calls so far do not count: they are earlier than the first VT_SITE_BEGIN. */
+/* Forgets all calls so far: they are earlier than the first VT_SITE_BEGIN. */
 static void begin_sites(struct vt_replay *o, int64_t t)
 {
     o->begun = t;
@@ -241,7 +241,7 @@ static inline int pop(struct replay *r, int64_t t)
     int outermost = !--r->open[f->region];
     mark(r, f->region, -1);
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin;
-    if (f->enter > o->to || t < o->from) return 1; /* beyond the window */
+    if (f->enter > o->to || t < o->from) return 1; /* outside of from and to */
     if (r->depth) {
         f[-1].inside += time;
         f[-1].flushed += f->region == o->flush_region ? time : f->flushed;
@@ -252,9 +252,9 @@ static inline int pop(struct replay *r, int64_t t)
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
     if (o->site_of ? f->node : o->want_paths) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
-        /* Beyond paths_max a path stands for the calls from it too: only the outermost adds its time. */
+        /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
         int same = r->depth && f[-1].node == f->node;
-        int64_t took = o->site_of ? time - f->flushed : time; /* a report of call sites has no place for flushes */
+        int64_t took = o->site_of ? time - f->flushed : time; /* a report of call sites leaves flushes out */
         count(&o->path_stats[f->node], took, time - f->inside, !same);
     }
     return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end);
@@ -276,7 +276,7 @@ static inline int leave(struct replay *r, int64_t t, uint32_t region)
     return fine;
 }
 
-/* While a buffer is written out nothing else happens: the call around it is only waiting. */
+/* While a buffer is written, the call around the flush only waits. */
 static int begin_flush(struct replay *r, int64_t t, int64_t stop)
 {
     pass(r, t);
@@ -285,7 +285,7 @@ static int begin_flush(struct replay *r, int64_t t, int64_t stop)
     return push(r, t, (uint32_t)r->out.flush_region, VT_NONE);
 }
 
-/* The next event is at t: other tools may have one before the flush is over. */
+/* The next event is at t: other tools may write an event before the flush is over. */
 static int end_flush(struct replay *r, int64_t t)
 {
     int64_t stop = t < r->flush_stop ? t : r->flush_stop;
@@ -294,13 +294,13 @@ static int end_flush(struct replay *r, int64_t t)
     return pop(r, stop);
 }
 
-/* The rest of a batch that is not told yet where it happened. */
+/* The details and attributes of a batch whose calls are not set yet. */
 struct rest {
     struct vt_detail *detail, *details_end;
     struct vt_read_attribute *attribute, *attributes_end;
 };
 
-/* Tells the details and attributes of a row from which calls they are. */
+/* Sets region, caller and node of the details and attributes of a row. */
 static void place(const struct replay *r, struct rest *rest, uint64_t row)
 {
     uint32_t region = VT_NONE, caller = VT_NONE, node = 0;
@@ -328,7 +328,7 @@ static inline int has_rest(const struct rest *rest, uint64_t row)
            (rest->attribute < rest->attributes_end && rest->attribute->row == row);
 }
 
-/* Which site an Enter names; VT_NONE: none. */
+/* The site that an attribute of an Enter names; VT_NONE: none. */
 static uint32_t named_site(const struct replay *r, const struct rest *rest, uint64_t row)
 {
     const struct vt_read_attribute *a = rest->attribute;
@@ -338,13 +338,13 @@ static uint32_t named_site(const struct replay *r, const struct rest *rest, uint
     return VT_NONE;
 }
 
-/* ---- What Python calls ---- */
+/* ---- Functions for Python ---- */
 
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
 {
     struct replay *r = (struct replay *)out;
     struct rest rest = {b->details, b->details, b->attributes, b->attributes};
-    if (b->details) rest.details_end += b->ndetails; /* to NULL nothing may be added, not even 0 */
+    if (b->details) rest.details_end += b->ndetails; /* not even 0 may be added to NULL */
     if (b->attributes) rest.attributes_end += b->nattributes;
     out->nslices = 0;
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;

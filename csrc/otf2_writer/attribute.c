@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values that stand with an event: libotf2 takes a list of them with it. */
+/* Attributes of events: libotf2 takes an event together with a list of attributes. */
 #include "pass.h"
 
 static int is_number(uint8_t type) { return type >= VT_OTF2_TYPE_UINT8 && type <= VT_OTF2_TYPE_DOUBLE; }
@@ -37,7 +37,7 @@ static int32_t add_reference(OTF2_AttributeList *list, uint32_t id, uint8_t type
     }
 }
 
-/* The OTF2 id that a value of this type refers to. */
+/* Maps the id in a value of this type to an id of OTF2. */
 static uint32_t referred(struct pass *p, uint8_t type, uint64_t id)
 {
     const struct vt_maps *m = p->maps;
@@ -52,7 +52,7 @@ static uint32_t referred(struct pass *p, uint8_t type, uint64_t id)
     }
 }
 
-/* Whether the next event may get it: libotf2 takes each attribute once. */
+/* Returns 1 if the next event can take the attribute: libotf2 takes each attribute once. */
 static int free_for(struct pass *p, uint32_t id)
 {
     for (uint32_t i = 0; i < p->nattributes; i++)
@@ -87,7 +87,7 @@ int vt_attribute(struct pass *p, uint32_t what, uint64_t value)
     return global == VT_UNMAPPED ? VT_OK : keep(p, id, type, global);
 }
 
-/* ---- Of the heap's functions: Score-P's attributes, at its events ---- */
+/* ---- Score-P's attributes of the functions of the heap ---- */
 
 static int heap(struct pass *p, enum vt_heap_attribute which, uint64_t value)
 {

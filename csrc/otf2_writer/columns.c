@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Columns (struct vt_columns) back to records. What they say is doubted: every count is held against the others. */
+/* Joins columns (struct vt_columns) to records. The file may be damaged: every count is checked against the others. */
 #include "transcode.h"
 
 /* Transposes 8 x 8 bytes: byte j of row b goes to byte b of row j. */
@@ -49,7 +49,7 @@ static void many(uint64_t *words, const uint8_t *planes, uint32_t n, uint32_t co
     }
 }
 
-/* n words of count bytes from as many planes. Returns what is behind these. */
+/* Reads n words of count bytes from count planes. Returns the first byte behind the planes. */
 static const uint8_t *join(uint64_t *words, const uint8_t *planes, uint32_t n, uint32_t count)
 {
     switch (count) {
@@ -62,7 +62,7 @@ static const uint8_t *join(uint64_t *words, const uint8_t *planes, uint32_t n, u
     return planes + n * count;
 }
 
-/* Where the payload of each what begins; 0 if it is not as much as it should be. */
+/* Finds where the payload of each what begins; 0 if the payload has another size than the whats say. */
 static int place(struct vt_decoder *d, const struct vt_columns *head, uint32_t npayload)
 {
     uint32_t records = 0, next = 0;
@@ -76,7 +76,7 @@ static int place(struct vt_decoder *d, const struct vt_columns *head, uint32_t n
     return records == head->records && next == npayload;
 }
 
-/* Ticks, moved to the upper halves of words. */
+/* Moves ticks to the upper halves of words. */
 static void to_ticks(uint64_t *times, uint32_t n, uint64_t step)
 {
     if (step)
@@ -92,7 +92,7 @@ static void sum(uint64_t *words, uint32_t n)
     for (uint32_t i = 0; i < n; i++) words[i] = last += words[i] >> 1 ^ -(words[i] & 1);
 }
 
-/* high: upper bytes of the index, or NULL. */
+/* high: the upper bytes of the index, or NULL. */
 static inline __attribute__((always_inline)) int records(struct vt_decoder *d, const struct vt_columns *head,
                                                          const uint8_t *low, const uint8_t *high, uint32_t n)
 {
@@ -104,13 +104,14 @@ static inline __attribute__((always_inline)) int records(struct vt_decoder *d, c
         d->words[at++] = d->times[r] | c->what;
         if (!c->size) continue;
         if (c->size > n - at) return 0;
-        const uint64_t *from = d->payload + c->next++; /* stays below n: no what comes more often than records are */
+        /* next stays below n: no what occurs more often than there are records. */
+        const uint64_t *from = d->payload + c->next++;
         for (uint32_t k = 0; k < c->size; k++) d->words[at++] = from[k * c->count];
     }
     return at == n;
 }
 
-/* Where there is no payload: all records are one word. */
+/* For blocks without payload: all records are one word. */
 static int words_only(struct vt_decoder *d, const struct vt_columns *head, const uint8_t *index)
 {
     int good = 1;

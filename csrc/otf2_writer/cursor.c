@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends of a location, read from the file of ends in batches. */
+/* Reads the ends of a location in batches from the file of ends. */
 #define _GNU_SOURCE
 #include "cursor.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the replay of the repair stands in the ends of one location, which it reads in batches. */
+/* The position of the repair's replay in the ends of one location. The replay reads the ends in batches. */
 #ifndef VT_CURSOR_H
 #define VT_CURSOR_H
 
@@ -8,14 +8,14 @@
 struct vt_item;
 
 struct vt_cursor {
-    const struct vt_piece *piece, *last; /* last: behind it */
+    const struct vt_piece *piece, *last; /* last: behind the last piece */
     struct vt_end *ends; /* in memory; NULL before the first one and behind the last one */
     struct vt_item *posted, *alone; /* of the blocking receive and the blocking collective under way */
     uint32_t at, n, room, done, process; /* at: of n ends; room: in ends; done: of piece */
 };
 
-/* Where at is n: reads up to batch further ends. Returns VT_OK, or VT_NO_MEMORY or VT_NO_SPACE, where the file cannot be
-   read; then there are no ends. */
+/* If at is n: reads up to batch further ends. Returns VT_OK, VT_NO_MEMORY, or VT_NO_SPACE if the file cannot be read;
+   after an error there are no ends. */
 int vt_cursor_fill(struct vt_cursor *c, uint32_t batch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a block in a file, or a chunk in a buffer, to its records. All sizes come from the file and are doubted. */
+/* Unpacks a block of a file, or a chunk of a buffer, to its records. All sizes come from the file and are checked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ struct vt_decoder *vt_decoder_new(void)
 
 static void release(struct vt_decoder *d)
 {
-    uint64_t page = 4095; /* a larger page size only makes the call fail, and the memory stays */
+    uint64_t page = 4095; /* with a larger page size the call fails and the memory stays, which is harmless */
     uint64_t begin = d->released & ~page, end = (d->seen + page) & ~page;
     if (end > begin) madvise((void *)(uintptr_t)begin, end - begin, MADV_DONTNEED);
     d->released = d->seen;
@@ -81,14 +81,14 @@ void vt_release(struct vt_decoder *d, const struct vt_row *row)
     if (d->seen - d->released >= RELEASE_BYTES) release(d);
 }
 
-/* The bytes of a frame; more than capacity for an error. */
+/* Decompresses a frame. Returns the number of its bytes, or more than capacity for an error. */
 static size_t unzstd(struct vt_decoder *d, void *into, size_t capacity, const uint8_t *stored, uint32_t nstored)
 {
     if (zstd.instead) return zstd.instead(into, capacity, stored, nstored);
     return d->context ? zstd.decompress(d->context, into, capacity, stored, nstored) : SIZE_MAX;
 }
 
-/* LEB128 of 32 bits; NULL where the bytes end or hold more. */
+/* Reads a LEB128 of 32 bits; NULL if the bytes end before, or the number is larger. */
 static inline const uint8_t *leb(const uint8_t *p, const uint8_t *end, uint32_t *value)
 {
     uint32_t v = 0;

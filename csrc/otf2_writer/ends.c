@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ends of messages and collectives in the records of one process, for repair.c. A receive takes its place among others
-   where it is posted, but who sends is known when it ends only: so a place is left and filled in later, in memory or in the
-   file. The same holds for the begin of a collective. Requests may end on another location than they began on. */
+/* Finds the ends of messages and collectives in the records of one process, for repair.c. The order of receives is
+   that in which they are posted, but the sender is known only when a receive completes. So ends.c leaves a place at
+   the post and fills the place in later, in memory or in the file. The begin of a collective is handled in the same
+   way. A request may complete on another location than the one that started the request. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,15 +18,15 @@ struct finder {
     struct vt_ends *ends;
     struct vt_error *error;
     struct vt_times times;
-    struct vt_table open; /* request -> 1 + where its place is in the file, or 1 + index of an early end | EARLY */
-    struct vt_end *early; /* of requests whose begin stands on a later location */
+    struct vt_table open; /* request -> 1 + its place in the file, or 1 + index of an early end | EARLY */
+    struct vt_end *early; /* of requests that begin on a later location */
     uint64_t nearly, capacity;
-    struct vt_table cancelled; /* requests, of sends perhaps */
-    struct vt_table issued; /* local windows with operations of this location since its last fence */
+    struct vt_table cancelled; /* requests, perhaps of sends */
+    struct vt_table issued; /* local windows with operations of this location since the location's last fence */
     uint64_t messages; /* of the user API, so far */
     struct vt_end *buffer;
-    uint64_t base, ticks, last; /* base: where buffer goes in the file; last: time of the location's latest end */
-    uint64_t alone; /* place of the blocking collective under way */
+    uint64_t base, ticks, last; /* base: offset of buffer in the file; last: time of the location's latest end */
+    uint64_t alone; /* place of the open blocking collective */
     uint32_t n, size, location;
 };
 
@@ -64,7 +65,7 @@ static int end_piece(struct finder *f)
     return write_at(f, f->buffer, f->n, f->base);
 }
 
-/* The time of an end: as that of an event, never before the one before it. In damaged files ticks may descend. */
+/* The time of an end: like the time of an event, never before the previous end. In damaged files ticks may descend. */
 static uint64_t now(struct finder *f)
 {
     int early = 0;
@@ -73,7 +74,7 @@ static uint64_t now(struct finder *f)
     return f->last;
 }
 
-/* place: where it stands in the file, if that is wanted. */
+/* place: gets the place of the end in the file, unless NULL. */
 static int put(struct finder *f, struct vt_end end, uint64_t *place)
 {
     int code = VT_OK;
@@ -87,7 +88,7 @@ static int put(struct finder *f, struct vt_end end, uint64_t *place)
     return VT_OK;
 }
 
-/* Fills in all but the time of what was left open. */
+/* Fills in all but the time of a place that was left open. */
 static int fill(struct finder *f, uint64_t place, struct vt_end end)
 {
     if (place >= f->base && place < f->base + f->n * sizeof end) {
@@ -100,7 +101,7 @@ static int fill(struct finder *f, uint64_t place, struct vt_end end)
     return got == sizeof end.ns ? write_at(f, &end, 1, place) : VT_NO_SPACE;
 }
 
-/* A request begins: what is known of it if its end was seen already, else a place for it. */
+/* A request begins: writes its end if the end was seen already, else leaves a place. */
 static int open_request(struct finder *f, uint64_t request, uint32_t kind)
 {
     uint64_t place, known = vt_table_get(&f->open, request, kind);
@@ -116,7 +117,7 @@ static int close_request(struct finder *f, struct vt_end end)
 {
     uint32_t kind = end.what & 15;
     uint64_t place = vt_table_get(&f->open, end.request, kind);
-    if (place & EARLY) return VT_OK; /* it ends twice: the records are not what they should be */
+    if (place & EARLY) return VT_OK; /* the request ends twice: the records are damaged */
     if (place) {
         vt_table_drop(&f->open, end.request, kind);
         return fill(f, place - 1, end);
@@ -132,7 +133,7 @@ static int close_request(struct finder *f, struct vt_end end)
     return vt_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
 }
 
-/* The process of a rank in a communicator as records have it; VT_UNMAPPED where there is none. */
+/* The process of a rank in a communicator; VT_UNMAPPED if there is none. rank: as in records. */
 static uint32_t process_of(const struct finder *f, uint32_t what, uint32_t rank)
 {
     uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
@@ -142,7 +143,7 @@ static uint32_t process_of(const struct finder *f, uint32_t what, uint32_t rank)
     return place < end - at ? f->parts->comm_members[at + place] : VT_UNMAPPED;
 }
 
-/* 1: the two ends are on different clocks. */
+/* Returns 1 if the two ends are on different clocks. */
 static int is_between(const struct finder *f, uint32_t peer)
 {
     if (peer >= f->parts->nprocesses || f->parts->clocks[peer] == VT_UNMAPPED) return 0;
@@ -169,8 +170,8 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
     return code ? code : put(f, end, NULL);
 }
 
-/* By OTF2_CollectiveOp. neighbours: perhaps it is among those only. Of them, and of ALLTOALLV and ALLTOALLW, nobody
-   knows who gives what to whom, unless from_all. */
+/* The flow of an OTF2_CollectiveOp. neighbours: the operation may be among neighbours only. For operations among
+   neighbours, ALLTOALLV and ALLTOALLW the senders of a process are unknown, unless from_all. */
 static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
 {
     if (op >= 6 && op <= 10 && (neighbours || op >= 9)) return from_all ? VT_FLOW_ALL : VT_FLOW_NONE;
@@ -194,14 +195,14 @@ static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
     }
 }
 
-/* What is known when a collective has ended is put where it has begun, too. */
+/* Completes the begin of a collective with the values that are known at its end. */
 static int both_ends(struct finder *f, struct vt_end end)
 {
     const int aside = (end.tag & VT_END_ASIDE) != 0;
     int code = VT_OK;
     end.what = VT_END_BEGIN;
     if (aside) code = close_request(f, end);
-    else if (!f->alone) return VT_OK; /* its begin is lost */
+    else if (!f->alone) return VT_OK; /* the begin is lost */
     else {
         const uint64_t place = f->alone - 1;
         if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = now(f);
@@ -250,7 +251,7 @@ static int window(struct finder *f, uint32_t what, const uint64_t *w)
     return both_ends(f, end);
 }
 
-/* A message of the user API: its other end is known already. */
+/* A message of the user API: the first pass has found the other end. */
 static int user_message(struct finder *f, uint32_t what, const uint64_t *w)
 {
     const uint64_t at = f->messages++, local = VT_ID(what);
@@ -272,8 +273,8 @@ static int cancel(struct finder *f, uint64_t request)
     return !request || vt_table_set(&f->cancelled, request, 0, 1) ? VT_OK : VT_NO_MEMORY;
 }
 
-/* Nobody receives a message whose send was cancelled (MPI 4.0, 3.8.4): without it the later ones of its channel take
-   their places. It is rare, so the ends are read again for it. */
+/* No process receives a message whose send was cancelled (MPI 4.0, 3.8.4): the next send of the channel matches
+   instead. Cancelled sends are rare, so the ends are read again to remove them. */
 static int drop_cancelled(struct finder *f)
 {
     for (uint64_t k = 0; f->cancelled.count && k < f->ends->npieces; k++) {
@@ -342,7 +343,7 @@ static int read_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
     return code;
 }
 
-/* As many ends as the rows may have, so that small locations take little of the file. */
+/* The largest number of ends that the rows may have, so that small locations take little of the file. */
 static uint32_t room(const struct vt_stream *s)
 {
     uint64_t words = 0;

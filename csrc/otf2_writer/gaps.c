@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a location did not record, and why: intervals for the ledger. A location keeps at most VT_GAPS_MAX of them; where it
-   has more, those of one reason are joined that lie close to each other, ever further apart until half of them are left. */
+/* The intervals in which a location did not record, and the reason of each, for the ledger. A location keeps at most
+   VT_GAPS_MAX intervals. Beyond that, intervals of one reason are joined: first those that are close to each other,
+   then those further apart, until half of the intervals are left. */
 #include <stdlib.h>
 #include "pass.h"
 
@@ -15,7 +16,7 @@ static void join(struct vt_gap *gap, const struct vt_gap *next)
     gap->classes |= next->classes;
 }
 
-/* Joins intervals of one reason less than near ns apart, but for those that are open: of each reason there is one. */
+/* Joins intervals of one reason less than near ns apart. The open intervals, one for each reason, stay as they are. */
 static void join_near(struct vt_transcoded *r, uint64_t near)
 {
     uint64_t last[VT_GAP_MOST], n = 0;
@@ -33,7 +34,7 @@ static void join_near(struct vt_transcoded *r, uint64_t near)
     r->ngaps = n;
 }
 
-/* The interval of a limit that LOST records of its reason belong to; NULL: none. */
+/* The open interval that LOST records of this reason belong to; NULL: none. */
 static struct vt_gap *open_gap(struct vt_transcoded *r, uint32_t reason)
 {
     for (uint64_t i = 0; i < r->ngaps; i++)
@@ -67,7 +68,7 @@ int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint3
     return VT_OK;
 }
 
-/* Events that were lost since the record before. */
+/* Adds the events that were lost since the previous record. */
 int vt_gap_lost(struct pass *p, uint32_t reason, uint64_t count)
 {
     int early = 0;

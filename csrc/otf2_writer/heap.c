@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The heap of a process: each thread's records tell that thread's sums, whose sum at a moment is the process's. The
-   threads' streams are joined by time, block by block, so that memory use stays flat for any length. */
+/* The heap of a process. The records of a thread say the sums of that thread; the heap of the process is the total
+   over its threads. The streams of the threads are joined by time, block by block, so that memory use does not grow
+   with their length. */
 #include <stdlib.h>
 #include "times.h"
 #include "transcode.h"
@@ -8,7 +9,7 @@
 #define SUMS 2 /* bytes, blocks */
 static const uint8_t sum_types[SUMS] = {VT_OTF2_TYPE_UINT64, VT_OTF2_TYPE_UINT64};
 
-struct told { /* by a record: how much the sums have changed since the one before */
+struct told { /* the change of the sums since the previous record */
     uint64_t ns;
     int64_t change[SUMS];
 };
@@ -16,17 +17,17 @@ struct told { /* by a record: how much the sums have changed since the one befor
 struct lane { /* one location */
     const struct vt_stream *stream;
     struct vt_times times;
-    struct told *told; /* of the block that is read: what the decoder holds is ten times as much */
+    struct told *told; /* of the current block; the decoder's memory is ten times as large */
     uint32_t row, at, count; /* next block; next of told, of so many */
-    uint64_t ns;             /* of the next one, or before the first block its begin */
+    uint64_t ns;             /* of the next change; before the first block: of its begin */
     int64_t last[SUMS];      /* the thread's sums */
 };
 
 struct join {
     struct lane *lanes;
     struct vt_decoder *decoder;
-    struct told *room;        /* for what a block tells: VT_WORDS_MAX of them are more than enough */
-    uint32_t *queue, waiting; /* binary heap of lanes: the earliest first, of equal ones the lower number */
+    struct told *room;        /* for the changes of a block: VT_WORDS_MAX are more than enough */
+    uint32_t *queue, waiting; /* binary heap of lanes: the earliest first; of equal times the lower number first */
     int64_t total[SUMS];
     struct vt_error *error;
 };
@@ -37,7 +38,7 @@ static int before(const struct join *j, uint32_t a, uint32_t b)
     return x->ns != y->ns ? x->ns < y->ns : a < b;
 }
 
-/* Puts the first of the queue to where it belongs. */
+/* Moves the first lane of the queue to its place. */
 static void sink(struct join *j)
 {
     uint32_t at = 0, moving = j->queue[0];
@@ -56,21 +57,21 @@ static uint64_t time_of(struct lane *l, uint64_t ticks)
     return t < l->ns ? l->ns : t;
 }
 
-/* The sums that a record tells, NULL if none. */
+/* The sums in a record, NULL if it has none. */
 static const uint64_t *sums_of(struct lane *l, uint32_t kind, const uint64_t *w)
 {
     switch (kind) {
     case VT_K_LEAVE_ALLOC: return w + 1;
     case VT_K_ENTER_FREE: return w + 2;
     case VT_K_HEAP: return w;
-    case VT_K_THREAD: /* the next one begins at nothing; what this one left stays in the total */
+    case VT_K_THREAD: /* the next thread begins at 0; the sums of this one stay in the total */
         memset(l->last, 0, sizeof l->last);
         return NULL;
     default: return NULL;
     }
 }
 
-/* All that the decoded block tells: into j->room. Returns how many, -1: damage. */
+/* Writes all changes of the decoded block to j->room. Returns their number, -1: damage. */
 static int read_block(struct join *j, struct lane *l, const struct vt_row *row)
 {
     const uint64_t *words = j->decoder->words;
@@ -96,7 +97,7 @@ static int read_block(struct join *j, struct lane *l, const struct vt_row *row)
     return count;
 }
 
-/* Finds the next block of the lane that tells something. VT_OK, also where there is none: count is 0 then. */
+/* Finds the next block of the lane that has changes. Returns VT_OK also if there is none: then count is 0. */
 static int next_block(struct join *j, struct lane *l)
 {
     free(l->told);
@@ -128,7 +129,7 @@ static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns
     return code ? vt_refused(j->error, code) : VT_OK;
 }
 
-/* Adds what a lane tells to the total; writes that when it has changed. */
+/* Adds the change of a lane to the total, and writes the total if it is another one. */
 static int tell(struct join *j, const struct told *t, void *writer, uint32_t class, struct vt_transcoded *result)
 {
     int changed = 0;

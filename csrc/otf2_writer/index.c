@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the blocks of a local file lie, and what their heads say. */
+/* Lists the blocks of a local file: place and head of each. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ static int is_block(const struct vt_block *b, uint8_t content, uint64_t rest)
            (content != VT_EVENTS || b->raw_bytes % 8 == 0) && b->stored_bytes <= rest;
 }
 
-/* Heads are read with pread: touching the map for them would make the whole file resident. */
+/* Reads heads with pread: reading them through the map would make the whole file resident. */
 VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
                                    uint32_t room, uint64_t *at)
 {

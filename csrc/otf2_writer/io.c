@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of I/O. Whether a handle is open is not looked at: what was lost may have opened it. */
+/* Records of I/O. A handle need not be open: the record that opened the handle may be lost. */
 #include "pass.h"
 
 #define CREATION_FLAGS (2 * VT_OTF2_IO_CREATION_FLAG_UNIQUE - 1) /* all bits that have a meaning */
 #define STATUS_FLAGS (2 * VT_OTF2_IO_STATUS_FLAG_DELETE_ON_CLOSE - 1)
 #define OPERATION_FLAGS (2 * VT_OTF2_IO_OPERATION_FLAG_COLLECTIVE - 1)
 
-/* Numbers that readers of OTF2 have a name for; w: the payload. */
+/* Checks that OTF2 defines the numbers in a payload w. */
 static int good(struct pass *p, uint32_t kind, const uint64_t *w)
 {
     uint64_t low = kind == VT_K_IO_DESTROY ? 0 : w[0] & UINT32_MAX, high = kind == VT_K_IO_DESTROY ? 0 : w[0] >> 32;
@@ -37,8 +37,8 @@ static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle,
     }
 }
 
-/* The one operation of the innermost region. What its number is in the location tells it from others, and the highest bit
-   from those that the runtime numbers. */
+/* The matching id of the only operation of a region: the location, the operation's number there, and the highest bit,
+   which is clear in the matching ids of the runtime. */
 static uint64_t match(const struct pass *p, const struct frame *f)
 {
     return 1ull << 63 | (uint64_t)p->location << 32 | f->operation;
@@ -52,7 +52,7 @@ static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t ha
         f->operation = ++p->operations;
         return WRITE(p, IoOperationBegin, t, handle, (uint8_t)(kind - VT_K_IO_READ), 0, bytes, match(p, f));
     }
-    if (!f->operation) return VT_OK; /* its begin is lost, or recording was off then */
+    if (!f->operation) return VT_OK; /* the begin is lost, or recording was off */
     const uint64_t id = match(p, f);
     f->operation = 0;
     return WRITE(p, IoOperationComplete, t, handle, bytes, id);
@@ -70,7 +70,7 @@ int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     if (!good(p, kind, w)) return VT_BAD_DATA;
     if (kind == VT_K_IO_DELETE) {
         uint32_t file = mapped(p, p->maps->files, p->maps->nfiles, id);
-        /* The archive has all paradigms, in their order. */
+        /* The archive has all paradigms in the order of enum vt_io_paradigm. */
         return file == VT_UNMAPPED ? VT_OK : WRITE(p, IoDeleteFile, t, (uint8_t)(w[0] - VT_IO_POSIX), file);
     }
     uint32_t handle = mapped(p, p->maps->handles, p->maps->nhandles, id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel knows of libotf2, with its own prototypes: the library lies inside the otf2 package, which has no
-   header. Tests compare all of it with the bindings, and with OTF2's own header where that is installed: types have
-   OTF2's names so that both can be included. */
+/* The kernel's own prototypes and numbers of libotf2: the library lies inside the otf2 package, which has no header.
+   Tests compare them with the bindings, and with OTF2's own header if that is installed. The types have OTF2's names so
+   that both headers can be included. */
 #ifndef VT_OTF2_H
 #define VT_OTF2_H
 
@@ -20,7 +20,7 @@ union OTF2_MetricValue_union;
 typedef int32_t vt_otf2_error(void *user, const char *file, uint64_t line, const char *function, int32_t code,
                               const char *format, va_list values);
 
-/* The members of these three, in their order. */
+/* The members of these three structures, in their order. */
 struct vt_otf2_flush {
     uint8_t (*pre_flush)(void *, uint8_t, uint64_t, void *, bool);
     uint64_t (*post_flush)(void *, uint8_t, uint64_t);
@@ -37,7 +37,7 @@ struct vt_otf2_locking {
     uint32_t (*unlock)(void *, struct OTF2_LockObject *);
 };
 
-/* X(name, value); of an enumeration its last one. */
+/* X(name, value); of an enumeration the last value. */
 #define VT_OTF2_CONSTANTS(X)                                                                                           \
     X(FLUSH, 1)                                                                                                        \
     X(CALLBACK_SUCCESS, 0)                                                                                             \
@@ -197,7 +197,7 @@ struct vt_otf2 {
 #undef VT_OTF2_POINTER
 };
 
-/* Which event: index of the counts that a transcoding returns. */
+/* The kinds of events: indices of the counts that a transcoding returns. */
 enum vt_event {
 #define VT_OTF2_NUMBER(type, name, arguments) VT_N_##name,
     VT_OTF2_EVENTS(VT_OTF2_NUMBER)
@@ -207,7 +207,7 @@ enum vt_event {
 
 extern struct vt_otf2 vt_otf2;
 
-/* What libotf2 complained about first on this thread since vt_otf2_forget: the OTF2_ErrorCode, 0 for nothing. */
+/* libotf2's first error on this thread since vt_otf2_forget: its OTF2_ErrorCode, 0 for none. */
 int32_t vt_otf2_complaint(const char **text);
 void vt_otf2_forget(void);
 

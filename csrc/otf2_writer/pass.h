@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the second pass share: where it stands at one location, and how it writes an event. */
+/* The second pass over one location: its state, and how its files write an event. */
 #ifndef VT_PASS_H
 #define VT_PASS_H
 
 #include "times.h"
 #include "transcode.h"
 
-/* What was entered: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
+/* Keys of open regions: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
 #define ENTER_KEY (1ull << 32)
 #define ADDRESS_KEY VT_OPEN_ADDRESS
 
@@ -14,13 +14,13 @@
 
 struct frame {
     uint64_t key;
-    uint32_t region, operation; /* operation: of I/O, begun in it, 0: none */
+    uint32_t region, operation; /* operation: of I/O, which began in the region, 0: none */
 };
 
-/* A fork of the location, or its part in a team. */
+/* A fork of the location, or its membership of a team. */
 struct team {
-    uint32_t id, comm; /* local, OTF2's or VT_UNMAPPED; 0 of a fork */
-    uint32_t nesting, depth; /* depth: of the stack before it */
+    uint32_t id, comm; /* local id; OTF2's id or VT_UNMAPPED; 0 for a fork */
+    uint32_t nesting, depth; /* depth: of the stack before the team */
     int is_fork, waits;
 };
 
@@ -40,19 +40,19 @@ struct pass {
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;
-    struct team *teams; /* open ones, innermost last */
+    struct team *teams; /* open teams, innermost last */
     uint32_t nteams, teams_capacity, location;
-    int off, started, collective; /* collective: one has begun */
+    int off, started, collective; /* collective: a collective has begun */
     uint64_t off_since, credit;
-    OTF2_AttributeList *list; /* what attributes points to when there are some */
+    OTF2_AttributeList *list; /* attributes points to this list unless it is empty */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
     struct requests requests; /* request.c */
-    uint64_t messages; /* of the user API, so far */
-    uint32_t operations; /* of I/O that are the only one of their region, so far */
+    uint64_t messages; /* messages of the user API so far */
+    uint32_t operations; /* operations of I/O so far that are the only one of their region */
     struct {
-        uint64_t key, bytes; /* of the region that frees them */
+        uint64_t key, bytes; /* of the region that frees the bytes */
         uint32_t depth;
-        int if_null; /* also if no address is returned */
+        int if_null; /* also if the region returns no address */
     } freed;
 };
 
@@ -67,12 +67,13 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
     return vt_refused(p->error, code);
 }
 
-/* Writes an event with a list of attributes, or with those of p; its time and what follows are the arguments. */
+/* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2 from the time on.
+   */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
     done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
-/* The OTF2 id of a local one; VT_UNMAPPED is counted: readers stand no event that refers to nothing. */
+/* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */
 static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size, uint64_t id)
 {
     uint32_t global = id < size ? map[id] : VT_UNMAPPED;
@@ -80,39 +81,39 @@ static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size
     return global;
 }
 
-/* A rank in a communicator whose ranks stand at an offset in OTF2's. */
+/* Adds the offset of a group to a rank in it. */
 static inline uint32_t shifted(uint32_t rank, uint32_t offset)
 {
-    /* From there on: this group, self, none (all). */
+    /* Larger numbers mean: this group, self, none (all). */
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
 
-/* Keep what a call of the heap's functions says for the event that its record becomes. */
+/* Keep the sizes and addresses of a call of the heap's functions for the event that its record becomes. */
 int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w);
-/* address: what was returned. */
+/* address: the call's result. */
 int vt_heap_leave(struct pass *p, uint32_t what, uint64_t address);
 
 /* Keeps a number for the next event; id is OTF2's. */
 int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value);
 /* Keeps a value for the next event. */
 int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
-/* Forgets what was kept. */
+/* Forgets the values that were kept. */
 void vt_attributes_end(struct pass *p);
-/* Events of one-sided communication, of I/O, of threads and locks. w: the payload. */
+/* Write the events of one-sided communication, of threads and locks, of I/O. w: the payload. */
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
-/* The user API: messages, markers, comments, rewinds. */
+/* Handles the records of the user API: messages, markers, comments, rewinds. */
 int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
-/* Teams and tasks; the time is found there. */
+/* Handles the records of teams and tasks, and finds their times. */
 int vt_team(struct pass *p, uint32_t what, const uint64_t *w);
-/* Ends all teams: at a hole (t: now), and at the end of the location, where one may wait beyond its last record. */
+/* End all teams: at a hole (t: now), and at the end of the location, where a team may wait beyond the last record. */
 int vt_teams_close(struct pass *p, uint64_t t);
 int vt_teams_end(struct pass *p);
 
-/* What they need of regions, by local ids. */
+/* Functions for regions, by local ids. */
 uint64_t vt_time_at(struct pass *p, uint64_t ticks);
 int vt_enter_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_region(struct pass *p, uint64_t t, uint32_t id);
@@ -122,7 +123,7 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);
 int vt_gap_lost(struct pass *p, uint32_t reason, uint64_t count);
 
-/* request.c: matters only where a flight recorder has overwritten records. */
+/* request.c: has an effect only where a flight recorder has overwritten records. */
 int vt_request_starts(struct pass *p, uint64_t id);
 int vt_request_is_known(const struct pass *p, uint64_t id);
 

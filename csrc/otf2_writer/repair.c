@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The controlled logical clock (Rabenseifner, "The controlled logical clock - a global time for trace based software
-   monitoring", 1997; for collectives: Becker, Rabenseifner, Wolf, Linford, "Scalable timestamp synchronization for event
-   traces of message-passing applications", 2009): where something would arrive before it was sent, the receiver's clock
-   is put forward from there on, and comes back slowly. Clocks take turns as their ends allow: one goes on until it waits
-   for another one. What comes of it does not depend on the order of the turns. */
+   monitoring", 1997; for collectives: Becker, Rabenseifner, Wolf, Linford, "Scalable timestamp synchronization for
+   event traces of message-passing applications", 2009). If a message would arrive before it was sent, the receiver's
+   clock is put forward from there on, and then returns slowly. Clocks take turns: a clock goes on until it must wait
+   for another one. The result does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include "cursor.h"
 #include "repair.h"
 #include "table.h"
 
-#define BATCH 64u /* ends of a location in memory, at least */
+#define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
-#define BATCHES (1u << 17) /* ends of all locations in memory, where these are few */
-#define CHANNELS 4096u /* so many may stay without messages */
+#define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
+#define CHANNELS 4096u /* number of channels that may stay without messages */
 #define NONE UINT32_MAX
 
-/* What comes next of a cursor: of one moment, what may put the clock forward comes before what tells others the time. */
+/* Order of the next ends of cursors. Ends of one moment: first those that may put the clock forward, then those that
+   show the time to others. */
 struct next {
-    uint64_t moment; /* ns * 2, + 1 where it tells */
+    uint64_t moment; /* ns * 2, + 1 if the end shows the time */
     uint32_t cursor;
 };
 
 struct clock {
-    struct next *heap; /* the earliest on top */
+    struct next *heap; /* heap, the earliest on top */
     uint32_t nheap;
-    uint32_t next; /* in the list of those that wait for the same, or are ready */
+    uint32_t next; /* in the list of the clocks that wait for one item, or are ready */
     struct vt_item *waits; /* for */
     int ended;
-    uint64_t begin, put; /* how it is put forward now */
+    uint64_t begin, put; /* by how much the clock is put forward now */
     struct vt_knot *knots;
     uint64_t nknots;
 };
 
-/* A message, from whichever end is seen first; or a collective. */
+/* A message, made at the end that is seen first; or a collective. */
 struct vt_item {
-    uint64_t sent, sent_base; /* when; of a collective: when the last one, and the root, gave */
+    uint64_t sent, sent_base; /* times; of a collective: when the last process, and the root, gave */
     uint64_t key[2]; /* of a collective */
     uint64_t root, root_base;
-    uint32_t bytes, members, begun, ended; /* of a collective: how many */
-    uint32_t waiter; /* first clock that waits */
+    uint32_t bytes, members, begun, ended; /* of a collective: numbers of processes */
+    uint32_t waiter; /* first clock that waits for the item */
     uint8_t given, root_given, released, doubtful, op;
-    struct vt_item *next, *made; /* made: the one that was made before this one */
-    struct begin *begins; /* of a prefix: of each rank; the first known ones hold the latest of theirs and all before */
+    struct vt_item *next, *made; /* made: the item that was made before this one */
+    struct begin *begins; /* of a prefix, by rank; the first `known` ones: the latest of this rank and all before */
     uint32_t known, held; /* held: clocks that wait in begins */
 };
 
 struct begin {
-    uint64_t shown, base; /* shown: + 1 while it stands in an item */
-    uint32_t waiter; /* clock that waits for it and all before, + 1 */
+    uint64_t shown, base; /* shown: + 1 while the entry stands in an item */
+    uint32_t waiter; /* clock that waits for this rank and all before, + 1 */
 };
 
 /* Messages from one process to another, in a communicator with a tag. */
@@ -63,16 +64,16 @@ struct repair {
     struct clock *clocks;
     struct next *heaps;
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
-    uint32_t first; /* all clocks before have ended */
-    struct vt_item *spare, *made; /* made: all items, the latest first, for their end */
+    uint32_t first; /* all clocks before this one have ended */
+    struct vt_item *spare, *made; /* made: all items, the latest first, to free them */
     struct vt_table channels, collectives, open, counts, broken;
-    uint64_t many; /* channels: so many are too many if some are empty */
-    int failed; /* ends could not be read: why */
+    uint64_t many; /* number of channels from which on empty ones are removed */
+    int failed; /* error of reading ends */
 };
 
 /* ---- Ends in the order of time ---- */
 
-/* The next end of a cursor, NULL behind the last one, or where it cannot be read. */
+/* The next end of a cursor; NULL behind the last one, and after an error. */
 static struct vt_end *look(struct repair *r, struct vt_cursor *c)
 {
     const int code = c->at == c->n ? vt_cursor_fill(c, r->batch) : VT_OK;
@@ -91,7 +92,7 @@ static int before(struct next x, struct next y)
     return x.moment != y.moment ? x.moment < y.moment : x.cursor < y.cursor;
 }
 
-/* Puts one in at a place or below. */
+/* Moves a cursor down the heap from a place. */
 static void sink(struct clock *c, uint32_t at, struct next one)
 {
     for (uint32_t child; (child = 2 * at + 1) < c->nheap; at = child) {
@@ -130,7 +131,7 @@ static void make_ready(struct repair *r, uint32_t clock)
     r->ready = clock;
 }
 
-/* Those of a prefix that wait for the begins of some ranks. */
+/* Wakes the clocks of a prefix that wait for the begins of some ranks. */
 static void wake_ranks(struct repair *r, struct vt_item *i, uint32_t from, uint32_t to)
 {
     for (uint32_t k = from; i->held && k < to; k++) {
@@ -159,7 +160,7 @@ static int wait_for(struct repair *r, uint32_t clock, struct vt_item *i)
     return 0;
 }
 
-/* Forgets channels without messages, so that tags that never come again take no memory. */
+/* Removes channels without messages, so that tags that are used once take no memory. */
 static int sweep(struct repair *r)
 {
     struct vt_table kept = {NULL, 0, 0};
@@ -181,7 +182,7 @@ static int sweep(struct repair *r)
     return 1;
 }
 
-/* The queue of a channel; made where there is none. */
+/* Finds the queue of a channel, or makes one. */
 static struct queue *channel(struct repair *r, uint32_t from, uint32_t to, const struct vt_end *e)
 {
     const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
@@ -212,7 +213,8 @@ static struct vt_item *take(struct queue *q)
 
 static uint64_t shown(const struct clock *c, uint64_t ns) { return vt_times_put(ns, c->begin, c->put); }
 
-/* What arrives at ns was sent when the sender's clock showed sent, before any clock was put forward at base. */
+/* Puts the clock forward if a message arrives at ns that the sender sent when its clock showed `sent`. base: ns and
+   `sent` before any clock was put forward. */
 static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent, uint64_t base, int doubtful,
                   uint64_t *reversed)
 {
@@ -261,7 +263,7 @@ static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint3
     return 1;
 }
 
-/* A receive takes its place in the queue. */
+/* Puts a receive into the queue. */
 static struct vt_item *post(struct repair *r, const struct vt_end *e, uint32_t process)
 {
     struct queue *q = channel(r, e->peer, process, e);
@@ -274,7 +276,7 @@ static struct vt_item *post(struct repair *r, const struct vt_end *e, uint32_t p
     return i;
 }
 
-/* 1: done, 0: the clock must wait, -1: no memory. */
+/* Returns 1: done, 0: the clock must wait, -1: no memory. */
 static int received(struct repair *r, uint32_t clock, const struct vt_end *e, uint32_t process, struct vt_item *i)
 {
     struct clock *c = &r->clocks[clock];
@@ -282,10 +284,10 @@ static int received(struct repair *r, uint32_t clock, const struct vt_end *e, ui
     r->result->messages++;
     if (i->released) {
         r->result->ignored++;
-        return 1; /* it stays in its queue until something is sent */
+        return 1; /* the receive stays in its queue until a message is sent */
     }
     int fine = 1;
-    if ((e->what >> 4) > i->bytes) r->result->ignored++; /* not the one that was sent */
+    if ((e->what >> 4) > i->bytes) r->result->ignored++; /* not the message that was sent */
     else
         fine = arrive(r, c, e->ns, i->sent, i->sent_base, i->doubtful || r->parts->doubtful[process],
                       &r->result->reversed_messages);
@@ -311,7 +313,7 @@ static struct vt_item *collective(struct repair *r, const struct vt_end *e, uint
     return vt_table_set(&r->collectives, key[0], key[1], (uintptr_t)i) ? i : NULL;
 }
 
-/* A prefix (Scan): a rank waits for those below it. */
+/* A prefix (Scan): a rank waits for all lower ranks. */
 static int begun_in_order(struct vt_item *i, const struct vt_end *e, uint64_t now)
 {
     if (!i->begins && !(i->begins = calloc(i->members, sizeof *i->begins))) return 0;
@@ -347,7 +349,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     i->begun++;
     i->doubtful |= r->parts->doubtful[process];
     if (prefix && !begun_in_order(i, e, now)) return 0;
-    /* Not the same one, or one that others lack. */
+    /* Another collective than the others, or one that the others lack. */
     if (i->op != (uint8_t)(e->tag >> 8) || vt_table_get(&r->broken, e->comm, 0)) i->released = 1;
     if (e->tag & VT_END_GIVES && now > i->sent) i->sent = now;
     if (e->tag & VT_END_GIVES && e->ns > i->sent_base) i->sent_base = e->ns;
@@ -387,7 +389,7 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
     r->result->collectives++;
     if (i->released) r->result->ignored++;
     else if (takes) fine = arrive(r, c, e->ns, from.shown, from.base, i->doubtful, &r->result->reversed_collectives);
-    /* In damaged files others than its members begin it, too: they still refer to it. */
+    /* In damaged files processes that are no members begin the collective, too: they still refer to it. */
     if (++i->ended >= i->members && i->ended >= i->begun) {
         vt_table_drop(&r->collectives, i->key[0], i->key[1]);
         drop_collective(r, i);
@@ -402,7 +404,7 @@ static struct vt_item *item_of(struct repair *r, uint32_t process, uint64_t kind
     return (struct vt_item *)(uintptr_t)vt_table_get(&r->open, (uint64_t)process << 1 | kind, request);
 }
 
-/* 1: done, 0: the clock must wait, -1: no memory. */
+/* Returns 1: done, 0: the clock must wait, -1: no memory. */
 static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct vt_end *e)
 {
     struct clock *c = &r->clocks[clock];
@@ -412,7 +414,7 @@ static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct 
     int code;
     switch (e->what & 15) {
     case VT_END_SEND: return sent(r, c, e, process) ? 1 : -1;
-    case VT_END_RECEIVE: /* one that had to wait has its place already */
+    case VT_END_RECEIVE: /* a receive that had to wait is in the queue already */
         if (!from->posted && !(from->posted = post(r, e, process))) return -1;
         code = received(r, clock, e, process, from->posted);
         if (code == 1) from->posted = NULL;
@@ -437,13 +439,13 @@ static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct 
     }
 }
 
-/* A blocking collective's begin that says when it ends: it becomes its end. */
+/* The begin of a blocking collective that says its end becomes the end. */
 static int is_whole(const struct vt_end *e)
 {
     return (e->what & 15) == VT_END_BEGIN && !(e->tag & VT_END_ASIDE) && e->request;
 }
 
-/* Goes on with a clock until it waits or has no more ends. 0: no memory. */
+/* Goes on with a clock until the clock waits or has no more ends. Returns 0 without memory. */
 static int turn(struct repair *r, uint32_t clock)
 {
     struct clock *c = &r->clocks[clock];
@@ -468,7 +470,7 @@ static int turn(struct repair *r, uint32_t clock)
     return 1;
 }
 
-/* All wait: something has no other end. The first one goes on without it. 0: none waits. */
+/* All clocks wait, so an end has no partner. The first clock goes on without. Returns 0 if no clock waits. */
 static int release(struct repair *r)
 {
     while (r->first < r->parts->nclocks && r->clocks[r->first].ended) r->first++;
@@ -558,7 +560,7 @@ static void give_back(struct repair *r)
     for (uint32_t k = 0; k < r->ncursors; k++) free(r->cursors[k].ends);
     for (uint64_t k = 0; r->clocks && k < r->parts->nclocks; k++) free(r->clocks[k].knots);
     for (uint64_t k = 0; k < r->channels.size; k++) free((struct queue *)(uintptr_t)r->channels.entries[k].value);
-    /* Items may stand in queues, or with requests that never ended only. */
+    /* Some items stand only in queues, or with requests that never ended. */
     for (struct vt_item *i = r->made, *next; i; i = next) {
         next = i->made;
         free(i->begins);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that were started in what a flight recorder has kept of a location: readers want no end without its start. */
+/* Keeps the requests that were started in the records that a flight recorder has kept: readers want no completion
+   without its start. */
 #include <stdlib.h>
 #include "pass.h"
 

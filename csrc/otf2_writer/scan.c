@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first pass over a location: which functions, regions, communicators and I/O handles its records name. */
+/* The first pass over a location: finds the functions, regions, communicators and I/O handles that its records name. */
 #include <stdlib.h>
 #include "transcode.h"
 
-struct set { /* of numbers below 2^64 - 1; a slot holds number + 1 */
+struct set { /* a set of numbers below 2^64 - 1; a slot holds number + 1 */
     uint64_t *slots, count, size;
 };
 
@@ -34,7 +34,7 @@ static int grow(struct set *s)
 static inline int add(struct set *s, uint64_t number)
 {
     uint64_t key = number + 1;
-    if (!key) return 1; /* no address; it stays unmapped */
+    if (!key) return 1; /* no address; stays unmapped */
     if (s->count * 2 >= s->size && !grow(s)) return 0;
     uint64_t at = slot_of(key, s->size);
     for (; s->slots[at]; at = (at + 1) & (s->size - 1))
@@ -87,7 +87,7 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     case VT_K_THREAD_BEGIN:
     case VT_K_THREAD_END:
     case VT_K_THREAD_WAIT: f->threads = 1; break;
-    case VT_K_IO_DELETE: break; /* names a file */
+    case VT_K_IO_DELETE: break; /* its id is a file */
     case VT_K_USER_SEND:
     case VT_K_USER_RECV: return add_message(f, words, what);
     case VT_K_IO_READ:
@@ -117,7 +117,7 @@ static int add_records(struct finder *f, const uint64_t *words, uint32_t n, stru
     return VT_OK;
 }
 
-/* Regions that are open after a hole are entered again there: they count as used. */
+/* The second pass enters regions again that are open after a hole: they count as used. */
 static int add_open(struct finder *f, const struct vt_decoder *d)
 {
     for (uint32_t i = 0; i < d->nopen; i++) {
@@ -140,7 +140,7 @@ static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
         int here = row->sequence != (i ? rows[i - 1].sequence + 1 : 0);
         uint32_t classes = row->classes;
         hole |= here;
-        /* A hole may have swallowed the block where a function was new. */
+        /* A missing block may have been the first one with a function. */
         if (hole && classes & VT_CLASS_FUNCTION) classes |= VT_CLASS_NEW_CODE;
         error->row = i;
         error->offset = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The schema as text: the kinds of records and definitions, the enumerations, constants and structures that Python uses.
-   src/vtrace/io/local/schema.py reads the text. Each line is one fact, its words are separated by tabs:
+/* The schema as text: kinds of records and definitions, enumerations, constants and the structures that Python uses.
+   src/vtrace/io/local/schema.py reads the text. Each line is one fact; tabs separate its words:
 
      kind         name, number, payload words, class, what the id is, payload (VT_KINDS)
      definition   name, values (VT_DEFINITION_KINDS)
@@ -30,7 +30,7 @@ struct vt_schema_number {
     uint64_t number;
 };
 
-/* Text of which as much is kept as there is room for; used: how long the whole text is. */
+/* A text, cut to the room that there is; used: the length of the whole text. */
 struct vt_schema_text {
     char *text;
     size_t room, used;
@@ -51,7 +51,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
         const uint8_t **: "pu1", const uint32_t **: "pu4", const uint64_t **: "pu8", default: "p")
 /* clang-format on */
 
-/* For lists of fields, F(S, name) for each: a row of a table, and a part of the structure's size. */
+/* What a list of fields, F(S, name) for each, makes of a field: a row of a table, a part of the structure's size. */
 #define VT_FIELD(structure, field)                                                                                     \
     {#structure, #field, VT_TYPE(structure, field), offsetof(struct structure, field), VT_SIZE(structure, field)},
 #define VT_PLUS_SIZE(structure, field) +VT_SIZE(structure, field)

@@ -8,7 +8,7 @@ static uint64_t home(const struct vt_table *t, uint64_t a, uint64_t b)
     return (h ^ h >> 32) & (t->size - 1);
 }
 
-/* Where the pair is, or the free entry behind its chain. */
+/* The entry of the pair, or the free entry behind its chain. */
 static uint64_t place(const struct vt_table *t, uint64_t a, uint64_t b)
 {
     uint64_t at = home(t, a, b);
@@ -49,7 +49,7 @@ int vt_table_set(struct vt_table *t, uint64_t a, uint64_t b, uint64_t value)
     return 1;
 }
 
-/* The entries behind move up, so that no chain is broken (Knuth, The Art of Computer Programming 3, 6.4, R). */
+/* The entries behind move up, so that no chain breaks (Knuth, The Art of Computer Programming 3, 6.4, R). */
 void vt_table_drop(struct vt_table *t, uint64_t a, uint64_t b)
 {
     if (!t->count) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table of numbers (not 0) by pairs of numbers: open addressing, without gravestones. */
+/* A table of numbers (not 0) by pairs of numbers: open addressing without tombstones. */
 #ifndef VT_TABLE_H
 #define VT_TABLE_H
 
@@ -12,8 +12,8 @@ struct vt_table {
     uint64_t count, size; /* size: a power of two */
 };
 
-uint64_t vt_table_get(const struct vt_table *t, uint64_t a, uint64_t b); /* 0: not there */
-uint64_t *vt_table_find(const struct vt_table *t, uint64_t a, uint64_t b); /* to change it in place; NULL: not there */
+uint64_t vt_table_get(const struct vt_table *t, uint64_t a, uint64_t b); /* 0: no such pair */
+uint64_t *vt_table_find(const struct vt_table *t, uint64_t a, uint64_t b); /* to change in place; NULL: no such pair */
 int vt_table_set(struct vt_table *t, uint64_t a, uint64_t b, uint64_t value); /* 0: no memory */
 void vt_table_drop(struct vt_table *t, uint64_t a, uint64_t b);
 void vt_table_free(struct vt_table *t);

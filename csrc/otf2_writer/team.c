@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Teams of threads and their tasks. A member's wait for the others ends when the team is joined, which its next record
-   tells: until then the wait stays open, and what happens meanwhile stands in it. */
+/* Teams of threads and their tasks. A member's wait for the others ends when the team is joined. The member's next
+   record of a team says when that was: until then the region of the wait stays open, and further regions are inside.
+   */
 #include <stdlib.h>
 #include "pass.h"
 
@@ -20,7 +21,7 @@ static int push(struct pass *p, struct team team)
 
 static struct team *top(struct pass *p) { return p->nteams ? &p->teams[p->nteams - 1] : NULL; }
 
-/* Ends the innermost, with all regions in it. */
+/* Ends the innermost team with all regions in it. */
 static int close_top(struct pass *p, uint64_t t)
 {
     struct team team = p->teams[--p->nteams];
@@ -30,7 +31,7 @@ static int close_top(struct pass *p, uint64_t t)
     return code ? code : vt_leave_to(p, t, team.depth);
 }
 
-/* Ends what cannot be open where a team of that nesting begins, or its fork: its end was not recorded. */
+/* Ends teams that cannot be open where a team or fork of this nesting begins: their ends were not recorded. */
 static int close_stale(struct pass *p, uint32_t nesting, int fork_stays)
 {
     int code = VT_OK;
@@ -48,7 +49,7 @@ int vt_teams_close(struct pass *p, uint64_t t)
     return code;
 }
 
-/* A worker's wait ends at ticks; 0: now. */
+/* Ends a worker's wait at ticks; 0: now. */
 static int end_wait(struct pass *p, uint64_t ticks)
 {
     int early = 0;
@@ -59,7 +60,7 @@ static int end_wait(struct pass *p, uint64_t ticks)
     return close_top(p, p->last);
 }
 
-/* Index of a location among the members of a team: its rank in the team's communicator. */
+/* The rank of a location in the communicator of a team: its index among the members. */
 static uint64_t place_of(const struct pass *p, uint64_t team, uint64_t location)
 {
     const struct vt_maps *m = p->maps;
@@ -100,7 +101,7 @@ static int join(struct pass *p, uint32_t nesting)
     return code;
 }
 
-/* ---- Tasks: named by team, rank of the creator in it, and a number there; the implicit one has the number 0 ---- */
+/* ---- Tasks: identified by team, rank of the creator in it, and a number; the implicit task has the number 0 ---- */
 
 static int switch_to(struct pass *p, uint64_t t, uint64_t team, uint64_t task)
 {
@@ -133,7 +134,7 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
     uint32_t nesting = (uint32_t)w[0];
     uint64_t t;
     int code = VT_OK;
-    vt_attributes_end(p); /* these records write several events and bear none */
+    vt_attributes_end(p); /* these records become several events, which have no attributes */
     switch (VT_KIND(what)) {
     case VT_K_THREAD_FORK:
         nesting = (uint32_t)(w[0] >> 32);

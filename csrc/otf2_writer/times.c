@@ -15,7 +15,7 @@ int vt_times_begin(struct vt_times *c, const struct vt_maps *maps)
     return 1;
 }
 
-/* The last segment that begins at or before ticks, the first one for earlier ticks. */
+/* Finds the last segment that begins at or before ticks; for earlier ticks the first one. */
 static uint64_t segment(const struct vt_times *c, uint64_t ticks)
 {
     uint64_t low = 0, high = c->n - 1;
@@ -37,7 +37,7 @@ uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
     unsigned __int128 factor = ((unsigned __int128)c->rise << 63) / c->run;
     for (c->shift = 63; factor > UINT64_MAX; c->shift--) factor >>= 1;
     c->factor = (uint64_t)factor;
-    /* Half of what the rounding allows: then d * factor >> shift stays below 2^63 too. */
+    /* Half of the range that rounding allows: then d * factor >> shift stays below 2^63, too. */
     c->reach = c->shift ? (uint64_t)1 << (c->shift - 1) : 0;
     if (i + 2 < c->n && c->reach > c->run) c->reach = c->run;
     unsigned __int128 last = c->rise ? (unsigned __int128)(VT_NS_MAX - c->base) * c->run / c->rise : UINT64_MAX;
@@ -47,7 +47,7 @@ uint64_t vt_times_seek(struct vt_times *c, uint64_t ticks, int *early)
     __int128 ns = product / c->run + c->base - (product < 0 && product % c->run != 0);
     if (ns < 0) {
         *early = 1;
-        ns = 0; /* and put forward as any other time: the repair has counted on that */
+        ns = 0; /* put forward as any other time, as the repair expects */
     }
     if (ns > (__int128)VT_NS_MAX) return VT_NS_MAX;
     return c->nshifts ? vt_times_shift(c, (uint64_t)ns) : (uint64_t)ns;

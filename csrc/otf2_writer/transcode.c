@@ -4,7 +4,7 @@
 #include "pass.h"
 
 #define DEPTH_MAX (1u << 24)
-/* Looking in vain for the enter of a stray leave may cost this much in total; then only the top is searched. */
+/* Searches for the enters of stray leaves may take this many steps in total; then only the top is searched. */
 #define SEARCH_CREDIT (1u << 28)
 #define SEARCH_MIN 1024u
 
@@ -18,7 +18,7 @@ int vt_refused(struct vt_error *error, int32_t code)
     return VT_BAD_OTF2;
 }
 
-/* The time of an event at ticks: never before the one before it. */
+/* The time of an event at ticks: never before the previous event. */
 static inline uint64_t time_at(struct pass *p, uint64_t ticks)
 {
     int early = 0;
@@ -115,14 +115,14 @@ static inline int pop(struct pass *p, uint64_t t, OTF2_AttributeList *attributes
     return WRITE_WITH(p, attributes, Leave, t, region);
 }
 
-/* 1: of a region that the program begins and ends itself. */
+/* Returns 1 for a region that the program begins and ends itself. */
 static inline int is_users(const struct pass *p, uint64_t key)
 {
     uint64_t id = key & ~ENTER_KEY;
     return key & ENTER_KEY && id < p->maps->nregions && p->maps->user_regions[id];
 }
 
-/* A leave that does not match the top: a longjmp or an exception has left the regions above its enter, too. */
+/* A leave that does not match the top: a longjmp or an exception has also left the regions above its enter. */
 static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uint64_t key)
 {
     uint32_t limit = p->credit ? p->depth : SEARCH_MIN, steps = 0;
@@ -147,7 +147,7 @@ static inline int leave(struct pass *p, uint64_t t, uint64_t key)
     return leave_below(p, t, key);
 }
 
-/* What is open at the end, or when another thread takes the location. */
+/* Closes the open regions at the end, or when another thread takes the location. */
 static void count_unended(struct pass *p)
 {
     for (uint32_t i = 0; i < p->depth; i++) p->result->unended += is_users(p, p->frames[i].key);
@@ -171,14 +171,14 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth)
 
 static int close_all(struct pass *p, uint64_t t)
 {
-    vt_attributes_end(p); /* whose event is missing */
+    vt_attributes_end(p); /* their event is missing */
     int code = vt_teams_close(p, t);
     p->result->closed += p->depth;
     while (!code && p->depth) code = pop(p, t, NULL);
     return code;
 }
 
-/* After a hole nobody knows what was left in it: the stack starts again from what the block says is open. */
+/* The regions that were left in a hole are unknown: the stack starts again with the open regions of the block. */
 static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
 {
     int code = close_all(p, p->last);
@@ -217,7 +217,7 @@ static inline uint32_t peer_of(const struct pass *p, uint32_t what, uint32_t pee
 static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
     uint32_t comm = comm_of(p, what);
-    if (comm == VT_UNMAPPED) return VT_OK; /* counted; a reader could not stand it */
+    if (comm == VT_UNMAPPED) return VT_OK; /* counted; readers fail on it */
     uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32), kind = VT_KIND(what);
     if (kind == VT_K_ISEND && vt_request_starts(p, w[2])) return VT_NO_MEMORY;
     if (kind == VT_K_IRECV && !vt_request_is_known(p, w[2])) kind = VT_K_RECV;
@@ -250,7 +250,8 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
         return WRITE(p, MpiCollectiveBegin, t);
     }
     if (VT_KIND(what) == VT_K_COLL_COMPLETE && !vt_request_is_known(p, w[3])) return VT_OK;
-    if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped) return VT_OK; /* it began before that */
+    if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped)
+        return VT_OK; /* the begin was dropped */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
@@ -284,7 +285,7 @@ static int flush(struct pass *p, uint64_t t, uint64_t ticks)
     return code ? code : vt_gap_add(p, t, stop, 0, VT_GAP_FLUSH, VT_CLASS_ALL);
 }
 
-/* Where only some classes stop the measurement goes on. */
+/* If only some classes stop, the measurement goes on. */
 static int limit(struct pass *p, uint64_t t, uint32_t why, uint32_t classes)
 {
     if (!p->result->limit_classes) {
@@ -375,7 +376,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     }
 }
 
-/* Whether a record leaves attributes to the one behind it: it may stand between them and their event. */
+/* Returns 1 if a record leaves attributes to the next one: the record may stand between them and their event. */
 static int passes_on(uint32_t what)
 {
     if (what & VT_FUNCTION) return 0;

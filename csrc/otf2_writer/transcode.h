@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Python sees of the kernel through ctypes (src/vtrace/io/local/kernel.py has the twins of these structures).
-   Nothing here trusts the bytes of a file; of the caller it expects rows that point into mapped files. */
+/* The kernel's interface for Python (src/vtrace/io/local/kernel.py); schema.c serves the structures.
+   The kernel checks all bytes of a file. The caller's rows must point into mapped files. */
 #ifndef VT_TRANSCODE_H
 #define VT_TRANSCODE_H
 
@@ -14,7 +14,7 @@
 #define VT_RAW_MAX (VT_CHUNK_SIZE - VT_CHUNK_DATA)
 #define VT_WORDS_MAX (VT_RAW_MAX / 8)
 #define VT_UNMAPPED 0xffffffffu
-#define VT_TICKS_MAX (UINT64_MAX >> 1) /* no counter comes so far */
+#define VT_TICKS_MAX (UINT64_MAX >> 1) /* no counter reaches this */
 
 #define VT_RESULTS(X)                                                                                                  \
     X(OK, 0) X(BAD_LIBRARY, 1) X(BAD_DATA, 2) X(BAD_OTF2, 3) X(NO_MEMORY, 4) X(BAD_ARGUMENT, 5) X(NO_SPACE, 6)
@@ -24,7 +24,7 @@ enum vt_result {
 #undef VT_RESULT_ENUM
 };
 
-/* One block or chunk: a row of local.py's INDEX. */
+/* One block or chunk: a row of INDEX in src/vtrace/io/local/index.py. */
 struct vt_row {
     uint64_t address; /* of its head */
     uint8_t form;     /* 0 block, 1 chunk of a buffer */
@@ -35,7 +35,7 @@ struct vt_row {
     struct vt_clock_pair pair;
 };
 
-/* What went wrong, where: row, and byte of its records. */
+/* An error, its row, and the byte of the row's records. */
 struct vt_error {
     int32_t otf2; /* OTF2_ErrorCode of VT_BAD_OTF2 */
     uint32_t row;
@@ -43,14 +43,14 @@ struct vt_error {
     char text[256];
 };
 
-/* Sorted arrays of what was found; vt_kernel_scan_free gives them back. */
+/* Sorted arrays of the ids that were found; vt_kernel_scan_free frees them. */
 struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
-    uint64_t *messages; /* not sorted: of each USER_SEND and USER_RECV ticks, communicator | receives << 32, tag */
+    uint64_t *messages; /* not sorted; of each USER_SEND and USER_RECV: ticks, communicator | receives << 32, tag */
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles, nmessages;
     uint64_t first_ticks, last_ticks;
-    uint64_t memory; /* whether records tell of the heap */
-    uint64_t threads; /* whether any may tell of threads that begin and end */
+    uint64_t memory; /* 1: there are records of the heap */
+    uint64_t threads; /* 1: there may be records of threads that begin and end */
 };
 
 /* The rows of one location. */
@@ -59,29 +59,29 @@ struct vt_stream {
     uint32_t count, unused;
 };
 
-/* Ids and times of one location. Where there is no OTF2 id the value is VT_UNMAPPED. */
+/* Ids and times of one location. VT_UNMAPPED: there is no OTF2 id. */
 struct vt_maps {
     const uint32_t *function_offsets, *function_regions; /* code offsets, ascending */
     const uint64_t *addresses; /* ascending */
     const uint32_t *address_regions;
     const uint32_t *regions; /* by local id */
-    const uint8_t *user_regions; /* by local id: 1 for those that the program begins and ends itself */
+    const uint8_t *user_regions; /* by local id: 1 for regions that the program begins and ends itself */
     const uint32_t *comms, *comm_peer_offset; /* by local id; the offset is added to peer and root */
-    const uint32_t *comm_ranks; /* by local id: the process's own */
+    const uint32_t *comm_ranks; /* by local id: rank of the process itself */
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
     const uint32_t *strings; /* by local id: OTF2's strings */
-    const uint32_t *teams, *team_first; /* by local id; where its members begin */
-    const uint32_t *team_members; /* of all teams: numbers of locations, ascending in each */
+    const uint32_t *teams, *team_first; /* by local id; first member of each */
+    const uint32_t *team_members; /* of all teams: numbers of locations, ascending in each team */
     const uint64_t *team_joined; /* of each member: ticks, see VT_D_TEAM */
     const uint32_t *attributes; /* by local id */
     const uint8_t *attribute_types; /* OTF2_Type */
     const uint32_t *user_comms; /* by local id */
     const uint32_t *user_peers; /* rank of the other end of each USER_SEND and USER_RECV, in their order */
     const uint64_t *knot_ticks, *knot_ns; /* at least two, ticks ascending, ns not descending */
-    const uint64_t *shift_ns, *shifts; /* from which ns on a clock is put forward by how much, ascending; may be none */
+    const uint64_t *shift_ns, *shifts; /* from shift_ns on the clock is put forward by shifts; ascending; may be none */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes;
     uint64_t nuser_comms, nuser_peers, ncomm_ranks, nknots, nteams, nteam_members, nshifts;
@@ -94,18 +94,18 @@ struct vt_maps {
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
 
 struct vt_transcoded {
-    uint64_t counts[VT_EVENT_KINDS]; /* first, so that the rest has fixed places behind it */
+    uint64_t counts[VT_EVENT_KINDS]; /* by enum vt_event */
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
     uint64_t flush_ns, off_ns, flushes;
     uint64_t limit_ns, limit_why, limit_classes; /* of the first LIMIT; classes of all, 0: there is none */
-    uint64_t lost_by[VT_LOST_MOST]; /* lost, by enum vt_lost; 0: another reason */
-    uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten, and until when */
-    uint64_t unended, unbegun; /* regions of the program that it did not end, ends that it did not begin */
+    uint64_t lost_by[VT_LOST_MOST]; /* events lost, by enum vt_lost; 0: another reason */
+    uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten; end of the last one */
+    uint64_t unended, unbegun; /* regions that the program began and did not end, and ended without begin */
     uint64_t unmatched; /* messages of the user API without another end, left out */
     uint64_t nnotes;
-    struct vt_note *notes; /* vt_kernel_notes_free gives them back */
+    struct vt_note *notes; /* vt_kernel_notes_free frees them */
     uint64_t ngaps;
-    struct vt_gap *gaps; /* when it did not record; vt_kernel_gaps_free gives them back */
+    struct vt_gap *gaps; /* when the location did not record; vt_kernel_gaps_free frees them */
 };
 
 /* Why a location did not record: enum vt_lost, or one of these. */
@@ -124,37 +124,37 @@ enum vt_gap_reason {
 _Static_assert(VT_GAP_OFF == VT_LOST_MOST, "the two enumerations have no number in common");
 
 #define VT_GAPS_MAX 1024u /* of a location */
-#define VT_GAP_UNKNOWN UINT64_MAX /* count */
-#define VT_GAP_OPEN UINT64_MAX /* to: until the end of the process */
+#define VT_GAP_UNKNOWN UINT64_MAX /* of count */
+#define VT_GAP_OPEN UINT64_MAX /* of to: until the end of the process */
 
-/* An interval in which a location did not record, in ns as events have them. ns: how much of it, less than to - from where
-   intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded. */
+/* An interval in which a location did not record, in the ns of events. ns: time without recording, less than to -
+   from if intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded. */
 struct vt_gap {
     uint64_t from, to, ns, count;
     uint32_t classes, reason;
 };
 
-/* A marker or comment: no event, but an entry of the marker file. */
+/* A marker or comment: not an event, but an entry of the marker file. */
 struct vt_note {
     uint64_t ns;
     uint32_t marker, text; /* local ids; marker VT_UNMAPPED: a comment */
 };
 
-/* Decompresses a whole zstd frame into dst, which holds capacity bytes; returns their number, or more than
-   capacity for an error. Used where libzstd.so.1 is missing. */
+/* Decompresses a whole zstd frame into dst, which holds capacity bytes. Returns the number of bytes, or more than
+   capacity for an error. Used if libzstd.so.1 is missing. */
 typedef size_t vt_decompress(void *dst, size_t capacity, const void *src, size_t bytes);
 
-/* Writes the schema (schema.h) as far as there is room; returns the length of the whole text. */
+/* Writes the schema (schema.h), cut to room bytes. Returns the length of the whole text. */
 VT_EXPORT size_t vt_kernel_schema(char *text, size_t room);
 VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size);
 VT_EXPORT uint64_t vt_kernel_checksum(uint64_t seed, const void *data, uint64_t size); /* vt_checksum */
 VT_EXPORT int vt_kernel_zstd(vt_decompress *instead); /* NULL: libzstd.so.1; returns 1 when there is one */
 VT_EXPORT const char *vt_kernel_event(uint32_t number);
 VT_EXPORT int32_t vt_kernel_prepare(void *archive);
-/* What libotf2 complained about on this thread since the last call: its code, 0 for nothing. */
+/* libotf2's first error on this thread since the last call: its OTF2_ErrorCode, 0 for none. */
 VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
-/* Fills rows for the blocks of an open file of size bytes, mapped at base, from byte *at on; returns how many. *at: behind
-   them, where there is no room for a row, nothing more, or no sound block of this content. */
+/* Fills rows for the blocks of an open file of size bytes, mapped at base, from byte *at on. Returns their number. *at:
+   behind the last one; there is no room for a row, the file ends, or no sound block of this content follows. */
 VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
                                    uint32_t room, uint64_t *at);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
@@ -165,20 +165,20 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
                                   struct vt_transcoded *result, struct vt_error *error);
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
-/* Writes what all locations of a process have in use, as values of a metric class: bytes and blocks, UINT64, never
-   below 0. which: the stream where an error is. */
+/* Writes the heap of a process as values of a metric class: bytes and blocks in use by all locations, UINT64, never
+   below 0. which: the stream with an error. */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error);
 
-/* ---- decode.c: from a row to its records ---- */
+/* ---- decode.c: the records of a row ---- */
 
-/* Working memory of one location's pass over its rows. */
+/* Working memory of a pass over the rows of one location. */
 struct vt_decoder {
     void *context; /* ZSTD_DCtx */
     uint64_t open[VT_OPEN_MAX];
     uint32_t nopen;
-    uint64_t released, seen; /* file pages in memory that are done with */
-    uint64_t words[VT_WORDS_MAX]; /* the records; definitions use it as bytes */
+    uint64_t released, seen; /* file pages in memory that are not needed any more */
+    uint64_t words[VT_WORDS_MAX]; /* the records, or the bytes of definitions */
     struct vt_column {
         uint32_t what, size, next, count; /* size: payload words; next: of its next record */
     } whats[VT_WORDS_MAX];
@@ -188,18 +188,18 @@ struct vt_decoder {
 
 struct vt_decoder *vt_decoder_new(void);
 void vt_decoder_free(struct vt_decoder *d);
-/* Checks and unpacks a row into words and open. Returns VT_OK or VT_BAD_DATA with a text. */
+/* Checks a row and unpacks it into words and open. Returns VT_OK, or VT_BAD_DATA with a text. */
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
-/* Joins the columns in d->columns to n words; 0: they are damaged. columns.c. */
+/* Joins the columns in d->columns to n words. Returns 0 if the columns are damaged. columns.c. */
 int vt_columns_join(struct vt_decoder *d, size_t bytes, uint32_t n);
-/* Tells the system that the row's pages are not needed any more: memory use stays flat for any length. */
+/* Tells Linux that the row's pages are not needed any more, so that memory use does not grow with the file. */
 void vt_release(struct vt_decoder *d, const struct vt_row *row);
 /* Formats an error's text; returns code. */
 int vt_fail(struct vt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The error for a call of libotf2 that returned code: VT_BAD_OTF2 with its complaint. */
 int vt_refused(struct vt_error *error, int32_t code);
 
-/* ---- What both passes know of a record ---- */
+/* ---- Records, for both passes ---- */
 
 /* 1 + payload words of each kind, 0 where there is no such kind. */
 static const uint8_t vt_record_words[128] = {
@@ -208,7 +208,8 @@ static const uint8_t vt_record_words[128] = {
 #undef VT_KIND_WORDS
 };
 
-/* Words of the record at words[at] of n that is no function's, with its payload; 0 and a text for a bad one. */
+/* The number of words of the record at words[at] of n, which is no function's. Returns 0 with a text for a bad
+   record. */
 static inline uint32_t vt_record(const uint64_t *words, uint32_t at, uint32_t n, struct vt_error *error)
 {
     uint32_t what = (uint32_t)words[at], expected = vt_record_words[VT_KIND(what)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of the user API. Who the other end of a message is was found in the first pass; markers and comments are kept for
-   the marker file. */
+/* Records of the user API. The first pass has found the other ends of messages. Markers and comments are kept for the
+   marker file. */
 #include <stdlib.h>
 #include "pass.h"
 
@@ -37,7 +37,7 @@ VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result)
     result->nnotes = 0;
 }
 
-/* Recording counts as switched off meanwhile. */
+/* Recording counts as switched off between the two. */
 static int rewound(struct pass *p, uint64_t t, uint64_t ticks)
 {
     int early = 0;
