@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables beside an archive, in its folder vtrace/: each a file of its own with columns of numbers, which belongs to one
+"""Tables beside an archive, in its folder vtrace/. Each table is a file with columns of numbers and belongs to one
 archive.
 
 A file is: MAGIC; the length of a head of JSON (8 bytes); the checksum (vt_checksum) of all that follows; the head; the
@@ -25,25 +25,26 @@ from vtrace.io.local.records import checksum
 
 FOLDER = "vtrace"
 COVERAGE = "coverage", 1
-"""Name and version of the table of what was not recorded (unify/account/ledger_intervals.py, analysis/ledger.py)."""
+"""Name and version of the table of intervals without recording (unify/account/ledger_intervals.py,
+analysis/ledger.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
 _MOST = 1 << 30
-"""Bytes of a file, and of its columns when they are unpacked."""
+"""Most bytes of a file, and of its unpacked columns."""
 Array = np.ndarray[Any, Any]
 
 
 @dataclass
 class SidecarTable:
-    """Columns of one length; names: texts that some of them refer to by number."""
+    """Columns of one length; names: texts that some columns refer to by number."""
 
     columns: dict[str, Array]
     names: dict[str, list[str]] = field(default_factory=dict)
 
 
 def identity(anchor: Path, properties: Mapping[str, str]) -> str:
-    """What an archive is known by: a hash of its properties (name: text, as the anchor file has them) and its global
+    """The identity of an archive: a hash of its properties (name: text, as the anchor file has them) and its global
     definitions. (The rest of an anchor file is a number that OTF2 draws at random.) Raises VtraceError."""
     found = blake2b(digest_size=16)
     for name, text in sorted(properties.items()):
@@ -83,7 +84,7 @@ def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) 
 def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None:
     """Reads a table of an archive's directory; None: there is none.
 
-    Raises FormatError: it is damaged, of another version, or belongs to another archive than the one with identity of.
+    Raises FormatError if the table is damaged, of another version, or of another archive than the one with identity of.
     """
     path = archive / FOLDER / name
     try:
@@ -111,7 +112,7 @@ def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Of a file as far as it may go: one read of the whole would take memory for as much."""
+    """Reads a file up to the most bytes, piece by piece: one read would take memory for all bytes at once."""
     left = _MOST + 1
     while left > 0 and (piece := file.read(min(left, 1 << 20))):
         left -= len(piece)
@@ -144,7 +145,7 @@ def _texts(texts: Sequence[object]) -> list[str]:
 
 
 def _inflate(data: bytes, size: int) -> bytes:
-    """Piece by piece: memory grows with what is there, not with what a head says."""
+    """Unpacks piece by piece: memory grows with the data, not with the sizes that a head says."""
     import zstandard
 
     found = bytearray()

@@ -13,7 +13,7 @@ from vtrace.io.archive.reader_abi import ATTRIBUTE, DETAIL, BatchFields, event_k
 
 Array = np.ndarray[Any, Any]
 BATCH = 1 << 16
-"""Events in a batch: small enough for the processor's cache."""
+"""Events in a batch: few enough for the processor's cache."""
 _KINDS = BatchFields.wanted.size
 
 
@@ -27,7 +27,7 @@ def wanted_kinds(kinds: frozenset[str] | None) -> bytes:
 
 
 def view(address: int | None, count: int, dtype: Any) -> Array:
-    """count items at an address that someone else owns, without a copy."""
+    """count items at an address of foreign memory, without a copy."""
     if not count or not address:
         return np.empty(0, dtype)
     size = count * np.dtype(dtype).itemsize
@@ -35,11 +35,11 @@ def view(address: int | None, count: int, dtype: Any) -> Array:
 
 
 class Batch:
-    """Some events of one location in their order. The arrays are views: they hold until the next batch is read.
+    """Some events of one location in order. The arrays are views, which are valid until the next batch is read.
 
     time: (n,) int64, ns since the clock's offset, never descending. kind: (n,) uint8, numbers of event_kinds(). ref:
-    (n,) uint32, the definition that an event refers to. details: records DETAIL of the events that say more, ascending
-    by row (their place in the batch). attributes: records ATTRIBUTE.
+    (n,) uint32, the definition that an event refers to. details: records DETAIL of the events with further values,
+    ascending by row (the event's index in the batch). attributes: records ATTRIBUTE.
     """
 
     time: Array
@@ -54,7 +54,7 @@ class Batch:
         return len(self.time)
 
     def detailed(self) -> Array:
-        """How many events of each kind have details, by the kind's number."""
+        """The number of events with details, by the number of the kind."""
         if self._counts is None:
             self._counts = np.bincount(self.details["kind"], minlength=_KINDS)
         return self._counts
@@ -89,7 +89,7 @@ class BatchBuffer(Batch):
         self.refresh()
 
     def refresh(self) -> None:
-        """Shows what was read since."""
+        """Updates the arrays after reading."""
         f = self.fields
         n = int(f.count)
         self._counts = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writing the global definitions of an archive, in the order of Score-P: readers need what is referred to first."""
+"""Writes the global definitions of an archive in the order of Score-P: what is referred to comes first."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
             _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
     kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
     for number, process in enumerate(d.groups):
-        early = process.creator is not None and process.creator < number  # others readers take for disorder
+        early = process.creator is not None and process.creator < number  # readers want this order
         creator = process.creator if early else UNDEFINED
         _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)
         told = {} if process.creator is None or early else {"VTRACE::CREATOR": d.groups[process.creator].name}

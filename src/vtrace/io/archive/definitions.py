@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The global definitions of an archive: the index in its list is a definition's OTF2 id."""
+"""The global definitions of an archive: the OTF2 id of a definition is its index in its list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARADIGM_MPI = 4
 """OTF2_PARADIGM_MPI."""
 UNDEFINED_TIME = 0xFFFFFFFFFFFFFFFF
 DEFINITION_CHUNK = 256 * 1024
-"""Smallest definition chunk of OTF2: each local .def file costs 11 us with it, 1.5 ms with the default of 4 MiB."""
+"""Smallest definition chunk of OTF2: with it a local .def file costs 11 us, with the default of 4 MiB 1.5 ms."""
 DEFINITION_CHUNK_MAX = 16 * 1024 * 1024
 FIRST_STRING = 1
 """OTF2 id of the first of the strings that events refer to; 0 is the empty string."""
@@ -44,7 +44,7 @@ class LocationGroup:
 
 @dataclass
 class Location:
-    """A thread of a location group. events: as many as were written; 0 takes what the archive itself has counted.
+    """A thread of a location group. events: number of events written; 0: the number that the archive has counted.
     properties: whole numbers, at least 0, by name."""
 
     name: str
@@ -79,7 +79,7 @@ class Group:
 
 @dataclass
 class Comm:
-    """A communicator over a group. flags: 1 when it has CommCreate and CommDestroy events."""
+    """A communicator over a group. flags: 1 if the communicator has CommCreate and CommDestroy events."""
 
     name: str
     group: int
@@ -114,7 +114,7 @@ IO_PARADIGMS = (
 @dataclass
 class IoHandle:
     """An open file. paradigm: index in IO_PARADIGMS; parent: a handle with a smaller id; state: access mode and status
-    flags (OTF2's) of one that was open before the first event."""
+    flags (OTF2's) of a handle that was open before the first event."""
 
     name: str
     file: int | None
@@ -127,7 +127,7 @@ class IoHandle:
 
 @dataclass
 class Attribute:
-    """What a value that stands with an event means. type: OTF2's number."""
+    """The meaning of a value that belongs to an event. type: OTF2's number."""
 
     name: str
     description: str
@@ -156,7 +156,7 @@ class MetricClass:
 @dataclass
 class Marker:
     """A remark at a time (ns since the archive's zero, plus its offset), of one location or of all. group: vtrace, or
-    user for those of the program; severity: HIGH, MEDIUM, LOW or NONE."""
+    user for remarks of the program; severity: HIGH, MEDIUM, LOW or NONE."""
 
     time: int
     category: str
@@ -168,7 +168,7 @@ class Marker:
 
 @dataclass
 class Definitions:
-    """All that the global definition file says.
+    """The content of the global definition file.
 
     resolution: ticks a second of the archive's times; offset: at or before the first; length: of the whole trace in
     ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS stand before COMM_GROUPs.
@@ -188,7 +188,7 @@ class Definitions:
     metrics: list[Metric] = field(default_factory=list)
     metric_classes: list[MetricClass] = field(default_factory=list)
     named_groups: list[Group] = field(default_factory=list)
-    """Of the kinds REGIONS and METRIC (of metric classes); they are numbered behind comm_groups."""
+    """Groups of the kinds REGIONS and METRIC (of metric classes); their ids follow those of comm_groups."""
     strings: list[str] = field(default_factory=list)
     """Values of attributes of type STRING: the OTF2 id of the first is FIRST_STRING."""
     attributes: list[Attribute] = field(default_factory=list)
@@ -204,7 +204,7 @@ class Definitions:
 def chunk_bytes(definitions: Definitions) -> int:
     """Size of definition chunk into which the largest record fits (a power of two times 256 KiB).
 
-    Raises ValueError when a group has more members (some 3 million) than OTF2 can store.
+    Raises ValueError if a group has more members (some 3 million) than OTF2 can store.
     """
     # A member below 2**32 takes at most 5 bytes.
     largest = max((len(group.members) for group in definitions.comm_groups + definitions.named_groups), default=0)
@@ -217,6 +217,6 @@ def chunk_bytes(definitions: Definitions) -> int:
 
 
 def plain_text(text: str) -> str:
-    """text as OTF2 and its readers take it: valid UTF-8, without NUL, not longer than STRING_MAX bytes."""
+    """text as OTF2 and its readers accept it: valid UTF-8, without NUL, at most STRING_MAX bytes."""
     data = text.replace("\0", " ").encode("utf-8", "replace")
     return data[:STRING_MAX].decode("utf-8", "ignore")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether all files of events that an archive had when it was written are still there, and whole."""
+"""Checks that all files of events of an archive are still there, and whole."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 EVENT_BYTES = "EVENT_BYTES"
 """The property with the bytes of all files of events together."""
 _NAMED = 3
-"""Missing files that are named."""
+"""The most missing files to name."""
 
 
 def event_bytes(folder: Path) -> dict[str, int]:
-    """The size of each file of events in an archive's folder, by name; none where the folder cannot be read."""
+    """The size of each file of events in an archive's folder, by name; none if the folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return {entry.name: entry.stat().st_size for entry in entries if entry.name.endswith(".evt")}
@@ -29,10 +29,10 @@ def event_bytes(folder: Path) -> dict[str, int]:
 
 
 def damage(anchor: Path, properties: Mapping[str, str], ids: Array, events: Array) -> list[str]:
-    """What is missing, one line for each kind of damage. properties: of the archive, by their whole names; ids, events:
-    (locations,) OTF2's ids, and how many events the definitions tell of.
+    """Describes missing files, one line for each kind of damage. properties: of the archive, by whole names; ids,
+    events: (locations,) OTF2's ids, and the numbers of events in the definitions.
 
-    A file that is cut is noticed in archives of vtunify only, whose property tells the bytes of all.
+    A cut file is noticed in archives of vtunify only: a property of theirs has the bytes of all files.
     """
     sizes = event_bytes(anchor.with_suffix(""))
     lost = [number for number in ids[events > 0].tolist() if f"{number}.evt" not in sizes]

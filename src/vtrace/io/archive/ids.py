@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OTF2's ids, which need not be dense, as rows of tables."""
+"""Maps OTF2's ids, which need not be dense, to rows of tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 _DIRECT = 1 << 22
-"""Below this id a table of all ids finds the row."""
+"""Up to this id a table of all ids has the rows."""
 
 
 class Ids:
-    """From the ids of one kind of definition, which need not be dense, to rows of its table."""
+    """Maps the ids of one kind of definition, which need not be dense, to rows of the table of that kind."""
 
     def __init__(self, ids: Array, rows: Array | None = None) -> None:
         """ids: ascending; rows: of each id (None: in this order). Several ids may have one row."""
@@ -31,7 +31,7 @@ class Ids:
         return len(self._ids)
 
     def rows(self, ids: Array) -> Array:
-        """The row of each id, -1 for one that is not defined."""
+        """The row of each id, -1 for undefined ids."""
         ids = np.asarray(ids, np.uint64)
         found: Array
         if self._direct is not None:
@@ -43,14 +43,14 @@ class Ids:
 
 
 def distinct(values: Array) -> Array:
-    """The different values, ascending: np.unique, which loads numpy.ma, a twentieth of the start of vtunify."""
+    """The distinct values, ascending. np.unique would load numpy.ma, a twentieth of the start of vtunify."""
     ordered = np.sort(values, axis=None)
     found: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return found
 
 
 def ascending(raw: Array) -> Array:
-    """By id; of two with one id the last counts."""
+    """Entries by id; of two with one id the last one counts."""
     if not len(raw):
         return raw
     _, first = np.unique(raw["id"][::-1], return_index=True)

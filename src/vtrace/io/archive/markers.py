@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The markers of an archive, through the bindings: there are few."""
+"""Reads the markers of an archive through the bindings: there are few markers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vtrace.io.local import kernel
 
 @dataclass(frozen=True)
 class MarkerLine:
-    """A remark; time and duration in the archive's ticks, scope: OTF2's name, and the id that it means."""
+    """A remark; time and duration in the archive's ticks, scope: OTF2's name; id: of the scope."""
 
     time: int
     duration: int
@@ -39,7 +39,7 @@ second."""
 
 
 class _Markers:
-    """What the callbacks find."""
+    """The results of the callbacks."""
 
     def __init__(self) -> None:
         self.kinds: dict[int, tuple[str, str, str]] = {}
@@ -64,7 +64,7 @@ def _string(text: bytes | None) -> str:
 
 
 def read_markers(reader: Reader) -> list[MarkerLine]:
-    """All markers in the order of the file; none where there is no such file. Raises FormatError."""
+    """All markers in the order of the file; none if there is no such file. Raises FormatError."""
     path = reader.anchor.with_suffix(".marker")
     if not path.exists():
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What libotf2 wants of processes that write one archive together."""
+"""The callbacks of libotf2 for processes that write one archive together."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Value = TypeVar("Value")
 
 
 class Writers(Protocol):
-    """Processes that write one archive; each method is called by all of them."""
+    """Processes that write one archive; all of them call each method."""
 
     @property
     def rank(self) -> int: ...
     @property
     def size(self) -> int: ...
     def together(self, work: Callable[[], Value]) -> Value:
-        """All work; when one fails, all raise its error."""
+        """All processes call work; if one fails, all raise its error."""
 
     def first(self, work: Callable[[], Value]) -> Value:
-        """Rank 0 works, and all get what comes of it."""
+        """Rank 0 calls work, and all get the result."""
 
     def total(self, numbers: Sequence[int]) -> list[int]:
-        """The sums over all."""
+        """The sums over all processes."""
 
     def broadcast_bytes(self, address: int, size: int, root: int) -> None:
-        """Memory of root gets to all others."""
+        """Copies memory of root to all others."""
 
 
 class _Alone:
@@ -70,9 +70,9 @@ class _Table(ctypes.Structure):
 
 
 class CollectiveCallbacks:
-    """The functions for one archive; must live as long as it does.
+    """The callbacks for one archive; must live as long as the archive.
 
-    With files of their own for each location libotf2 asks for the rank and broadcasts, and does not gather or scatter.
+    If each location has its own files, libotf2 asks for the rank and broadcasts, and does not gather or scatter.
     """
 
     def __init__(self, writers: Writers) -> None:
@@ -100,12 +100,12 @@ class CollectiveCallbacks:
     def _safely(self, work: Callable[[], None]) -> int:
         try:
             work()
-        except Exception:  # into C no exception may go
+        except Exception:  # no exception may reach C
             return 1
         return 0
 
     def set(self, archive: Any) -> None:
-        """Gives them to an OTF2_Archive, which rank 0 then creates. Raises _otf2.Error."""
+        """Sets the callbacks of an OTF2_Archive, which rank 0 then creates. Raises _otf2.Error."""
         if self._writers.size == 1:
             _otf2.Archive_SetSerialCollectiveCallbacks(archive)
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an OTF2 archive says of itself without its events: anchor file, properties, definitions."""
+"""Reads an OTF2 archive without its events: anchor file, properties, definitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANCHOR = "traces.otf2"
 
 @dataclass(frozen=True)
 class LocationLine:
-    """A location with its process and host; properties: whole numbers that vtunify gave it, without VTRACE::."""
+    """A location with its process and host; properties: whole numbers of vtunify, names without VTRACE::."""
 
     id: int
     name: str
@@ -33,7 +33,7 @@ class LocationLine:
 
 
 class Locations:
-    """All locations of an archive by their ids, as columns: there may be very many."""
+    """All locations of an archive by id, as columns: there may be very many."""
 
     def __init__(self, raw: dict[str, Array]) -> None:
         """raw: the tables of io.readback."""
@@ -67,13 +67,13 @@ class Locations:
 
     @property
     def threads(self) -> int:
-        """How many of them are threads: not those that hold only counters."""
+        """The number of threads: locations that do not only hold counters."""
         import _otf2
 
         return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
 
     def line(self, row: int) -> LocationLine:
-        """All that is known of a location."""
+        """All facts about one location."""
         number, name, _, events, _ = self._table[row].tolist()
         group = int(self._group[row])
         node = int(self._node[group]) if group >= 0 else -1
@@ -86,18 +86,18 @@ class Locations:
 
     @property
     def processes(self) -> int:
-        """How many processes have any of them."""
+        """The number of processes with a location."""
         return len({self._name(self._groups, group) for group in set(self._group.tolist())})
 
     @property
     def hosts(self) -> list[str]:
-        """Each one once, in the order of the locations."""
+        """Each host once, in the order of the locations."""
         groups = dict.fromkeys(self._group.tolist())
         nodes = dict.fromkeys(int(self._node[group]) if group >= 0 else -1 for group in groups)
         return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
 
     def programs(self) -> list[tuple[int, str, str]]:
-        """MPI rank (-1: none), executable and command line of each process, as far as the archive has them."""
+        """MPI rank (-1: none), executable and command line of each process, if the archive has them."""
         import _otf2
 
         told = self._told[self._told["type"] == _otf2.TYPE_STRING.value]
@@ -128,7 +128,7 @@ class Locations:
 
     @cached_property
     def properties(self) -> dict[str, tuple[Array, Array]]:
-        """What vtunify says of them, by name without VTRACE::: (n,) values, and (n,) bool, whether it says anything."""
+        """Properties of vtunify by name without VTRACE::: (n,) values, and (n,) bool, True if there is a value."""
         import _otf2
         import numpy as np
 
@@ -149,7 +149,7 @@ class Locations:
         return self.text(int(table["name"][row])) if row >= 0 else ""
 
     def text(self, ref: int) -> str:
-        """OTF2's string with this id; empty: there is none."""
+        """OTF2's string with this id; empty if there is none."""
         row = int(self._ids.searchsorted(ref))
         if row == len(self._ids) or self._ids[row] != ref:
             return ""
@@ -174,9 +174,9 @@ class Overview:
     problems: list[str] = field(default_factory=list)
     """A line for each part of the archive's own description that is damaged."""
     properties: dict[str, str] = field(default_factory=dict)
-    """All of the archive, as they stand there."""
+    """All properties, with their whole names."""
     clock: tuple[int, int] = 10**9, 0
-    """Ticks a second, and the first one."""
+    """Ticks a second, and the first tick."""
 
 
 def find_anchor(operand: Path) -> Path | None:
@@ -196,7 +196,7 @@ def find_anchor(operand: Path) -> Path | None:
 
 
 def read_overview(anchor: Path) -> Overview:
-    """Reads all but the events. Raises FormatError when it is not an OTF2 archive that can be read."""
+    """Reads all but the events. Raises FormatError if this is not a readable OTF2 archive."""
     from vtrace.io.archive.ids import ascending
     from vtrace.io.archive.reader import Reader
 

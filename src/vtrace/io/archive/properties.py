@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What vtunify says of a run in an archive's properties: JSON texts, which are damaged in some archives.
+"""Reads vtunify's properties of a run in an archive: JSON texts, which are damaged in some archives.
 
-The types are checked here, once: who reads a property finds what this table says, or nothing.
+The types are checked here, once: a value of a property has the type in this table, or is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vtrace.errors import FormatError
 
 PROPERTY = "VTRACE::"
 Check = Callable[[Any, str, list[str]], Any]
-"""Takes a value, the name of its place and a list of problems; returns the value as it may be used, or _BAD."""
+"""Takes a value, the name of its place and a list of problems; returns the checked value, or _BAD."""
 _BAD = object()
 _MOST = 1 << 64
 
@@ -35,7 +35,7 @@ class Properties:
 
 
 def read_properties(handle: Any, anchor: Path) -> Properties:
-    """The properties of an OTF2_Reader. Raises FormatError when libotf2 cannot read them."""
+    """The properties of an OTF2_Reader. Raises FormatError if libotf2 cannot read them."""
     import _otf2
 
     try:
@@ -50,9 +50,9 @@ def read_properties(handle: Any, anchor: Path) -> Properties:
 
 
 def parsed(name: str, text: str, problems: list[str]) -> Any:
-    """The value of a property of vtunify, None where it is damaged as a whole, which problems tells then.
+    """The value of a property of vtunify; None if the whole value is damaged, which adds a line to problems.
 
-    A damaged part is left out. A name that is not known here gives whatever the text says.
+    A damaged part is left out. The value of an unknown name is not checked.
     """
     try:
         value = json.loads(text)
@@ -90,12 +90,12 @@ def _number(value: Any, where: str, problems: list[str]) -> Any:
 
 
 def _maybe(check: Check) -> Check:
-    """The same or null."""
+    """A value of a type, or null."""
     return lambda value, where, problems: None if value is None else check(value, where, problems)
 
 
 def _list(check: Check) -> Check:
-    """A list of such; damaged ones are left out."""
+    """A list of values of a type; damaged ones are left out."""
 
     def read(value: Any, where: str, problems: list[str]) -> Any:
         if not isinstance(value, list):
@@ -107,9 +107,9 @@ def _list(check: Check) -> Check:
 
 
 def _object(needed: Mapping[str, Check], optional: Mapping[str, Check], others: Check | None = None) -> Check:
-    """An object with these members: without a needed one nothing of it can be used, another damaged one is left out.
+    """An object with these members. If a needed member is damaged, so is the object; other damaged ones are left out.
 
-    others: the members that have no name here; None: they are left out.
+    others: type of the members without a name here; None: they are left out.
     """
 
     def read(value: Any, where: str, problems: list[str]) -> Any:
@@ -147,7 +147,7 @@ _CLOCKS = _object(
 
 
 def _clocks(value: Any, where: str, problems: list[str]) -> Any:
-    """Of one clock nothing needs to be said. error_ns is null where no clock was compared with another."""
+    """There is no entry for a single clock. error_ns is null if no clock was compared with another."""
     if isinstance(value, dict) and value.get("count") in (0, 1):
         return _object(_ONE_CLOCK, {"reference": _text}, _any)(value, where, problems)
     found = _CLOCKS(value, where, problems)
@@ -176,5 +176,5 @@ _FORMS: dict[str, Check] = {
     "CLOCKS": _clocks,
     "EVENT_BYTES": _count,
 }  # fmt: skip
-"""What unify/account/archive_texts.py and io/archive/writer.py write. Members that later versions add are not checked:
-who reads one adds it here."""
+"""The properties that unify/account/archive_texts.py and io/archive/writer.py write. Members of later versions are not
+checked; add a member here before reading it."""

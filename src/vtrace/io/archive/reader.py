@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading an OTF2 archive of any tool: its definitions as tables, the events of a location as batches of columns."""
+"""Reads an OTF2 archive of any tool: its definitions as tables, the events of a location as batches of columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vtrace.io.local import kernel
 _END_OF_FILE = b"\x01"
 """The record that OTF2 closes each file with."""
 _END_OF_CHUNK, _EMPTY = b"\x02", 20
-"""The one before it, and the size of a file with nothing but the head of a chunk and these two."""
+"""The record before the last one, and the size of a file with only the head of a chunk and these two records."""
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
@@ -38,9 +38,9 @@ class Reader:
         self.anchor = anchor
         self._otf2, self._own = libotf2(), readback()
         self.offset, self.resolution = 0, 10**9
-        """Of the clock: its first tick, and ticks a second; events are in ns since the first."""
+        """First tick of the clock, and ticks a second; times of events are ns since the first tick."""
         self.events = 0
-        """Events of the latest location so far, those of other kinds too."""
+        """Events of the latest location so far, of all kinds."""
         self._folder = str(anchor.with_suffix(""))
         self._handle: int | None = self._opened()
         self._callbacks = self._own.vt_readback_callbacks()
@@ -50,7 +50,7 @@ class Reader:
         self._open = False
 
     def _opened(self) -> int:
-        """The OTF2_Reader. In an anchor file with a damaged count libotf2 reads for ever: only so long."""
+        """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads for ever."""
         found: list[tuple[int | None, tuple[int, str]]] = []
         name = os.fsencode(self.anchor)
 
@@ -70,7 +70,7 @@ class Reader:
         return handle
 
     def close(self) -> None:
-        """Closes the archive; once more does nothing."""
+        """Closes the archive; a second call does nothing."""
         handle, self._handle = self._handle, None
         if handle:
             self._otf2.Reader_Close(handle)
@@ -89,11 +89,11 @@ class Reader:
 
     @property
     def handle(self) -> Any:
-        """The OTF2_Reader, as the bindings want it."""
+        """The OTF2_Reader for the bindings."""
         return ctypes.cast(self.address, ctypes.POINTER(_otf2.Reader))
 
     def definitions(self) -> dict[str, Array]:
-        """All global definitions: by OTF2's name a table with a column for each value, in the order of the file.
+        """All global definitions: by OTF2's name, a table with a column for each value, in the order of the file.
 
         "Members" has the members of groups and metric classes, "Text" the bytes of strings. Raises FormatError.
         """
@@ -134,8 +134,8 @@ class Reader:
     ) -> Iterator[BatchBuffer]:  # fmt: skip
         """Reads the events of a location (its OTF2 id) into batch, again and again.
 
-        kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: whether these are wanted;
-        expected: as many events must be there at least. Raises FormatError for a file that is missing, cut or damaged,
+        kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: True to read them, too;
+        expected: the least number of events. Raises FormatError for a file that is missing, cut or damaged,
         after the events before the damage.
         """
         fields = batch.fields
@@ -155,7 +155,7 @@ class Reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
 
     def _events(self, location: int, batch: BatchBuffer) -> int:
-        """An OTF2_EvtReader for a location, with what its local definitions say."""
+        """An OTF2_EvtReader for a location, which has read its local definitions."""
         otf2, count = self._otf2, ctypes.c_uint64()
         kernel.complaint()
         if not self._open:
@@ -177,7 +177,8 @@ class Reader:
         return int(reader)
 
     def _has_definitions(self, location: int) -> bool:
-        """Local ones. Opening their file by libotf2 takes a third of the time of a short location."""
+        """Returns True if there are local definitions. Opening their file by libotf2 takes a third of the time of a
+        short location."""
         try:
             file = os.open(f"{self._folder}/{location}.def", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -207,7 +208,7 @@ class Reader:
                 return
 
     def _whole(self, location: int, expected: int) -> None:
-        """libotf2 takes the end of a cut file for that of the events."""
+        """Raises FormatError for a cut file: libotf2 takes its end for the end of the events."""
         file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
         try:
             cut = os.pread(file, 1, max(0, os.fstat(file).st_size - 1)) != _END_OF_FILE

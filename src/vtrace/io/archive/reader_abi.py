@@ -28,7 +28,7 @@ _SITES = _SCHEMA.enumerations["vt_site_kind"]
 SITE_CALL, SITE_BEGIN, SITE_END = _SITES["CALL"], _SITES["BEGIN"], _SITES["END"]
 SITE_NAMED = _SCHEMA.constants["SITE_NAMED"]
 LATEST = _SCHEMA.constants["READ_LATEST"]
-"""ns from the start of a trace (36 years): times beyond are damaged and cut to it, so that sums do not overflow."""
+"""ns from the start of a trace (36 years): later times are damaged and become LATEST, so that sums do not overflow."""
 
 _OTF2: Prototypes = {
     "Reader_Open": (_pointer, [_text]),
@@ -59,7 +59,7 @@ _OTF2: Prototypes = {
     "Reader_ReadAllMarkers": (_u32, [_pointer] * 3),
     "Reader_CloseMarkerReader": (_u32, [_pointer] * 2),
 }
-"""Result and arguments, after OTF2_."""
+"""Names without OTF2_."""
 
 _OWN: Prototypes = {
     "vt_readback_event": (_text, [_u32]),
@@ -94,8 +94,8 @@ def libotf2() -> ctypes.CDLL:
 
 @cache
 def readback() -> ctypes.CDLL:
-    """The reader's own library, with its prototypes. Raises VtraceError."""
-    Kernel()  # loads the library, and keeps libotf2 from printing what becomes an exception here
+    """The reader's library with its prototypes. Raises VtraceError."""
+    Kernel()  # loads the library, and keeps libotf2 from printing errors that become exceptions here
     found = library()
     declare(found, _OWN)
     text = ctypes.create_string_buffer(256)
@@ -107,7 +107,7 @@ def readback() -> ctypes.CDLL:
 
 @cache
 def event_kinds() -> dict[str, tuple[int, str, tuple[str, ...]]]:
-    """Of each kind of event, by OTF2's name: its number, the name of what `ref` refers to, those of its details."""
+    """Each kind of event by OTF2's name: its number, the name of its reference, the names of its details."""
     own, found, number = readback(), {}, 0
     while text := own.vt_readback_event(number):
         name, _, fields = text.decode().partition(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Creating an OTF2 archive: its files through libotf2, the events of a location through the kernel."""
+"""Creates an OTF2 archive: its files through libotf2, the events of a location through the kernel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Handle = Any
 """OTF2_Archive."""
 EVENT_CHUNK = 1024 * 1024
 AT_ONCE = 8192
-"""Locations of one handle: libotf2 looks through all of them when it opens the next one."""
+"""Locations of one handle: libotf2 searches all of them to open the next one."""
 
 
 def _umask() -> int:
@@ -61,7 +61,7 @@ def _umask() -> int:
 
 
 def _write_new(path: str, data: bytes) -> None:
-    """Path.write_bytes without Python's buffers: there is such a file for each location."""
+    """Path.write_bytes without Python's buffers: each location has such a file."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         while data:
@@ -78,10 +78,10 @@ class _Path(str):
 
 
 class Archive:
-    """An OTF2 archive that is being written: open it, write each location's events once, then finish or abort it.
+    """An OTF2 archive that is being written: open it, write the events of each location once, then finish or abort it.
 
-    Several threads may write events of different locations at once, and several processes those of theirs: all of them
-    open, finish and abort it together.
+    Several threads may write events of different locations at once, and so may several processes: all processes open,
+    finish and abort the archive together.
     """
 
     def __init__(self, directory: Path, writers: Writers = ALONE) -> None:
@@ -97,10 +97,10 @@ class Archive:
         self._archive = writers.together(lambda: self._open(directory))
         writers.together(lambda: self._join(self._archive, self._callbacks))
         self._parts: list[tuple[Path, Handle]] = []
-        """Archives of their own with the events of further locations, whose files move to this one."""
+        """Further archives with the events of more locations, whose files move to this one."""
 
     def _make_directory(self) -> None:
-        """Until the archive is finished no other user may enter: libotf2 follows symbolic links."""
+        """No other user may enter the directory until the archive is finished: libotf2 follows symbolic links."""
         try:
             self.directory.mkdir(0o700)
         except FileExistsError:
@@ -126,7 +126,7 @@ class Archive:
             _otf2.Archive_OpenEvtFiles(archive)
 
     def _handle(self) -> Handle:
-        """Where the next location's events are written."""
+        """The archive for the events of the next location."""
         with self._lock:
             if self._opened and self._opened % AT_ONCE == 0:
                 directory = self.directory / f"part{self._writers.rank}.{len(self._parts)}"
@@ -138,16 +138,16 @@ class Archive:
 
     @contextmanager
     def event_writer(self, location: int) -> Iterator[int]:
-        """The OTF2_EvtWriter of a location, as an address for the kernel; closed, and so written, at the end.
+        """The OTF2_EvtWriter of a location, as an address for the kernel; the end of the block closes and writes it.
 
-        Every location of the archive must be opened once, also one without events.
+        Every location of the archive must be opened once, also a location without events.
         """
         archive = self._handle()
         with self._errors("open the events", location):
             writer = _otf2.Archive_GetEvtWriter(archive, location)
             if not writer:
                 raise VtraceError(f"{self._path(location)}: OTF2 could not open the events")
-        yield ctypes.addressof(writer.contents)  # after an error the writer is left: see abort
+        yield ctypes.addressof(writer.contents)  # after an error the writer stays open: see abort
         with self._errors("write the events", location):
             count = _otf2.EvtWriter_GetNumberOfEvents(writer, ctypes.c_uint64())
             _otf2.Archive_CloseEvtWriter(archive, writer)
@@ -155,9 +155,9 @@ class Archive:
             self.events[location] = count
 
     def finish(self, definitions: Definitions, markers: Sequence[Marker] = ()) -> None:
-        """Writes the definitions and the markers, rank 0's, and closes the archive: from then on it can be read.
+        """Writes the definitions and the markers of rank 0, and closes the archive: then it can be read.
 
-        Raises VtraceError, for example when the disk is full; the archive is then aborted.
+        Raises VtraceError, for example if the disk is full; the archive is then aborted.
         """
         try:
             self._writers.together(self._take_parts)
@@ -176,7 +176,7 @@ class Archive:
         for directory, archive in self._parts:
             with self._errors("write the events"):
                 _otf2.Archive_CloseEvtFiles(archive)
-                _otf2.Archive_SetDefChunkSize(archive, DEFINITION_CHUNK)  # else it could not be closed
+                _otf2.Archive_SetDefChunkSize(archive, DEFINITION_CHUNK)  # else the archive could not be closed
                 _otf2.Archive_Close(archive)
             try:
                 for path in (directory / NAME).iterdir():
@@ -192,8 +192,8 @@ class Archive:
             raise VtraceError(f"{self.directory}: {error}") from error
 
     def _write_local(self, chunk: int) -> None:
-        """Each location has a file of definitions. All are empty, and the same: libotf2 writes the first, for it looks
-        through all locations for each one."""
+        """Writes the definitions file of each location. All are empty and equal. libotf2 writes the first only, since
+        libotf2 searches all locations for each file."""
         numbers = sorted(self.events)
         with self._errors("write the definitions"):
             _otf2.Archive_CloseEvtFiles(self._archive)
@@ -211,7 +211,7 @@ class Archive:
             raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
 
     def _bytes_of_events(self) -> int:
-        """Of the files that this process has written: readers notice by the sum whether one is missing or cut."""
+        """Bytes of the files that this process has written: by the sum, readers notice a missing or cut file."""
         try:
             return sum(os.stat(self._path(number)).st_size for number in self.events)
         except OSError as error:
@@ -260,9 +260,9 @@ class Archive:
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)
 
     def abort(self) -> None:
-        """Gives the archive up: without its anchor file no reader takes it for a whole one."""
-        # libotf2 can only complete an archive, and crashes where it closes a file that it could not write: what it
-        # holds is left to the end of the process.
+        """Gives the archive up: without an anchor file no reader takes it for complete."""
+        # libotf2 can only complete an archive, and crashes if it closes a file that it could not write. Its memory is
+        # left to the end of the process.
         self._archive = None
         (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
 
@@ -271,7 +271,7 @@ class Archive:
 
     @contextmanager
     def _errors(self, action: str, location: int | None = None) -> Iterator[None]:
-        kernel.complaint()  # forget what others have left
+        kernel.complaint()  # forget earlier errors
         returned, cause = 0, None
         try:
             yield

@@ -3,5 +3,5 @@
 
 try:
     from _blake2 import blake2b as blake2b
-except ImportError:  # Python may be built without this module of its own
+except ImportError:  # Python may be built without its own module
     from hashlib import blake2b as blake2b

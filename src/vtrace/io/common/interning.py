@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What many processes of a run have alike is kept in memory once."""
+"""Keeps one copy of values that many processes of a run have in common."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EMPTY: dict[type, Any] = {dict: MappingProxyType({}), list: (), set: frozenset(
 Value = TypeVar("Value", bound=Hashable)
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 _MOST_BYTES = 4096
-"""Of an array: longer ones are seldom the same, and many of them would fill the memory."""
+"""Most bytes of an array to keep: longer arrays are seldom equal, and many of them would fill the memory."""
 
 
 def same(value: Value) -> Value:
-    """The first one of those equal to it, of the same type, that was given lately."""
+    """Returns the first equal value of the same type that was given lately."""
     return _same(type(value), value)  # type: ignore[no-any-return]
 
 
@@ -29,7 +29,7 @@ def _same(kind: type, value: Any) -> Any:
 
 
 def same_table(table: Mapping[int, Hashable]) -> dict[int, Any]:
-    """The same for a dictionary, which nobody may change any more. Its values are of one type."""
+    """Like same, for a dictionary that does not change any more. Its values are of one type."""
     return _same_table(tuple(table.items()))
 
 
@@ -39,7 +39,7 @@ def _same_table(items: tuple[tuple[int, Any], ...]) -> dict[int, Any]:
 
 
 def same_array(array: Array) -> Array:
-    """The same for an array of one dimension, which nobody can change any more."""
+    """Like same, for an array of one dimension; the result cannot be changed."""
     return _same_array(array.dtype, array.tobytes()) if array.nbytes <= _MOST_BYTES else array
 
 
@@ -49,9 +49,9 @@ def _same_array(kind: Any, data: bytes) -> Any:
 
 
 def share_empty(holder: Any, but: str) -> None:
-    """Of the fields of a dataclass object empty dictionaries, lists and sets become such that cannot change.
+    """Replaces empty dictionaries, lists and sets in the fields of an object by shared ones that cannot change.
 
-    Each one would take 60 bytes. but: a field that may change.
+    Each empty one takes 60 bytes. but: a field that may change.
     """
     for name in _names(type(holder)):  # type: ignore[arg-type]
         if name != but and not (value := getattr(holder, name)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that commands write, in directories where other users may create files, too: nothing of theirs is written or
-replaced, and no symbolic link is followed."""
+"""Files that commands write. Other users may create files in the same directory: a command never writes or replaces
+their files, and follows no symbolic link."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MARKS = {
     "csv": b"time,process,thread,event",
     "parquet": b"vtrace.caveats",
 }
-"""By the ending of a file's name: what the first bytes of a file written by vtrace hold; of Parquet, its footer."""
+"""By the ending of a file's name: a mark in the first bytes of a file that vtrace wrote; of Parquet, in its footer."""
 _HEAD = 512
-"""The mark is within so many first bytes of a file."""
+"""Number of first bytes that may hold the mark."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether something stands at path that belongs to another user; a symbolic link is not followed."""
+    """Returns True if path belongs to another user; a symbolic link is not followed."""
     try:
         return path.lstat().st_uid != os.geteuid()
     except OSError:
@@ -35,14 +35,14 @@ def is_foreign(path: Path) -> bool:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raises VtraceError if something stands at path that belongs to another user."""
+    """Raises VtraceError if path belongs to another user."""
     if is_foreign(path):
         raise VtraceError(f"{path} belongs to another user", "-o writes to another place")
 
 
 def refuse_unmarked(path: Path, hint: str) -> None:
-    """For a name that the command has chosen, not the user: raises VtraceError if a file of that name exists that
-    vtrace has not written. hint: how the user replaces the file.
+    """For a name that the command has chosen: raises VtraceError if another file than one of vtrace's has that name.
+    hint: how the user replaces the file.
     """
     refuse_foreign(path)
     if (path.is_file() or path.is_symlink()) and not is_ours(path):
@@ -50,7 +50,7 @@ def refuse_unmarked(path: Path, hint: str) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a regular file has the mark of the files that vtrace writes. Its name has an ending of MARKS."""
+    """Returns True if a regular file has the mark of the files that vtrace writes. Its name has an ending of MARKS."""
     kind = path.suffix[1:]
     try:
         with path.open("rb") as file:
@@ -74,10 +74,10 @@ def _parquet_footer(file: IO[bytes]) -> bytes:
 
 @contextmanager
 def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """A new file, open for writing: it gets its name when the block ends, and goes when the block raises.
+    """A new file, open for writing. The file gets its name when the block ends, and is removed if the block raises.
 
     mode: "w" for text in UTF-8 without changes of line ends, "wb" for bytes. Raises VtraceError if another user's file
-    has the name, or if what has it is no regular file; OSError if the file cannot be written.
+    has the name, or a file that is not regular; OSError if the file cannot be written.
     """
     if path.exists() and not path.is_file():
         raise VtraceError(f"{path} is not a regular file", "-o takes a file")
@@ -115,7 +115,7 @@ def _create(path: Path, name: str, directory: int) -> int:
 
 
 def _check(path: Path, directory: int, owner: int) -> None:
-    """owner: of the new file, who may be another user than the process's on a network file system."""
+    """owner: of the new file; on a network file system this may be another user than the process's."""
     try:
         found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who wrote a local file: the head of def, events and buffer files, and the uctl file of a run."""
+"""The head of def, events and buffer files, which names the process that wrote the file, and the uctl file of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHECKSUM = int(records.FILE.fields["checksum"][1])  # type: ignore[index]
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """Who wrote a file: struct vt_file."""
+    """The process that wrote a file: struct vt_file."""
 
     path: Path
     content: int
@@ -36,11 +36,11 @@ class FileHead:
     host: str
     pid: int
     start: int
-    """Real time in ns since the epoch; with host and pid it names the process."""
+    """Real time in ns since the epoch; host, pid and start identify the process."""
     parent: tuple[int, int] | None
     """(pid, start) of the traced parent."""
     forked: bool
-    """The parent's definitions hold for this process too."""
+    """True if the parent's definitions also hold for this process."""
     ticks_per_second: int
     pair: tuple[int, int, int]
     """(ticks, CLOCK_MONOTONIC_RAW ns, real time ns) at the start."""
@@ -48,7 +48,7 @@ class FileHead:
     prefix: str
     directory: str
     buffer: str
-    """Path of the process's buffer file, "" when there is none."""
+    """Path of the process's buffer file, "" if there is none."""
 
     @property
     def process(self) -> tuple[str, int, int]:
@@ -56,12 +56,12 @@ class FileHead:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Opens a file for reading; raises OSError for what is no regular file, too: such may never begin, or never end."""
+    """Opens a regular file for reading. Raises OSError for other files, too: reading one may never begin or end."""
     return open(open_descriptor(path)[0], "rb")
 
 
 def open_descriptor(path: Path) -> tuple[int, int]:
-    """The same, without what Python puts around a descriptor: also the size of the file."""
+    """Like open_file; returns the bare descriptor, and the size of the file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode):
@@ -71,7 +71,7 @@ def open_descriptor(path: Path) -> tuple[int, int]:
 
 
 def read_begin(path: Path) -> tuple[bytes, int]:
-    """The first FILE_HEAD bytes of a file, and its size. Raises VtraceError when it cannot be read."""
+    """The first FILE_HEAD bytes of a file, and its size. Raises VtraceError if the file cannot be read."""
     try:
         descriptor, size = open_descriptor(path)
         try:
@@ -83,9 +83,9 @@ def read_begin(path: Path) -> tuple[bytes, int]:
 
 
 def read_head(path: Path) -> FileHead:
-    """Reads who wrote a def, events or buffer file.
+    """Reads the head of a def, events or buffer file.
 
-    Raises FormatError when it is foreign, cut, damaged or of another version, VtraceError when it cannot be read.
+    Raises FormatError if the file is foreign, cut, damaged or of another version, VtraceError if it cannot be read.
     """
     return parse_head(path, read_begin(path)[0])
 
@@ -115,7 +115,7 @@ def parse_head(path: Path, data: bytes) -> FileHead:
     if content != records.BUFFER and head["checksum"] != records.checksum(0, _unsigned(data)):
         raise FormatError(f"{path}: the head at byte 0 is damaged (wrong checksum)")
     if rank == records.NO_RANK or (content == records.BUFFER and rank >= head["world_size"]):
-        rank = None  # at MPI_Init a buffer's head gets first the one, then the other
+        rank = None  # at MPI_Init a buffer's head gets first one of the two values, then the other
     elif rank >= head["world_size"]:
         raise FormatError(f"{path}: the head at byte 0 is damaged (rank {rank} of {head['world_size']})")
     return FileHead(
@@ -138,13 +138,13 @@ def _text(field: bytes) -> str:
 
 @lru_cache(1024)
 def _decode(data: bytes) -> str:
-    """One object for the many heads that say the same."""
+    """Returns one object for the equal texts of many heads."""
     return os.fsdecode(data)
 
 
 @dataclass(frozen=True)
 class Uctl:
-    """What rank 0 says about the whole run."""
+    """The facts that rank 0 writes about the whole run."""
 
     run: bytes
     world: int
@@ -153,7 +153,7 @@ class Uctl:
 
 
 def read_uctl(path: Path) -> Uctl:
-    """Reads PREFIX.uctl. Raises FormatError when it is not one, VtraceError when it cannot be read."""
+    """Reads PREFIX.uctl. Raises FormatError if the file is no uctl file, VtraceError if it cannot be read."""
     try:
         with open_file(path) as file:
             data = file.read(4096)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the blocks of a local file and the chunks of a buffer lie, and what their heads say."""
+"""Lists the blocks of a local file, or the chunks of a buffer: place and head of each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from vtrace.io.local.schema import declare, library
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
 INDEX = records.SCHEMA.dtype("vt_row")
-"""One block (form 0) or chunk of a buffer (form 1). address: where its head lies in this process's memory.
-classes is CLASS_ALL and end_ticks 0 where unknown (a chunk that was being filled)."""
+"""One block (form 0) or chunk of a buffer (form 1). address: of its head in this process's memory. classes is CLASS_ALL
+and end_ticks 0 if unknown (a chunk that was being filled)."""
 declare(library(), {"vt_kernel_index": (_u32, [ctypes.c_int, _u64, _u64, ctypes.c_uint8, _pointer, _u32, _pointer])})
 
 BLOCK_FORM, CHUNK_FORM = 0, 1
@@ -27,14 +27,14 @@ _BATCH = 4096
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 _COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
-"""What a row has in common with a chunk's head."""
+"""The fields that a row and the head of a chunk have in common."""
 
 
 def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first that is no block; and
-    why those behind it are none.
+    """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first place without a block;
+    and the reason why there is none.
 
-    The kernel walks through them, without the GIL: else threads of vtunify would wait for each other here.
+    The kernel walks through the blocks without the GIL: else threads of vtunify would wait for each other here.
     """
     parts: list[Rows] = []
     at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
@@ -50,7 +50,7 @@ def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
 
 
 def _block_problem(fd: int, at: int, size: int, content: int) -> str:
-    """Why there is no block at byte at."""
+    """The reason why there is no block at byte at."""
     data = os.pread(fd, records.BLOCK.itemsize, at)
     if len(data) < records.BLOCK.itemsize:
         return "cut within the head of the block"
@@ -68,7 +68,7 @@ def _block_problem(fd: int, at: int, size: int, content: int) -> str:
 
 
 def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    """The same for the chunks of a buffer, without those that are free or damaged; and what is damaged."""
+    """Rows for the chunks of a buffer that are neither free nor damaged; and the first damage."""
     heads: list[bytes] = []
     offsets: list[int] = []
     problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
@@ -103,7 +103,7 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
 
 
 def _is_damaged(chunk: Any, room: int) -> bool:
-    """Whether the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
+    """Returns True if the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
     end = int(chunk["head"]) or records.CHUNK_SIZE
     events = chunk["content"] == records.EVENTS
     return bool(

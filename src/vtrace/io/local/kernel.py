@@ -30,7 +30,7 @@ _Found = SCHEMA.structure("vt_scan")
 _Result = SCHEMA.structure("vt_transcoded")
 _NOTE, _GAP = SCHEMA.dtype("vt_note"), SCHEMA.dtype("vt_gap")
 RESULTS = SCHEMA.enumerations["vt_result"]
-"""What functions of the kernel return."""
+"""Results of the functions of the kernel."""
 
 _int, _u32, _pointer, _size, _text_in = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 _FUNCTIONS: Prototypes = {
@@ -51,12 +51,12 @@ _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t
 
 
 def _unzstd(target: int, capacity: int, source: int, size: int) -> int:
-    """Decompression where libzstd.so.1 is missing: one call per block."""
-    import zstandard  # only then
+    """Decompresses a block if libzstd.so.1 is missing."""
+    import zstandard  # only if needed
 
     try:
         data = zstandard.ZstdDecompressor().decompress(ctypes.string_at(source, size), max_output_size=capacity)
-    except Exception:  # into C no exception may go: all of them mean a damaged block
+    except Exception:  # no exception may reach C: all of them mean a damaged block
         return capacity + 1
     if len(data) <= capacity:
         ctypes.memmove(target, data, len(data))
@@ -68,7 +68,7 @@ _zstandard = _Decompress(_unzstd)
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The library, with the libotf2 of the otf2 package in it. Raises VtraceError when that cannot be loaded."""
+    """The library, which calls the libotf2 of the otf2 package. Raises VtraceError if one of them cannot be loaded."""
     functions = library()
     declare(functions, _FUNCTIONS)
     text = ctypes.create_string_buffer(256)
@@ -80,12 +80,15 @@ def _library() -> ctypes.CDLL:
 
 
 def prepare_archive(archive: int) -> int:
-    """Gives an OTF2_Archive (its address) what it needs to be written by several threads; returns OTF2's error code."""
+    """Sets the callbacks of an OTF2_Archive (its address), so that several threads can write it.
+
+    Returns OTF2's error code.
+    """
     return int(_library().vt_kernel_prepare(archive))
 
 
 class _Room(threading.local):
-    """Memory that the kernel writes to, one for each thread."""
+    """Memory that the kernel writes to, of each thread its own."""
 
     def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
@@ -93,20 +96,20 @@ class _Room(threading.local):
 
 _text = _Room(256)
 _block = _Room(records.RAW_MAX)
-"""For one block or chunk. It is kept, since fresh pages for each block take longer than decoding it."""
+"""For one block or chunk. The memory is kept: fresh pages for each block take longer than decoding the block."""
 
 
 def complaint() -> tuple[int, str]:
     """OTF2's first error on this thread since the last call: its OTF2_ErrorCode (0: none) and text.
 
-    Some errors are told in no other way: a file whose last bytes could not be written is closed with success.
+    Some errors appear in no other way: OTF2 closes a file with success even if its last bytes could not be written.
     """
     code = int(_library().vt_kernel_complaint(_text.buffer, len(_text.buffer)))
     return code, _text.buffer.value.decode("utf-8", "replace").strip() if code else ""
 
 
 def _copied(pointer: Any, count: int) -> U8:
-    """count whole numbers of 8 bytes that C owns."""
+    """A copy of count numbers of 8 bytes that C owns."""
     return np.frombuffer(ctypes.string_at(pointer, 8 * count), np.uint64)
 
 
@@ -123,45 +126,45 @@ _NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
 
 @dataclass(slots=True)
 class Scan:
-    """What a location's records name, each array ascending, and when they begin and end (ticks)."""
+    """The ids in a location's records, each array ascending, and the times of its first and last record (ticks)."""
 
     functions: U4
     """Offsets in the code space."""
     addresses: U8
-    """Of functions without a place in the code space."""
+    """Addresses of functions without a place in the code space."""
     regions: U4
-    """Local ids, as of comms and handles."""
+    """Local ids; comms and handles, too."""
     comms: U4
     handles: U4
     first_ticks: int
     last_ticks: int
     memory: bool
-    """Whether any tell of the heap."""
+    """True if there are records of the heap."""
     threads: bool = False
-    """Whether any may tell of threads that begin and end."""
+    """True if there may be records of threads that begin and end."""
     messages: U8 = field(default_factory=lambda: _NO_MESSAGES)
-    """Of the user API, in their order: ticks, local communicator (+ 2**32 where it is received), tag."""
+    """Messages of the user API, in order: ticks, local communicator (+ 2**32 for a receive), tag."""
     stored: int = 0
     """Bytes of the blocks."""
     classes: int = 0
-    """Classes of records that they may have."""
+    """Classes of records that the blocks may have."""
 
 
 @dataclass(slots=True)
 class Transcoded:
-    """What was written for one location. Times in ns since the archive's zero."""
+    """The events that were written for one location. Times in ns since the archive's zero."""
 
     counts: dict[str, int]
-    """OTF2 event name ("Enter", "MpiSend" ...) -> how many; only those that occur."""
+    """OTF2's name of an event ("Enter", "MpiSend" ...) -> number of such events; only events that occur."""
     first_ns: int
     """Of the first event."""
     last_ns: int
-    """Of the last record, an event that was left out included; no event is later."""
+    """Of the last record, which may be an event that was left out; no event is later."""
     events: int
     lost: int
     """Events that were never recorded (LOST records)."""
     clamped: int
-    """Times that would have run backwards, set to the event before."""
+    """Times that would have run backwards, set to the time of the previous event."""
     unmapped: int
     closed: int
     """Regions that were still open at the end, at a hole, or when another thread took the location."""
@@ -173,25 +176,25 @@ class Transcoded:
     """When the location stopped recording, all or some classes of records, for good."""
     flushes: int
     limit_why: int = 0
-    """Why it did (records.LOST_REASONS)."""
+    """The reason (records.LOST_REASONS)."""
     limit_classes: int = 0
-    """Classes of records (CLASS_...) that it then left out, CLASS_ALL: all; 0: it did not stop."""
+    """Classes of records (CLASS_...) that the location then left out, CLASS_ALL: all; 0: the location did not stop."""
     lost_by: dict[int, int] = field(default_factory=dict)
-    """The same by reason (records.LOST_REASONS; 0 another one)."""
+    """Lost events by reason (records.LOST_REASONS; 0: another one)."""
     dropped: int = 0
     """Records that a flight recorder (VT_MODE=RING) has overwritten."""
     dropped_ns: int = 0
-    """When the last of them was over: from here on the location is recorded."""
+    """End of the last overwritten record: from here on the location is recorded."""
     unended: int = 0
     """Regions of the user API that the program began and did not end."""
     unbegun: int = 0
-    """Ends of such regions that it did not begin, left out."""
+    """Ends of such regions without a begin, left out."""
     unmatched: int = 0
-    """Messages of the user API without another end, left out."""
+    """Messages of the user API without a partner, left out."""
     notes: Sequence[tuple[int, int, int]] = ()
     """Markers and comments: ns, local marker (UNMAPPED: a comment), local text."""
     gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
-    """When it did not record: from, to (records.GAP_OPEN: until the end of the process), ns of it, count of events
+    """Intervals without recording: from, to (records.GAP_OPEN: until the end of the process), ns, number of events
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
 
 
@@ -216,7 +219,7 @@ class Kernel:
     def words(self, stream: Stream, number: int) -> U8:
         """The words of the records in row number of a stream of events.
 
-        Raises FormatError (path, offset of the block) for damage; what the words say is not looked at.
+        Raises FormatError (path, offset of the block) for damage; the words themselves are not checked.
         """
         return np.frombuffer(self._raw(stream, number), np.uint64)
 
@@ -246,16 +249,16 @@ class Kernel:
                 end = unpacker.tell()
             if end != limit:
                 raise ValueError("cut")
-        except Exception as error:  # msgpack raises whatever it likes for damaged bytes
+        except Exception as error:  # msgpack raises any exception for damaged bytes
             path, offset = stream.where(number)
             raise FormatError(f"{path}: damaged definitions in the block at byte {offset} ({error})") from error
         return good
 
     def scan(self, stream: Stream, classes: int = records.CLASS_ALL) -> Scan:
-        """What a stream's records name, and when they begin and end.
+        """The ids in the records of a stream, and the times of the first and last record.
 
-        Only blocks that hold records of classes (CLASS_NEW_CODE: functions and addresses that are new) are read; what
-        belongs to other classes may be missing. Raises FormatError (path, offset of the block) for damage.
+        Only blocks with records of classes (CLASS_NEW_CODE: functions and addresses that are new) are read; ids of
+        other classes may be missing. Raises FormatError (path, offset of the block) for damage.
         """
         found, error = _Found(), Error()
         index = np.ascontiguousarray(stream.index)
@@ -310,9 +313,9 @@ class Kernel:
             self.library.vt_kernel_gaps_free(ctypes.byref(result))
 
     def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
-        """Writes the heap of a process, whose locations streams are: Metric events of bytes and blocks in use.
+        """Writes the heap of a process as Metric events of bytes and blocks in use. streams: of its locations.
 
-        Joined by time in one pass, without the GIL. Raises as transcode does.
+        The streams are joined by time in one pass, without the GIL. Raises as transcode does.
         """
         error, result, which = Error(), _Result(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
@@ -344,7 +347,7 @@ class Kernel:
         )  # fmt: skip
 
     def error(self, code: int, error: ctypes.Structure, stream: Stream) -> Exception:
-        """The exception for what a function of the kernel returned."""
+        """The exception for the result of a function of the kernel."""
         if code == RESULTS["NO_MEMORY"]:
             return VtraceError("not enough memory to unify")
         text = error.text.decode("utf-8", "replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All that stands in one local file, in order and as plain values with names: what vtrace dump shows."""
+"""The whole content of one local file, in order and as plain values with names, for vtrace dump."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _NAMES = {
     for value in values
     if value.names
 } | {"vt_class": _CLASSES}
-"""Of each enumeration that a payload or a definition refers to."""
+"""The names of each enumeration that a payload or a definition refers to."""
 
 
 class Record(NamedTuple):
     """One record. kind: of RECORD_KINDS; id: of a function its offset in the code space; ticks: absolute (of TIME:
-    after the gap); delta: ticks since the record before; words: the payload."""
+    after the gap); delta: ticks since the previous record; words: the payload."""
 
     kind: str
     id: int
@@ -59,8 +59,8 @@ class Record(NamedTuple):
     words: list[int]
 
     def payload(self) -> dict[str, Any]:
-        """The payload by name. Enumerations have OTF2's names, flags are lists of them; None: no root, any peer,
-        bytes that nobody knows. from_all: only where it is so."""
+        """The payload by name. Values of enumerations are OTF2's names, flags are lists of names; None: no root, any
+        peer, unknown bytes. from_all: only if True."""
         found: dict[str, Any] = {}
         for values, word in zip(r.PAYLOAD.get(self.kind, ()), self.words, strict=True):
             from_all = word & r.FROM_ALL if values[0].name == "op" else 0
@@ -72,7 +72,7 @@ class Record(NamedTuple):
 
 
 def head(file: LocalFile) -> dict[str, Any]:
-    """The head of a file: FileHead's fields, its size, and how many blocks (of a buffer: chunks in use) it has."""
+    """The head of a file: FileHead's fields, the size, and the number of blocks (of a buffer: chunks in use)."""
     known = {entry.name: getattr(file.head, entry.name) for entry in fields(file.head)}
     known |= {"content": _CONTENTS[file.head.content], "clock": _CLOCKS.get(file.head.clock, file.head.clock)}
     known |= {"pair": list(file.head.pair), "parent": list(file.head.parent) if file.head.parent else None}
@@ -88,7 +88,7 @@ def rows(file: LocalFile) -> Stream:
 
 
 def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
-    """The head of one block or chunk of a file; open: the enters of regions that are open when it begins."""
+    """The head of one block or chunk of a file; open: the enters of the regions that are open at its begin."""
     entry = stream.index[number]
     at = int(entry["address"]) - file.base
     block = entry["form"] == BLOCK_FORM
@@ -179,7 +179,7 @@ def _shown(value: Value, number: int) -> Any:
 
 
 def _flags(names: dict[int, str], value: Any) -> Any:
-    """The names of the bits that are set; the number itself when one has no name."""
+    """The names of the bits that are set; the number itself if a bit has no name."""
     if type(value) is not int or value & ~sum(names):
         return value
     return [name for bit, name in names.items() if bit & value]
@@ -195,7 +195,7 @@ def _place(stream: Stream, number: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """value as JSON has it: bytes as hexadecimal digits, names that are no text with ? for what is not."""
+    """Converts value for JSON: bytes to hexadecimal digits; ? replaces the parts of a name that are no text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, bytes):

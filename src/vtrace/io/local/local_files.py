@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The local files that traced processes write: their heads, and where each block and chunk lies."""
+"""Opens the local files that traced processes write, and joins their blocks and chunks to streams."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _FAILED = ctypes.c_void_p(-1).value
 
 @dataclass(eq=False)
 class LocalFile:
-    """One open file: its head, and blocks (rows of INDEX). Rows point into it, so it stays open while they are used."""
+    """One open file: its head, and blocks (rows of INDEX). Rows point into the file, which must stay open meanwhile."""
 
     path: Path
     head: FileHead
     blocks: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
     cut: str | None
-    """Why the rest of the file (of a buffer: a chunk of it) could not be indexed, with path and offset."""
+    """The reason why the rest of the file (of a buffer: a chunk) could not be indexed, with path and offset."""
     base: int
-    """Where the file begins in memory."""
+    """Address of the file in memory."""
     size: int
     _closed: bool = False
 
@@ -60,7 +60,7 @@ class LocalFile:
         return ctypes.string_at(self.base + at, max(0, min(count, self.size - at)))
 
     def close(self) -> None:
-        """Unmaps the file: no row of it may be used after this."""
+        """Unmaps the file: its rows may not be used any more."""
         if not self._closed:
             self._closed = True
             _libc.munmap(self.base, self.size)
@@ -73,7 +73,7 @@ class LocalFile:
 
 
 def _map(descriptor: int, size: int) -> int:
-    """Where a file lies in memory from now on. Python's own map would keep a descriptor of each: a process may have
+    """Maps a file and returns its address. Python's own mmap would keep a descriptor of each file: a process may have
     more threads than open files."""
     base = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if base == _FAILED:
@@ -85,15 +85,15 @@ def _map(descriptor: int, size: int) -> int:
 def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
     """Maps a def, events or buffer file and indexes its blocks (of a buffer: its chunks, as far as published).
 
-    known: its head, where that was read before. Raises FormatError for a bad head and VtraceError when the file cannot
-    be read. A file that is cut or damaged further behind gives what stands before, and says so in cut.
+    known: the head, if it was read before. Raises FormatError for a bad head and VtraceError if the file cannot be
+    read. A file that is cut or damaged behind its head has the blocks before, and a text in cut.
     """
     try:
         descriptor, size = open_descriptor(path)
         try:
             head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
             base = _map(descriptor, size)
-            # Heads are read with pread: touching the map for them would make the whole file resident.
+            # Heads are read with pread: reading them through the map would make the whole file resident.
             index = index_chunks if head.content == records.BUFFER else index_blocks
             rows, cut = index(descriptor, size, head, base)
         finally:
@@ -104,7 +104,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
 
 
 def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
-    """The same open buffer for each location with the rows of that location."""
+    """Splits an open buffer into one LocalFile for each location, with the rows of that location."""
     order = np.argsort(buffer.blocks["location"], kind="stable")
     numbers, begins = np.unique(buffer.blocks["location"][order], return_index=True)
     parts = np.split(order, begins[1:]) if len(numbers) else []
@@ -113,7 +113,7 @@ def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
 
 @dataclass(eq=False)
 class Stream:
-    """What one location wrote of one content, in order. Rows point into files, which stay open while it is used."""
+    """All rows of one location and one content, in order. Rows point into files, which must stay open meanwhile."""
 
     location: int
     content: int
@@ -121,11 +121,11 @@ class Stream:
     """Rows of INDEX, ascending sequence, each sequence once."""
     files: list[LocalFile] = field(repr=False)
     problems: list[str]
-    """What is missing, each with path and offset: cut files that no chunk replaces, and holes in the sequence but those
-    that a flight recorder made."""
+    """Missing parts, each with path and offset: cut files that no chunk replaces, and holes in the sequence except
+    those that a flight recorder made."""
 
     def where(self, row: int) -> tuple[Path, int]:
-        """The file of a row, and the offset of its block or chunk in it."""
+        """The file of a row, and the offset of the row's block or chunk in the file."""
         address = int(self.index[row]["address"])
         for file in self.files:
             if file.base <= address < file.base + file.size:
@@ -136,7 +136,7 @@ class Stream:
 def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
     """Joins the files of ONE process into streams by (content, location).
 
-    Each sequence number is taken once: an intact block before the chunk it was made from, that before a damaged one.
+    Each sequence number is taken once: an intact block, else the chunk that it was made from, else a damaged block.
     """
     whole = {(file.head.content, file.head.location): _whole(file) for file in files}
     if len(whole) == len(files) and None not in whole.values():
@@ -161,7 +161,7 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
 
 
 def _whole(file: LocalFile) -> Stream | None:
-    """The stream of a file that has all that its location wrote, in order, as almost every one has."""
+    """The stream of a file that has all blocks of its location in order, as most files have."""
     rows, head = file.blocks, file.head
     if file.cut or head.content == records.BUFFER or rows["location"].tolist() != [head.location] * len(rows):
         return None
@@ -171,7 +171,7 @@ def _whole(file: LocalFile) -> Stream | None:
 
 
 def _choose(rows: Rows, owners: np.ndarray[Any, Any], files: list[LocalFile]) -> list[int]:
-    """Which rows (ascending sequence) to take, so that each sequence number comes once."""
+    """Chooses rows (ascending sequence), so that each sequence number comes once."""
     begins = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1))
     if len(begins) == len(rows):
         return begins.tolist()
@@ -190,7 +190,7 @@ def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream
     sequences = index["sequence"].astype(np.int64)
     problems = []
     for file in files:
-        # What a cut events file lacks may still stand in the buffer.
+        # The buffer may still have the part that a cut events file lacks.
         after = int(file.blocks["sequence"].max(initial=0)) + 1 if len(file.blocks) else 0
         if file.cut and (file.head.content == records.BUFFER or after not in sequences):
             problems.append(file.cut)

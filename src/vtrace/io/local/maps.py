@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the ids and ticks of one location to those of the archive: what the kernel maps records with."""
+"""The tables with which the kernel maps ids and ticks of one location to those of the archive."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def empty8() -> U8:
 
 @dataclass(slots=True)
 class Maps:
-    """From one location's ids and ticks to the archive's. UNMAPPED stands for "no such id in the archive"."""
+    """Maps ids and ticks of one location to those of the archive. UNMAPPED: no such id in the archive."""
 
     knot_ticks: U8
-    """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Linear in
-    between and beyond both ends, rounded down."""
+    """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Times are
+    linear in between and beyond both ends, rounded down."""
     knot_ns: U8
     unknown_region: int
     """Region of a function or region that is not mapped."""
@@ -49,41 +49,41 @@ class Maps:
     regions: U4 = field(default_factory=empty4)
     """By local id."""
     user_regions: U1 = field(default_factory=empty1)
-    """By local id: 1 for those that the program begins and ends itself; empty: none."""
+    """By local id: 1 for regions that the program begins and ends itself; empty: none."""
     comms: U4 = field(default_factory=empty4)
     """By local id. Events of an unmapped communicator are left out, and counted as unmapped."""
     comm_peer_offset: U4 = field(default_factory=empty4)
     """By local id: added to peer and root (inter-communicators); empty: 0."""
     comm_ranks: U4 = field(default_factory=empty4)
-    """By local id: the rank of the process itself. Only the repair wants them."""
+    """By local id: the rank of the process itself. Only the repair uses the ranks."""
     metrics: U4 = field(default_factory=empty4)
     """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
     metric_types: U1 = field(default_factory=empty1)
     windows: U4 = field(default_factory=empty4)
-    """By local id, as the next three; events of what is not mapped are left out, and counted."""
+    """By local id, as the next three; events of unmapped ids are left out, and counted."""
     window_peer_offset: U4 = field(default_factory=empty4)
-    """As of communicators."""
+    """As for communicators."""
     rank_groups: U4 = field(default_factory=empty4)
     files: U4 = field(default_factory=empty4)
     handles: U4 = field(default_factory=empty4)
     strings: U4 = field(default_factory=empty4)
     teams: U4 = field(default_factory=empty4)
-    """By local id; team_first says where its members begin in team_members."""
+    """By local id; team_first: index of the first member in team_members."""
     team_first: U4 = field(default_factory=empty4)
     team_members: U4 = field(default_factory=empty4)
     """Of all teams: locations of the process, ascending in each."""
     team_joined: U8 = field(default_factory=empty8)
-    """Of each member: ticks until which it waited when it last waited for the end of a team, 0: not known."""
+    """Of each member: end of its last wait for the end of a team, in ticks; 0: unknown."""
     attributes: U4 = field(default_factory=empty4)
     """By local id; attribute_types has OTF2's types."""
     attribute_types: U1 = field(default_factory=empty1)
     heap_attributes: int = UNMAPPED
-    """Attribute of a size that is allocated; those of a size that is freed, of an argument's address and of a result's
-    follow it."""
+    """Attribute of an allocated size; the attributes of a freed size, an argument's address and a result's address
+    follow."""
     user_comms: U4 = field(default_factory=empty4)
     """By local id."""
     user_peers: U4 = field(default_factory=empty4)
-    """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: there is none."""
+    """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: none."""
     shift_ns: U8 = field(default_factory=empty8)
     """From which ns on the clock is put forward by shifts, ascending: csrc/otf2_writer/times.h."""
     shifts: U8 = field(default_factory=empty8)
@@ -96,7 +96,7 @@ class Maps:
         for first, count, second in _TABLES:
             values = getattr(self, first)
             size = len(values)
-            if not size:  # as most are, of most processes
+            if not size:  # true for most tables of most processes
                 continue
             setattr(found, count, size)
             keep.append(_point(found, first, values))
@@ -130,6 +130,6 @@ _TABLES = (
     ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
     ("user_peers", "nuser_peers", ""), ("comm_ranks", "ncomm_ranks", ""),
 )  # fmt: skip
-"""An array of struct vt_maps, its length, and another one of this length."""
+"""An array of struct vt_maps, its length, and another array of this length."""
 _MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}
-"""None at all stands for 0."""
+"""Arrays that may be empty: all values are 0."""

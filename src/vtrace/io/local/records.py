@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What csrc/core/format.h states, under its names without VT_: NO_RANK, CLASS_MESSAGE, CHUNK_SIZE ...
+"""The facts of csrc/core/format.h under its names without VT_: NO_RANK, CLASS_MESSAGE, CHUNK_SIZE ...
 
-Names that stand in no line here are the constants that csrc/otf2_writer/schema.c lists.
+Names that no line here sets are the constants that csrc/otf2_writer/schema.c lists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS: Final = {name: (kind.number, kind.words, kind.classes) for name, kind in 
 """name -> (number, payload words, class)."""
 PAYLOAD: Final = {name: kind.payload for name, kind in SCHEMA.kinds.items()}
 REFERS_TO: Final = {name: kind.refers_to for name, kind in SCHEMA.kinds.items() if kind.refers_to}
-"""What a record's id is, where it has one."""
+"""The kind of thing that a record's id refers to, of records with an id."""
 DEFINITIONS: Final = _ENUMERATIONS["vt_definition"]
 DEFINITION_VALUES: Final[dict[str, tuple[Value, ...]]] = SCHEMA.definitions
 LOST_REASONS: Final = {number: name for name, number in _ENUMERATIONS["vt_lost"].items()}

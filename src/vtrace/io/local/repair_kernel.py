@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel's part of the causality repair: the ends of messages and collectives, and by how much clocks must move."""
+"""The kernel's part of the causality repair: the ends of messages and collectives, and how far clocks must move."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ declare(library(), {
 })  # fmt: skip
 
 PIECE = SCHEMA.dtype("vt_piece")
-"""Where ends of a location lie. file: a number of the caller's, for replay a descriptor."""
+"""A part of the file with ends of one location. file: a number of the caller; for replay a descriptor."""
 Pieces = np.ndarray[Any, np.dtype[np.void]]
 
 
 @dataclass
 class Parts:
-    """Who takes part: struct vt_parts. clocks, doubtful: of each process; comm_first: one more than communicators and,
-    from first_window on, windows; firsts: first OTF2 location of each process."""
+    """The processes and communicators that take part: struct vt_parts. clocks, doubtful: of each process; comm_first:
+    one more than communicators and, from first_window on, windows; firsts: first OTF2 location of each process."""
 
     clocks: U4
     doubtful: U1
@@ -51,7 +51,7 @@ class Parts:
     firsts: U4
 
     def pointers(self) -> ctypes.Structure:
-        """For the kernel, as long as this object lives."""
+        """struct vt_parts; valid as long as this object lives."""
         arrays = (self.clocks, self.doubtful, self.comm_first, self.comm_members, self.comm_repaired)
         sizes = (len(self.clocks), len(self.comm_repaired), len(self.comm_members), self.nclocks)
         return _Parts(*(array.ctypes.data for array in arrays), *sizes, self.first_window, self.limit)
@@ -59,22 +59,22 @@ class Parts:
 
 @dataclass
 class Repaired:
-    """What the repair found between clocks. Messages, and calls of collectives; times in ns."""
+    """The results of the repair between clocks: numbers of messages and of calls of collectives; times in ns."""
 
     messages: int
     reversed_messages: int
     collectives: int
     reversed_collectives: int
     most: int
-    """By which one ran backwards at most."""
+    """The most by which a message or collective ran backwards."""
     largest: int
-    """By which a clock is put forward at most."""
+    """The most by which a clock is put forward."""
     ignored: int
-    """Ends without another one, or not believed."""
+    """Ends without a partner, or impossible ones."""
     left: int
-    """What still runs backwards."""
+    """Messages and collectives that still run backwards."""
     knots: list[tuple[U8, U8]]
-    """Of each clock: from which ns on it is put forward by how much."""
+    """Of each clock: times (ns), and by how much the clock is put forward from each on."""
 
 
 class Ends:
@@ -85,9 +85,9 @@ class Ends:
         self._top = ctypes.c_uint64(0)
 
     def find(self, streams: Sequence[Stream], maps: Maps, process: int, number: int) -> Pieces:
-        """Writes the ends of a process; returns where they are, in file number.
+        """Writes the ends of a process; returns their places, in file number.
 
-        Raises FormatError for damage, VtraceError where they cannot be written.
+        Raises FormatError for damage, VtraceError if the file cannot be written.
         """
         error, which = Error(), ctypes.c_uint32()
         indices = [np.ascontiguousarray(stream.index) for stream in streams]
@@ -112,7 +112,7 @@ class Ends:
 
 
 def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
-    """Replays the ends of all processes: pieces in their order, each location's in order. Raises VtraceError."""
+    """Replays the ends of all processes. pieces: those of one location in order. Raises VtraceError."""
     found, pointers, pieces = _Repaired(), parts.pointers(), np.ascontiguousarray(pieces)
     code = kernel.library.vt_kernel_repair(ctypes.byref(pointers), pieces.ctypes.data, len(pieces), ctypes.byref(found))
     if code == _NO_SPACE:

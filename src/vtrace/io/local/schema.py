@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The schema of the local files and of the C structures, as libvtrace-transcode.so states it.
 
-csrc/otf2_writer/schema.h describes the text; csrc/core/format.h is the source of what it says of the files.
+csrc/otf2_writer/schema.h describes the text; csrc/core/format.h is the source of the facts about the files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VALUE = re.compile(r"(\+?)(\w+)(?::([^=&]+))?(?:([=&])(\w+))?")
 
 @cache
 def library() -> ctypes.CDLL:
-    """The unifier's C library. Raises VtraceError when it cannot be loaded."""
+    """The unifier's C library. Raises VtraceError if it cannot be loaded."""
     path = LIB / "libvtrace-transcode.so"
     try:
         return ctypes.CDLL(str(path))
@@ -38,9 +38,9 @@ def library() -> ctypes.CDLL:
 
 
 def declare(functions: ctypes.CDLL, prototypes: Prototypes, prefix: str = "") -> None:
-    """Gives a library's functions their prototypes. With a prefix of the symbols, attributes are set without it."""
+    """Sets the prototypes of functions of a library. prefix: of the symbols; the library's attributes lack it."""
     for name, (result, arguments) in prototypes.items():
-        function = functions[prefix + name]  # by index: an object of its own, whose prototype nobody changes
+        function = functions[prefix + name]  # an item, unlike an attribute, is an object that no other module has
         function.restype, function.argtypes = result, arguments
         setattr(functions, name, function)
 
@@ -52,7 +52,7 @@ class Value(NamedTuple):
     type: str
     """"" for a number."""
     names: str
-    """The enumeration that names it (vt_lost, OTF2_LockType), or ""."""
+    """The enumeration of the value's names (vt_lost, OTF2_LockType), or ""."""
     is_flags: bool
     """Each bit has a name."""
     is_later: bool
@@ -66,9 +66,9 @@ class Kind(NamedTuple):
     words: int
     classes: int
     refers_to: str | None
-    """What the id is: "comm", "region" ...; None: there is no id."""
+    """The kind of thing that the id refers to: "comm", "region" ...; None: there is no id."""
     payload: tuple[tuple[Value, ...], ...]
-    """Of each word its value, or the values of its low and high half."""
+    """For each word its value, or the values of its low and high half."""
 
 
 class _Field(NamedTuple):
@@ -79,10 +79,10 @@ class _Field(NamedTuple):
 
 
 class Schema:
-    """What one function of the library serves: facts by name, and the structures as types of numpy and ctypes."""
+    """The facts that one function of the library serves, by name, and the structures as types of numpy and ctypes."""
 
     def __init__(self, function: str) -> None:
-        """Raises VtraceError when the library cannot be loaded."""
+        """Raises VtraceError if the library cannot be loaded."""
         self.constants: dict[str, int] = {}
         self.texts: dict[str, bytes] = {}
         self.enumerations: dict[str, dict[str, int]] = {}
@@ -123,12 +123,12 @@ class Schema:
         return (f"<{field.type}",) if count == 1 else (f"<{field.type}", count)
 
     def structure(self, name: str) -> type[ctypes.Structure]:
-        """A structure for ctypes; a field whose name is a keyword of Python has _ behind it."""
+        """A structure for ctypes. The field `from` is from_: the name is a keyword of Python."""
         fields = [(f"{f.name}_" if f.name == "from" else f.name, _ctype(f)) for f in self._fields[name]]
         return type(name, (ctypes.Structure,), {"_fields_": fields})
 
     def pointed(self, structure: str) -> dict[str, np.dtype[Any]]:
-        """What numbers those pointers of a structure point to that are arrays of constant numbers."""
+        """The types of the numbers in the arrays that a structure points to, by field."""
         fields = self._fields[structure]
         return {field.name: np.dtype(f"<{field.type[1:]}") for field in fields if len(field.type) == 3}
 
