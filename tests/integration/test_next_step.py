@@ -99,7 +99,8 @@ def test_unify_report_beside_a_page_of_the_user(program: Path, tmp_path: Path) -
     done = unify(tmp_path, "--report", "nested", check=False)
     assert (done.returncode, names(tmp_path), page.read_text()) == (1, {"nested.trace", "nested.html"}, "my page\n")
     found = re.search(
-        r"nested.html exists, and vtrace has not written it \((vtrace report .*) replaces it;", done.stderr
+        r"nested.html exists, and vtrace has not written it \(replace it with (vtrace report .*), or give -o",
+        done.stderr,
     )
     assert found, done.stderr
     vtrace(tmp_path, *found[1].split()[1:])

@@ -36,7 +36,7 @@ def test_the_filter_meets_the_size(build: Builder, local: Path) -> None:
     shown = vtrace(local, "score", "many")
     assert "16,016 bytes" in shown.stdout
     done = vtrace(local, "score", "many", "--fit", "1K", "-o", "many.filter")
-    assert "next: VT_FILTER_SPEC=many.filter" in done.stdout
+    assert "next: run with VT_FILTER_SPEC=many.filter" in done.stdout
     assert "work -- 0" in (local / "many.filter").read_text().splitlines()
     run(build("many.c"), local, "1000", env={"VT_FILTER_SPEC": "many.filter"})
     unify(local, "many")

@@ -76,7 +76,7 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert (process.wait(30), process.stdout and process.stdout.read()) == (0, "")
         assert process.stderr
-        assert process.stderr.read().splitlines()[-1] == "vtrace: ended"
+        assert process.stderr.read().splitlines()[-1] == "vtrace: stopped"
 
 
 def test_ssh_line(archive: Path, tmp_path: Path) -> None:
