@@ -159,7 +159,7 @@ def test_many_locations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("odd", "--json", "--csv"), "one of them at a time"), (("nothing",), "no such archive"),
+        (("odd", "--json", "--csv"), "use one of them"), (("nothing",), "no such archive"),
         (("odd", "--top", "0"), "--top"), (("odd", "--sort", "size"), "--sort"),
         (("odd", "--rank", "7"), "ranks 0 to 1"),
     ],
