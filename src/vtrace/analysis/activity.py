@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import _otf2
 import numpy as np
 
-__all__ = ["ACTIVITIES", "CLASSES", "CLASS_OF", "LAYERS"]
+from vtrace.analysis.table import Array
 
-Array = np.ndarray[Any, Any]
+__all__ = ["ACTIVITIES", "CLASSES", "CLASS_OF", "LAYERS"]
 
 
 class ActivityClass(NamedTuple):

@@ -11,15 +11,14 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACING, activities_of, layer
 from vtrace.analysis.table import Array, Table, texts
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.ids import Ids, ascending
-from vtrace.io.archive.properties import PROPERTY
+from vtrace.io.archive.properties import HELPER_PROPERTY
+from vtrace.io.archive.reader import clock_of
 from vtrace.io.common.enumerations import names_of
 
 FLUSH = "(buffer flush)"
 """Name of the region that stands for BufferFlush events."""
-HELPER = PROPERTY + "HELPER"
-"""Property that marks the locations of threads that a library made for itself."""
-_NOTHING = 0xFFFFFFFF
 _STRING = _otf2.TYPE_STRING.value
 _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float64}
 _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
@@ -33,7 +32,7 @@ def named(enumeration: Any, numbers: Array) -> Array:
 
 def has_line(lines: Any) -> Any:
     """True for line numbers that are known: OTF2 has 0 and 2**32 - 1 for unknown lines."""
-    return (lines > 0) & (lines < _NOTHING)
+    return (lines > 0) & (lines < UNDEFINED)
 
 
 def source_text(regions: Table, row: int) -> str:
@@ -101,7 +100,7 @@ class _Builder:
 
     def _value(self, kind: int, bits: int) -> Any:
         if kind == _STRING:
-            return self.strings.get(bits & _NOTHING, "")
+            return self.strings.get(bits & UNDEFINED, "")
         if kind in _REALS:
             return np.array([bits], np.uint64).view(_REALS[kind])[0].item()
         if kind in _SIGNED:
@@ -126,13 +125,9 @@ def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
     _communication(b)
     _files(b)
     _metrics(b)
-    clock = raw["ClockProperties"][-1].tolist() if len(raw["ClockProperties"]) else (10**9, 0, 0, 2**64 - 1)
-    real = None if clock[3] == 2**64 - 1 else clock[3]
     members = raw["Members"]["member"].astype(np.uint64)
     flush = b.tables["regions"].rows - 2 if flushes else None
-    return DefinitionTables(
-        b.tables, b.ids, b.strings, members, b.worlds, (clock[0] or 10**9, *clock[1:3], real), flush
-    )
+    return DefinitionTables(b.tables, b.ids, b.strings, members, b.worlds, clock_of(raw["ClockProperties"]), flush)
 
 
 def _system(b: _Builder) -> None:
@@ -157,7 +152,7 @@ def _system(b: _Builder) -> None:
         columns = {owner: b.ids[f"{owner}s"].rows(rows[owner]), "name": b.text(rows["name"])}
         b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
     told = b.tables["location_properties"]
-    mine = told["location"][(told["name"] == HELPER) & (told["location"] >= 0)]
+    mine = told["location"][(told["name"] == HELPER_PROPERTY) & (told["location"] >= 0)]
     helper = np.zeros(b.tables["locations"].rows, bool)
     helper[mine.astype(np.int64)] = True
     b.tables["locations"] = Table({**b.tables["locations"], "helper": helper})
@@ -215,7 +210,7 @@ def _communication(b: _Builder) -> None:
     both: Array = np.zeros(len(plain) + len(between), between.dtype)
     for field in plain.dtype.names or ():
         both[field] = np.concatenate([plain[field], between[field]])
-    both["remote"] = np.concatenate([np.full(len(plain), _NOTHING, np.uint64), between["remote"]])
+    both["remote"] = np.concatenate([np.full(len(plain), UNDEFINED, np.uint64), between["remote"]])
     _without_parents(b, "comms", both, {"group": "comm_groups", "remote": "comm_groups"})
     b.add("windows", b.raw["RmaWin"], "name", {"comm": "comms"})
 

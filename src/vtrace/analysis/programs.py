@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vtrace.console import ranges, some
-from vtrace.io.archive.properties import PROPERTY
+from vtrace.io.archive.properties import COMMAND, EXECUTABLE
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-
-EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
 
 
 @dataclass

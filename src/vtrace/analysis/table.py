@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.io.archive.batches import Array as Array
 from vtrace.text import html_text
 
 __all__ = ["Table"]
 
-Array = np.ndarray[Any, Any]
 _SHOWN = 20
 
 

@@ -14,6 +14,7 @@ from vtrace.analysis.questions.details import chosen, number, present, told_byte
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, group
 from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_BEGIN, SITE_CALL, SITE_END
 
@@ -25,7 +26,7 @@ ATTRIBUTE = "call site"
 Key = tuple[int, int]
 """The call site (SITE_NAMED and a string's id, or the row of the region around the call, NO_REGION for none), and the
 row of the call's own region."""
-NO_REGION = 0xFFFFFFFF
+NO_REGION = UNDEFINED
 SENT, IO, RMA = "sent", "io", "rma"
 _BEGIN, _END = {"MPI_Init", "MPI_Init_thread"}, {"MPI_Finalize"}
 _SENDS = frozenset("Send Bsend Ssend Rsend Sendrecv Sendrecv_replace Isend Ibsend Issend Irsend".split())

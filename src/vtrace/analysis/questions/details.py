@@ -10,6 +10,7 @@ import numpy as np
 
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.reader_abi import event_kinds
 
 
@@ -50,4 +51,4 @@ def told_bytes(values: Array) -> tuple[Array, Array]:
 
 def region_rows(values: Array) -> Array:
     """The column region or caller of details as int64, -1 for none."""
-    return np.where(values == 0xFFFFFFFF, -1, values.astype(np.int64))
+    return np.where(values == UNDEFINED, -1, values.astype(np.int64))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vtrace.errors import VtraceError
+from vtrace.io.archive.properties import COMMAND, EXECUTABLE, read_properties
 from vtrace.io.archive.properties import PROPERTY as PROPERTY
-from vtrace.io.archive.properties import read_properties
 
 if TYPE_CHECKING:
     from vtrace.io.archive.ids import Array
@@ -105,7 +105,7 @@ class Locations:
         ranks = self._ranks()
         found = []
         for group in self._groups["id"].tolist():
-            executable, command = (texts.get((group, PROPERTY + what), "") for what in ("EXECUTABLE", "COMMAND"))
+            executable, command = (texts.get((group, name), "") for name in (EXECUTABLE, COMMAND))
             if executable or command:
                 found.append((ranks.get(group, -1), executable, command))
         return sorted(found, key=lambda one: (one[0] < 0, one[0]))
@@ -198,24 +198,24 @@ def find_anchor(operand: Path) -> Path | None:
 def read_overview(anchor: Path) -> Overview:
     """Reads all but the events. Raises FormatError if this is not a readable OTF2 archive."""
     from vtrace.io.archive.ids import ascending
-    from vtrace.io.archive.reader import Reader
+    from vtrace.io.archive.reader import Reader, clock_of
 
     with Reader(anchor) as reader:
         raw = reader.definitions()
         told = read_properties(reader.handle, anchor)
-    clocks, locations = raw["ClockProperties"], Locations(raw)
-    resolution, offset, length, start = clocks[-1].tolist() if len(clocks) else (10**9, 0, 0, 2**64 - 1)
+    locations = Locations(raw)
+    resolution, offset, length, start = clock_of(raw["ClockProperties"])
     return Overview(
         anchor=anchor,
         creator=told.creator,
         machine=told.machine,
-        start=None if start == 2**64 - 1 else start,
-        seconds=length / (resolution or 10**9),
+        start=start,
+        seconds=length / resolution,
         locations=locations,
         regions=len(set(raw["Region"]["id"].tolist())),
         communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
         vtrace=told.vtrace,
         problems=told.problems,
         properties=told.texts,
-        clock=(resolution or 10**9, offset),
+        clock=(resolution, offset),
     )

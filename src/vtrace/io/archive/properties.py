@@ -16,6 +16,10 @@ from typing import Any
 from vtrace.errors import FormatError
 
 PROPERTY = "VTRACE::"
+EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
+"""Properties of a location group: its program, and its command line."""
+HELPER_PROPERTY = PROPERTY + "HELPER"
+"""Property that marks the locations of threads that a library made for itself."""
 Check = Callable[[Any, str, list[str]], Any]
 """Takes a value, the name of its place and a list of problems; returns the checked value, or _BAD."""
 _BAD = object()

@@ -15,6 +15,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.batches import Array, BatchBuffer, view, wanted_kinds
+from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.reader_abi import libotf2, readback
 from vtrace.io.local import kernel
 
@@ -25,6 +26,16 @@ _END_OF_CHUNK, _EMPTY = b"\x02", 20
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
+
+
+def clock_of(rows: Array) -> tuple[int, int, int, int | None]:
+    """The clock of an archive, from its ClockProperties, of which the last counts.
+
+    Ticks a second, the first tick, the number of ticks, and the real time of the first tick in ns since the epoch, None
+    where the real time is unknown.
+    """
+    resolution, offset, length, start = rows[-1].tolist() if len(rows) else (0, 0, 0, UNDEFINED_TIME)
+    return resolution or 10**9, offset, length, None if start == UNDEFINED_TIME else start
 
 
 class Reader:

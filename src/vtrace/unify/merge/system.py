@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vtrace.io.archive.overview import PROPERTY
+from vtrace.io.archive.properties import COMMAND, EXECUTABLE, HELPER_PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
@@ -141,12 +141,12 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         name = process.name if world == 1 else f"{process.name} of world {world}"
         if process.mpi and several and process.program:
             name += f" ({process.program})"
-        told = {PROPERTY + "EXECUTABLE": process.executable, PROPERTY + "COMMAND": shlex.join(process.command)}
+        told = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command)}
         told = {key: text for key, text in told.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
         first = len(definitions.locations)
         for place, thread in enumerate(process.threads):
-            marked = {PROPERTY + "HELPER": 1} if place in process.helpers else {}
+            marked = {HELPER_PROPERTY: 1} if place in process.helpers else {}
             definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
         if process.tells_heap:
