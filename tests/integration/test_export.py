@@ -114,7 +114,8 @@ def test_file_of_the_user_stays(place: Path, name: str, content: bytes) -> None:
     (place / name).write_bytes(content)
     done = vtrace(place, *COMMANDS[name], check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert f"{name} exists, and vtrace has not written it (replace it with -o {name}, or give -o another name)" in done.stderr
+    told = f"{name} exists, and vtrace has not written it (replace it with -o {name}, or give -o another name)"
+    assert told in done.stderr
     assert (place / name).read_bytes() == content
     vtrace(place, *COMMANDS[name], "-o", name)
     assert (place / name).stat().st_size > 1000
