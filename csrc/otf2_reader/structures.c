@@ -39,7 +39,6 @@ static const struct vt_schema_number numbers[] = {
     VT_SITE_KINDS(SITE)
 #undef SITE
         {NULL, "SITE_NAMED", VT_SITE_NAMED},
-    {NULL, "MARK_RUNTIME", VT_MARK_RUNTIME},
     {NULL, "READ_LATEST", VT_READ_LATEST},
 };
 

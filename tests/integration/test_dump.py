@@ -15,6 +15,7 @@ from support.build.builder import Builder
 from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 from support.readers import words
+from vtrace.io.local.records import PAYLOAD
 
 COMPRESSION = pytest.mark.parametrize("compression", ["yes", "no"])
 EVENTS = {
@@ -78,6 +79,9 @@ def test_messages_and_collectives(build: Builder, tmp_path: Path, compression: s
     unify(tmp_path, "mpi_messages")
     trace = check(tmp_path / "mpi_messages.trace")
     counts = Counter(EVENTS[item["kind"]] for item in records(found))
+    for item in records(found):
+        values = {value.name for word in PAYLOAD.get(item["kind"], ()) for value in word}
+        assert values <= item.keys(), "every value of a payload has its name"
     assert counts == trace.kinds()
     assert counts["MpiSend"] > 10
     regions = Counter(i["name"] for i in records(found) if i["kind"] in ("ENTER", "FUNCTION_ENTER"))
