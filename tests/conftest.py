@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,8 +24,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """Compiles programs of tests/programs; what was built stays for the session."""
-    return Builder(tmp_path_factory.mktemp("programs"))
+    """Compiles programs of tests/programs, each once for all workers; what was built stays for the session."""
+    session = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        session = session.parent
+    (session / "programs").mkdir(exist_ok=True)
+    return Builder(session / "programs")
 
 
 @pytest.fixture(scope="session", params=mpis.NAMES)

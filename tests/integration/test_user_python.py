@@ -105,7 +105,9 @@ def own(trace: Trace, location: int = 0) -> list[str]:
 
 
 def test_functions(tmp_path: Path, python: str) -> None:
-    trace = record(tmp_path, python, PROGRAMS / "functions.py", env=HOOK)
+    call([python, PROGRAMS / "functions.py"], tmp_path, HOOK)
+    assert "warning" not in unify(tmp_path, "py").stderr
+    trace = check(tmp_path / "py.trace")
     facts = [*["+factorial"] * 3, *["-factorial"] * 3]
     generators = [*pair("counts", 3), *pair("closed", 2)]
     fails = ["+passes_on", "+fails", "-fails", "-passes_on"]
@@ -115,7 +117,6 @@ def test_functions(tmp_path: Path, python: str) -> None:
     region = next(r for r in trace.regions.values() if r.name.endswith("passes_on"))
     assert (region.file, region.paradigm, region.role) == (str(PROGRAMS / "functions.py"), "COMPILER", "FUNCTION")
     assert "def passes_on" in (PROGRAMS / "functions.py").read_text().splitlines()[region.line - 1]
-    assert "warning" not in unify(tmp_path, "-f", "-k", "py", check=False).stderr
 
 
 def test_environments_modules_and_their_own_sitecustomize(tmp_path: Path) -> None:

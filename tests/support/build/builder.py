@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,8 +27,8 @@ class Builder:
     """Call it with names of files in tests/programs to get the path of an executable or shared library."""
 
     def __init__(self, directory: Path) -> None:
+        """directory: pytest's workers of one session share it."""
         self._directory = directory
-        self._built: dict[tuple[object, ...], Path] = {}
 
     def __call__(
         self,
@@ -42,14 +44,16 @@ class Builder:
         mode is one of seq, mpi, mt, hyb, or None: the wrapper finds out. plain: without the wrapper, not traced.
         """
         name = output or Path(sources[0]).stem
-        key = (sources, compiler, tuple(flags), name, mode, plain)
-        if key not in self._built:
-            place = self._directory / f"{len(self._built):03d}"
-            place.mkdir()
-            self._built[key] = place / name
-            self._compile(sources, compiler, flags, place / name, mode, plain)
-        assert self._built[key].exists(), f"{name} could not be built, see the first test that wanted it"
-        return self._built[key]
+        key = [*map(str, (*sources, "", compiler, *flags, "", name, mode, plain))]
+        place = self._directory / hashlib.sha256("\0".join(key).encode()).hexdigest()[:16]
+        program = place / name
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not place.exists():
+                place.mkdir()
+                self._compile(sources, compiler, flags, program, mode, plain)
+        assert program.exists(), f"{name} could not be built, see the first test that wanted it"
+        return program
 
     def _compile(
         self,
