@@ -11,7 +11,7 @@ import pytest
 from support.oracles.check_operations import check_io, check_windows
 from support.readers.archive import Trace
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import unified, world, write_rank
+from support.synthetic_runs.run_files import unified, world, write_rank
 
 Records = list[tuple[Any, ...]]
 MADE = ("RMA_WIN_CREATE", 1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.synthetic_runs.dumping import DEFINITIONS, D, dumped, errors, of_type, write_run
+from support.synthetic_runs.every_kind import DEFINITIONS, D, dumped, errors, of_type, write_run
 from support.synthetic_runs.local_files import Chunk, write_defs, write_events
 from vtrace.commands import dump
 from vtrace.errors import VtraceError

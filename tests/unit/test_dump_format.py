@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from support.synthetic_runs.dumping import (
+from support.synthetic_runs.every_kind import (
     DEFINITIONS,
     RECORDS,
     D,

@@ -8,7 +8,7 @@ from typing import Any
 
 from support.readers.contents import Handle
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import unified, world, write_child, write_rank
+from support.synthetic_runs.run_files import unified, world, write_child, write_rank
 from vtrace.io.local.records import IO_PARADIGMS
 
 POSIX, ISOC, MPI = IO_PARADIGMS.values()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.synthetic_runs.local_files import write_buffer, write_defs, write_events
+from support.synthetic_runs.run_files import rank_head, rank_name, write_files
 from vtrace.console import ranges
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.local_files import read_head
@@ -28,9 +29,8 @@ def fail(text: str) -> None:
 
 
 def rank(directory: Path, number: int, size: int, **head: object) -> None:
-    values = {"prefix": "heat", "rank": number, "world_size": size, "pid": 100 + number, "run": RUN_A, **head}
-    write_defs(directory / f"heat.{number + 1:x}.def.z", [], **values)
-    write_events(directory / f"heat.{number + 1:x}.events.z", [], **values)
+    values = rank_head(number, size, "heat", **{"run": RUN_A, **head})
+    write_files(directory, {0: rank_name(number)}, [], {0: []}, **values)
 
 
 def uctl(path: Path, run: bytes, ranks: int) -> None:

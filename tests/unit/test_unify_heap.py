@@ -13,7 +13,7 @@ import pytest
 
 from support.readers.archive import Trace
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import unified, write_child, write_rank
+from support.synthetic_runs.run_files import unified, write_child, write_rank
 from support.tools import call, command, need
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r

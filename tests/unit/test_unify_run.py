@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.synthetic_runs.local_files import Chunk, write_defs, write_events
+from support.synthetic_runs.run_files import START
 from support.synthetic_runs.two_ranks import (
-    NS,
     SEND,
     WORK,
     clock,
@@ -45,7 +45,7 @@ def test_message_between_two_ranks(heat: Path) -> None:
     assert [(e.kind, e.time) for e in trace.of(0)] == list(zip(kinds, (10, 110, 115, 120, 220), strict=True))
     received = next(event for event in trace.of(1) if event.kind == "MpiRecv")
     assert (received.time, received.attrs["msg_tag"], received.attrs["msg_length"]) == (315, 77, 8)
-    assert (trace.resolution, trace.offset, trace.length, trace.realtime) == (10**9, 10, 410, NS + 10)
+    assert (trace.resolution, trace.offset, trace.length, trace.realtime) == (10**9, 10, 410, START + 10)
     region = trace.region("work")
     assert (region.file, region.line, region.paradigm, region.role) == ("heat.c", 12, "USER", "FUNCTION")
     assert [comm.name for comm in trace.comms.values()] == ["MPI_COMM_WORLD"]
@@ -158,8 +158,8 @@ def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixt
 
 def test_hosts_and_processes_without_a_rank(heat: Path) -> None:
     rank_files(heat.parent, 1, host="node2")
-    child = head(1, 2, host="node2", pid=500, start=NS + 9) | {"rank": None, "world_size": 0, "world": 0}
-    child |= {"parent_pid": 101, "parent_start": NS, "forked": 1}
+    child = head(1, 2, host="node2", pid=500, start=START + 9) | {"rank": None, "world_size": 0, "world": 0}
+    child |= {"parent_pid": 101, "parent_start": START, "forked": 1}
     write_defs(heat.parent / "heat.xnode2-500-9.def.z", [], **child)
     chunk = Chunk(ticks=1500, pair=clock(500)).record("ENTER", 10, WORK).record("LEAVE", 1, WORK)
     write_events(heat.parent / "heat.xnode2-500-9.events.z", [chunk], **child)
@@ -173,7 +173,7 @@ def test_hosts_and_processes_without_a_rank(heat: Path) -> None:
 
 
 def test_files_of_other_runs_stay(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old = head(4, 5, run=b"O" * 16) | {"start": NS - 5}
+    old = head(4, 5, run=b"O" * 16) | {"start": START - 5}
     write_events(heat.parent / "heat.5.events.z", [], **old)
     unify(Request(heat), Console("vtunify"))
     assert "heat.5.events.z" in capsys.readouterr().err

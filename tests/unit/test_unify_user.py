@@ -10,7 +10,7 @@ from typing import Any
 from support.oracles.check import check
 from support.oracles.user_api import defined, story
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import unified, world, write_child, write_rank
+from support.synthetic_runs.run_files import unified, world, write_child, write_rank
 from vtrace.io.local import records as r
 
 SEND, RECV = "USER_SEND", "USER_RECV"

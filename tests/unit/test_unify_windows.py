@@ -10,7 +10,7 @@ import numpy as np
 
 from support.readers.contents import Window
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import unified, world, write_rank
+from support.synthetic_runs.run_files import unified, world, write_rank
 from vtrace.io.local import records as r
 
 PROCESS_AND_MEMORY = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a run of two ranks, written byte by byte."""
+"""The files of a run of two ranks, of which the first sends a message to the second."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from support.readers.archive import Trace, read
-from support.synthetic_runs.local_files import Chunk, write_defs, write_events
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.run_files import START, arrays, rank_head, rank_name, world, write_files
 from vtrace.console import QUIET, Console
-from vtrace.io.local.records import COMM_KINDS, DEFINITIONS
 from vtrace.unify.run import Request, WrittenArchive, unify
 
-NS = 1_700_000_000_000_000_000
 SEND, RECV, WORK = 1, 2, 3
 
 
 def clock(start: int = 0) -> tuple[int, int, int]:
-    return (1000 + start, 1000 + start, NS + start)
+    return (1000 + start, 1000 + start, START + start)
 
 
 def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> list[list[Any]]:
@@ -26,11 +25,10 @@ def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> li
         ["PROPERTY", "command", ["./heat", "100"]], ["PROPERTY", "setting.VT_MAX_FLUSHES", "1"],
         ["REGION", SEND, "MPI_Send", 4, 28, None, 0], ["REGION", RECV, "MPI_Recv", 4, 28, None, 0],
         ["REGION", WORK, "work", 1, 1, "heat.c", 12],
-        ["COMM", 1, COMM_KINDS["WORLD"], None, 0, 9, 0, size, rank, 0],
+        world(rank, size),
     ]  # fmt: skip
     end = [["LOCATION", location, 100, None, 1000], ["SUMMARY", location, 2, 0, 0, 0, 0, 0, 2000, 0]]
-    chosen = ([] if location else shared) + (end if ended else [])
-    return [[DEFINITIONS[name], *values] for name, *values in chosen]
+    return arrays(([] if location else shared) + (end if ended else []))
 
 
 def message(rank: int) -> Chunk:
@@ -41,12 +39,12 @@ def message(rank: int) -> Chunk:
 
 
 def head(rank: int, size: int, **more: Any) -> dict[str, Any]:
-    return {"prefix": "heat", "rank": rank, "world_size": size, "pid": 100 + rank, "start": NS, "pair": clock(), **more}
+    return rank_head(rank, size, "heat", **{"pair": clock(), **more})
 
 
 def rank_files(directory: Path, rank: int, size: int = 2, **more: Any) -> None:
-    write_defs(directory / f"heat.{rank + 1:x}.def.z", define(rank, size), **head(rank, size, **more))
-    write_events(directory / f"heat.{rank + 1:x}.events.z", [message(rank)], **head(rank, size, **more))
+    chunks = {0: [message(rank)]}
+    write_files(directory, {0: rank_name(rank)}, define(rank, size), chunks, **head(rank, size, **more))
 
 
 def two_ranks(directory: Path) -> Path:

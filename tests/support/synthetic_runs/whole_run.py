@@ -12,9 +12,9 @@ import msgpack
 import numpy as np
 
 from support.synthetic_runs import local_files as lf
+from support.synthetic_runs.run_files import START, arrays, rank_head, rank_name, world
 from vtrace.io.local import records as r
 
-NS = 1_700_000_000_000_000_000
 Files = dict[str, Any]
 """Name -> File, or bytes."""
 
@@ -72,16 +72,14 @@ def make_run(
     files: Files = {}
     for rank in range(ranks):
         died = rank == ranks - 1
-        pair = (1000, 1000, NS)
-        head = {"run": run, "rank": rank, "world_size": ranks, "pid": 100 + rank, "start": NS, "pair": pair,
-                "prefix": "heat", "location": 0, "directory": str(directory)}  # fmt: skip
-        name = f"heat.xnode1-{100 + rank}-{NS:x}.buffer"
+        head = rank_head(rank, ranks, "heat", run=run, pair=(1000, 1000, START), location=0, directory=str(directory))
+        name = f"heat.xnode1-{100 + rank}-{START:x}.buffer"
         if died:
             head["buffer"] = str(directory / name)
             chunks = [_events(rank, 2), _events(rank, 3)]
             files[name] = File(r.BUFFER, 0, head, chunks=chunks, fields=[(1, "state", r.CHUNK_FILLING)])
         for location in (0, 1) if not rank else (0,):
-            ident = f"{rank + 1:x}" if not location else f"{(rank + 1) << 16 | location:x}"
+            ident = rank_name(rank, location)
             own = {**head, "location": location}
             definitions = _shared(rank, ranks, directory) if not location else []
             definitions += [[r.DEFINITIONS["LOCATION"], location, 100, f"t{location}" if location else None, 1000]]
@@ -96,7 +94,9 @@ def make_run(
 
 def _events(rank: int, sequence: int, location: int = 0) -> lf.Chunk:
     start = 1000 + 2000 * sequence
-    chunk = lf.Chunk(location, sequence, start, pair=(start, start, NS + start), open=[r.what("ENTER", 3)] * sequence)
+    chunk = lf.Chunk(
+        location, sequence, start, pair=(start, start, START + start), open=[r.what("ENTER", 3)] * sequence
+    )
     chunk.record("ENTER", 10, 3).enter(0x1010 + 16 * sequence, 5).record("ENTER", 5, 1 + rank)
     for comm in (1, 3, 4):
         chunk.record("RECV" if rank else "SEND", 5, comm, (rank + 1) % 2 | 77 << 32, 8)
@@ -120,7 +120,7 @@ def _shared(rank: int, ranks: int, directory: Path) -> list[list[Any]]:
         ["REGION", 1, "MPI_Send", 4, 28, None, 0], ["REGION", 2, "MPI_Recv", 4, 28, None, 0],
         ["REGION", 3, "work", 1, 1, "heat.c", 12],
         ["MODULE", 0x1000, 0x401000, 0x8000, 0x400000, str(directory / "no"), b"\1\2\3\4", 900],
-        ["COMM", 1, r.COMM_KINDS["WORLD"], None, 0, 9, 0, ranks, rank, 0], ["COMM_MEMBERS", 1, 0, 0, 7, members],
+        world(rank, ranks), ["COMM_MEMBERS", 1, 0, 0, 7, members],
         ["COMM", 2, r.COMM_KINDS["SELF"], None, 0, 0, 0, 1, 0, 0], ["COMM_NAME", 3, "grid"],
         ["COMM", 3, r.COMM_KINDS["DUP"], 1, 0, 9, 0, ranks, rank, 0], ["COMM_MEMBERS", 3, 0, 0, 7, members],
         ["COMM", 4, r.COMM_KINDS["INTER_CREATE"], 1, 5, 8, 0, 1, 0, 1],
@@ -128,7 +128,7 @@ def _shared(rank: int, ranks: int, directory: Path) -> list[list[Any]]:
         ["RMA_WIN", 1, 1, 0], ["RMA_WIN", 2, 4, 1], ["RMA_WIN_NAME", 1, "halo"], ["GROUP", 1, 1, 0, members],
         ["IO_FILE", 1, "/home/x"], ["IO_HANDLE", 1, "fd", 1, 1, 1, None, None, 2, 0], ["ATTRIBUTE", 1, "of", "", 24],
         ["IO_HANDLE", 2, "result", 1, 3, 0, 1, 1, None, None],
-        ["METRIC", 1, "heap", "B", "u", "p", True], ["CLOCK", 1000, 1000, NS],
-        ["CLOCK", 2_000_001_000, 2_000_001_000, NS + 2_000_000_000],
+        ["METRIC", 1, "heap", "B", "u", "p", True], ["CLOCK", 1000, 1000, START],
+        ["CLOCK", 2_000_001_000, 2_000_001_000, START + 2_000_000_000],
     ]  # fmt: skip
-    return [[r.DEFINITIONS[name], *values] for name, *values in named]
+    return arrays(named)

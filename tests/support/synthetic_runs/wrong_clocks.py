@@ -7,11 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.readers.archive import Trace, read
+from support.readers.archive import Trace
 from support.synthetic_runs.local_files import Chunk
-from support.synthetic_runs.small_runs import START, world, write_rank
-from vtrace.console import QUIET, Console
-from vtrace.unify.run import Request, unify
+from support.synthetic_runs.run_files import START, unified, world, write_rank
 
 Record = tuple[Any, ...]
 """True time in ns, kind, id, payload."""
@@ -44,9 +42,7 @@ class Ranks:
             )  # fmt: skip
 
     def unified(self, *, repair: bool = True) -> Trace:
-        request = Request(self.where / "t", force=True, keep=True, repair=repair)
-        unify(request, Console("vtunify", QUIET))
-        return read(self.where / "u_t.trace")
+        return unified(self.where, repair=repair)
 
 
 def times(trace: Trace, kind: str) -> dict[int, list[int]]:

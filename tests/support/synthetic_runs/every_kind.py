@@ -8,7 +8,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from support.synthetic_runs.local_files import Chunk, write_defs, write_events
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.run_files import rank_head, rank_name, write_files
 from support.tools import Done, call, command
 from vtrace.io.local import records as r
 
@@ -206,11 +207,11 @@ def every_kind() -> Chunk:
 
 def write_run(directory: Path) -> Path:
     """The files of one process that recorded one of each kind, and of a second location; returns directory."""
-    write_defs(directory / "a.1.def.z", DEFINITIONS)
-    write_events(directory / "a.1.events.z", [every_kind()])
     open_there = [r.FUNCTION | 0x1020, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x400010]
     second = Chunk(3, 0, 50, open=open_there, depth=5, lost=2)
-    write_events(directory / "a.10003.events.z", [second.record("LEAVE", 7, 2), Chunk(3, 1, 57).enter(0x1020)])
+    chunks = {0: [every_kind()], 3: [second.record("LEAVE", 7, 2), Chunk(3, 1, 57).enter(0x1020)]}
+    names = {location: rank_name(0, location) for location in chunks}
+    write_files(directory, names, DEFINITIONS, chunks, **rank_head(0, 1, "a"))
     return directory
 
 
