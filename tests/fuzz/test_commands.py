@@ -26,7 +26,7 @@ from support.synthetic_runs.whole_run import make_run
 from support.tools import ROOT, call, command
 from vtrace.analysis.questions.timeline_data import gather
 from vtrace.analysis.selection import Selection
-from vtrace.io.archive.reader import LATEST
+from vtrace.io.archive.reader_abi import LATEST
 from vtrace.text import plain
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
