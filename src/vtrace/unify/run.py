@@ -24,7 +24,7 @@ __all__ = ["Request", "WrittenArchive", "unify"]
 
 
 class WrittenArchive(NamedTuple):
-    """The finished archive. Counts are those of rank 0; seconds: from the first to the last event."""
+    """The finished archive. Other ranks than rank 0 know no counts; seconds: from the first to the last event."""
 
     archive: Path
     ranks: int
@@ -47,7 +47,9 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenAr
     reading = read_definitions(run, crew, context)
     clocks = align_clocks(run, context)
     merged = merge(run, clocks.zero, context)
-    with Output(found.archive, ranks, console) as out:
+    with Output(found.archive, ranks) as out:
+        for text in out.others:
+            console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
         results = write_events(run, crew, out.archive, merged.heap_class, context)
         told = account(run, reading, clocks, repaired, merged, results, context)

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 from types import TracebackType
 
-from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.outfile import refuse_foreign
@@ -37,13 +36,15 @@ def check_seen(output: Path, ranks: Ranks) -> None:
 class Output:
     """An archive in the making, as a context that all ranks enter; without publish() nothing of it stays."""
 
-    def __init__(self, output: Path, ranks: Ranks, console: Console) -> None:
+    def __init__(self, output: Path, ranks: Ranks) -> None:
         """output: the place of the finished archive."""
         self.path = output
-        self._ranks, self._console = ranks, console
+        self._ranks = ranks
         self._mark = ranks.first(own_mark)
         self._temporary = temporary(output, "tmp", self._mark)
         self._beat: Beat | None = None
+        self.others: list[str] = []
+        """A text for each process that may be writing the same archive."""
 
     def __enter__(self) -> Output:
         check_seen(self.path, self._ranks)
@@ -52,8 +53,7 @@ class Output:
         self._made = self._ranks.first(self._identity)
         if self._ranks.root:
             self._beat = Beat(self._temporary)
-        for text in self._ranks.first(lambda: remove_left(self.path, self._temporary)):
-            self._console.warn(text)
+        self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
         return self
 
     def __exit__(
