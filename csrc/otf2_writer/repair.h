@@ -13,7 +13,7 @@
    collective. */
 enum vt_end_kind { VT_END_NONE, VT_END_SEND, VT_END_RECEIVE, VT_END_POST, VT_END_DONE, VT_END_BEGIN, VT_END_END };
 
-/* Which processes of a collective wait for which. */
+/* The order in which processes of a collective wait for each other. */
 enum vt_end_flow {
     VT_FLOW_NONE,
     VT_FLOW_ALL,

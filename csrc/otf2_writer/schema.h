@@ -51,7 +51,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
         const uint8_t **: "pu1", const uint32_t **: "pu4", const uint64_t **: "pu8", default: "p")
 /* clang-format on */
 
-/* What a list of fields, F(S, name) for each, makes of a field: a row of a table, a part of the structure's size. */
+/* Two expansions of a list of fields, F(S, name) for each: rows of a table, and the sum of the sizes. */
 #define VT_FIELD(structure, field)                                                                                     \
     {#structure, #field, VT_TYPE(structure, field), offsetof(struct structure, field), VT_SIZE(structure, field)},
 #define VT_PLUS_SIZE(structure, field) +VT_SIZE(structure, field)

@@ -18,7 +18,7 @@ _NAMES = {number: name for name, number in DEFINITIONS.items()}
 
 
 def _choices(text: str) -> dict[type, Any]:
-    """The same of a value of the schema: alternatives, ranges, letters and numbers, with ? for nil."""
+    """Like _TYPES, for the type of a value of the schema: alternatives, ranges, letters and numbers, with ? for nil."""
     found: dict[type, Any] = {type(None): None} if text.endswith("?") else {}
     for one in text.removesuffix("?").split("|"):
         first, _, last = one.partition("..")
@@ -38,7 +38,7 @@ _MAY_LACK_LAST = {DEFINITIONS[name] for name, values in DEFINITION_VALUES.items(
 
 
 def fits(array: list[Any]) -> str | None:
-    """The kind of a decoded definition; None where its values are none of that kind."""
+    """The kind of a decoded definition; None if its values do not fit the kind."""
     number, *values = array
     choices = _CHOICES.get(number, [])
     if number in _MAY_LACK_LAST and len(values) == len(choices) - 1:
@@ -55,7 +55,7 @@ def fits(array: list[Any]) -> str | None:
 
 
 def fits_plain(array: list[Any]) -> bool:
-    """Whether a decoded definition is a property whose value is one word. Most definitions are: this check is quick."""
+    """Returns True for a property whose value is one word: a quick check, since most definitions are such properties."""
     return (
         len(array) == 3
         and array[0] == _PROPERTY_NUMBER
