@@ -9,11 +9,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include "internal.h"
+#include "buffer.h"
+#include "location.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -35,19 +36,6 @@ static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 
 static _Atomic uint64_t fresh; /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
 
 #define FRESH_SHIFT 48
-
-void *vt_pages(size_t bytes)
-{
-    long p = VT_SYS6(mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p < 0 && p > -4096 ? NULL : (void *)p;
-}
-
-void *vt_pages_wiped(size_t bytes)
-{
-    void *p = vt_pages(bytes);
-    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of process.c does it */
-    return p;
-}
 
 static uint32_t segment_bytes(uint32_t number) { return number ? NEXT_SEGMENTS * first_bytes : first_bytes; }
 
@@ -320,4 +308,9 @@ int vt_buffer_open(void)
         vt_process.head.buffer[0] = 0;
     }
     return 1;
+}
+
+struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
+{
+    return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE);
 }

@@ -3,7 +3,8 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
-#include "record.h"
+#include "clock.h"
+#include "safe_files.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -4,8 +4,11 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
+#include "clock.h"
+#include "codec.h"
 #include "columns.h"
-#include "internal.h"
+#include "lock.h"
+#include "sys.h"
 
 #define CONTEXTS 2
 /* More than zstd's bound (zstd.h, "ZSTD_COMPRESSBOUND"), and than the longest LEB128. */

@@ -2,7 +2,11 @@
 /* Definitions: written once, into chunks of the same buffer, before the first event that refers to them. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "record.h"
+#include "buffer.h"
+#include "clock.h"
+#include "define.h"
+#include "location.h"
+#include "msgpack.h"
 
 /* Puts the chunk of definitions being filled into the list of full ones. Under the lock. */
 void vt_defs_finish(struct vt_location *l)
@@ -64,15 +68,6 @@ int vt_define_end(struct vt_location *l, const struct vt_mp *m)
     return !m->full;
 }
 
-int vt_define(const void *bytes, size_t n)
-{
-    struct vt_location *l = vt_location_of_thread(0);
-    if (!l) return 0;
-    struct vt_mp m = vt_define_begin(l, n);
-    vt_mp_put(&m, bytes, n);
-    return vt_define_end(l, &m);
-}
-
 void vt_define_property(struct vt_location *l, const char *key, const char *value)
 {
     struct vt_mp m = vt_define_begin(l, strlen(key) + strlen(value) + 16);
@@ -89,49 +84,14 @@ uint64_t vt_new_id(enum vt_id kind)
     return kind == VT_ID_REQUEST || id <= VT_ID_MAX ? id : 0;
 }
 
-static uint32_t new_region(void)
+void vt_define_clock(struct vt_location *l)
 {
-    uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
-    if (!id) vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
-    return id;
-}
-
-static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt_definition kind, uint32_t id,
-                                 const char *name, size_t more)
-{
-    struct vt_mp m = vt_define_begin(l, strlen(name) + more + 48);
-    vt_window_defined(name, id);
-    vt_mp_array(&m, fields);
-    vt_mp_uint(&m, kind);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    return m;
-}
-
-uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
-{
-    struct vt_location *l = vt_location_of_thread(0);
-    uint32_t id = l ? new_region() : 0;
-    if (!id) return 0;
-    vt_size_region(id, paradigm, role);
-    struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
-    vt_mp_uint(&m, paradigm);
-    vt_mp_uint(&m, role);
-    vt_mp_str(&m, file);
-    vt_mp_uint(&m, line);
-    return vt_define_end(l, &m) ? id : 0;
-}
-
-uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)
-{
-    vt_note_code(code); /* before the definition: vtunify must know the file that the code is of */
-    struct vt_location *l = vt_location_of_thread(0);
-    uint32_t id = l ? new_region() : 0;
-    if (!id) return 0;
-    vt_size_region(id, paradigm, role);
-    struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
-    vt_mp_uint(&m, paradigm);
-    vt_mp_uint(&m, role);
-    vt_mp_uint(&m, code);
-    return vt_define_end(l, &m) ? id : 0;
+    struct vt_clock_pair p = vt_clock_measure();
+    struct vt_mp m = vt_define_begin(l, 48);
+    vt_mp_array(&m, 4);
+    vt_mp_uint(&m, VT_D_CLOCK);
+    vt_mp_uint(&m, p.ticks);
+    vt_mp_uint(&m, p.mono);
+    vt_mp_uint(&m, p.real);
+    vt_define_end(l, &m);
 }

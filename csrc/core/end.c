@@ -3,8 +3,25 @@
    mapped buffer outlives other ends. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
-#include "record.h"
+#include "buffer.h"
+#include "clock.h"
+#include "define.h"
+#include "end.h"
+#include "file.h"
+#include "location.h"
+#include "msgpack.h"
+#include "process.h"
+#include "recording_window.h"
+#include "ring.h"
+#include "settings.h"
+#include "slow_path.h"
+#include "stop.h"
+#include "switch.h"
+#include "sys.h"
+#include "text.h"
+#include "thread.h"
 
 #define BUSY_WAIT 200 /* tenths of a millisecond that the end of the program waits for a thread to finish its record */
 

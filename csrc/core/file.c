@@ -5,7 +5,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include "internal.h"
+#include "buffer.h"
+#include "codec.h"
+#include "define.h"
+#include "file.h"
+#include "location.h"
+#include "lock.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
 
 /* Guide 4.2.3.5: rank + 1 and the thread in hexadecimal; without a rank host, pid and start instead. */
 static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t location, enum vt_content content)
@@ -33,53 +41,6 @@ static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t loca
     }
     vt_text_add(&t, content == VT_EVENTS ? ".events" : ".def");
     if (vt_process.set.compression) vt_text_add(&t, ".z");
-}
-
-/* Above the descriptors that a program's own opens get: were ours closed by the program, a number that low could mean a
-   file of its own by the time we write. */
-#define DESCRIPTOR 700
-
-static int is_path(long fd)
-{
-    long flags = VT_SYS2(fcntl, fd, F_GETFL);
-    return flags >= 0 && flags & O_PATH;
-}
-
-static int is_file(long fd, const struct stat *file)
-{
-    struct stat s;
-    return VT_SYS2(fstat, fd, &s) >= 0 && s.st_ino == file->st_ino && s.st_dev == file->st_dev;
-}
-
-/* Moves a descriptor up. Another thread of the program may have closed it and have got its number for a file of its own:
-   that is neither written nor, as far as can be seen, closed. */
-static long move_up(long fd, const char *path, int flags)
-{
-    struct stat named;
-    long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
-    if (above < 0) return fd; /* the program may not have so many */
-    if ((flags & O_ACCMODE) != O_RDONLY) {
-        if (VT_SYS4(newfstatat, AT_FDCWD, path, &named, 0) < 0 || !is_file(above, &named)) {
-            VT_SYS1(close, above);
-            return -EBADF;
-        }
-        if (!is_file(fd, &named)) return above;
-    }
-    VT_SYS1(close, fd);
-    return above;
-}
-
-/* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
-   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones. */
-long vt_open(const char *path, int flags, int mode)
-{
-    long taken[3] = {-1, -1, -1}, fd;
-    for (int i = 0; i < 3; i++)
-        if (VT_SYS2(fcntl, i, F_GETFD) < 0) taken[i] = VT_SYS4(openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
-    fd = VT_SYS4(openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
-    for (int i = 0; i < 3; i++)
-        if (taken[i] >= 0 && is_path(taken[i])) VT_SYS1(close, taken[i]);
-    return fd < 0 ? fd : move_up(fd, path, flags);
 }
 
 /* All of it, or an error: a limit or a full disk may let a part through first. */
@@ -181,11 +142,6 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
     if (r >= 0) return fd;
     VT_SYS1(close, fd);
     return r;
-}
-
-struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
-{
-    return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE);
 }
 
 #define VT_SIGNAL_WAITS 1

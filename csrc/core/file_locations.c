@@ -3,6 +3,7 @@
    VT_GNU_NMFILE (guide, Table 4.5), and what launchers and batch systems tell of the process. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,10 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/utsname.h>
-#include "internal.h"
+#include "file_locations.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
 
 /* File names have 255 bytes; host, pid, start, thread and ending need up to 120 of them. */
 #define PREFIX_MOST 128

@@ -5,7 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "file_locations.h"
 #include "filter.h"
+#include "region_groups.h"
+#include "safe_files.h"
+#include "settings.h"
+#include "text.h"
 
 #define MOST_BYTES (1u << 20) /* of a file */
 #define MOST_RULES 32768u
@@ -337,4 +342,23 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
     vt_text_add(&t, "\n");
     vt_text_dec(&t, filter.refused);
     return r ? (long)r->limit : ALL;
+}
+
+/* ---- Names ---- */
+
+/* The name without the arguments, too, for functions of C++. f->names[0] is the whole one. */
+void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes)
+{
+    const char *name = f->names[0], *end = NULL;
+    size_t length = strlen(name);
+    int depth = 0;
+    if (length >= bytes || !strchr(name, '(')) return;
+    for (const char *c = name + length; c > name && !end; c--) { /* from the last ) to its ( */
+        depth += c[-1] == ')' ? 1 : c[-1] == '(' ? -1 : 0;
+        if (c[-1] == '(' && !depth) end = c - 1;
+    }
+    if (!end || end == name) return;
+    memcpy(into, name, (size_t)(end - name));
+    into[end - name] = 0;
+    f->names[1] = into;
 }

@@ -3,7 +3,8 @@
 #ifndef VT_FILTER_H
 #define VT_FILTER_H
 
-#include "internal.h"
+#include <stdint.h>
+#include "core.h"
 
 #define VT_NAMES_MOST 4
 #define VT_NAME_BYTES 4096u
@@ -19,9 +20,8 @@ struct vt_names_of {
 int64_t vt_filter_limit(const struct vt_names_of *f); /* calls that are recorded, -1 all */
 int vt_pattern_matches(const char *pattern, const char *name, int classes);
 void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes);
-
-/* region_groups.c: VT_GROUPS_SPEC */
-int vt_groups_hold(const char *group, const struct vt_names_of *f);
+int vt_filter_load(void);
+int vt_filter_rank(uint32_t rank);
 
 #pragma GCC visibility pop
 

@@ -3,9 +3,15 @@
    starts a job. They are not what the user wants to see; their environment goes to the ranks, which are. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "internal.h"
+#include "file_locations.h"
+#include "launcher.h"
+#include "lineage.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
 
 #define ANCESTORS 64 /* that are looked at */
 

@@ -2,6 +2,11 @@
 /* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: filter_map.c), and the count of those that may
    still be recorded. All threads of a process count together. */
 #include "filter.h"
+#include "limits.h"
+#include "location.h"
+#include "lock.h"
+#include "memory.h"
+#include "process.h"
 
 int64_t vt_call_limit(const char *name, const char *group)
 {

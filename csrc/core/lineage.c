@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "internal.h"
+#include "lineage.h"
+#include "text.h"
 
 /* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal; behind pid a + if the process
    is the first of its run, a * if it or a process before it is a rank of an MPI_COMM_WORLD */

@@ -4,7 +4,15 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "record.h"
+#include "buffer.h"
+#include "clock.h"
+#include "file.h"
+#include "location.h"
+#include "process.h"
+#include "replay.h"
+#include "ring.h"
+#include "stop.h"
+#include "sys.h"
 
 #define ROOM_BESIDE 16 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
 #define LOCK_WAIT 50000 /* times a tenth of a millisecond */
@@ -14,125 +22,6 @@ _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
-
-static uint32_t share(uint64_t bytes, uint32_t least)
-{
-    uint64_t chunks = (bytes + VT_CHUNK_SIZE - 1) / VT_CHUNK_SIZE;
-    return chunks < least ? least : chunks > UINT32_MAX ? UINT32_MAX : (uint32_t)chunks;
-}
-
-/* Guide, Table 4.5: 70 % of VT_BUFFER_SIZE for the first thread and 10 % for each other, or both sizes as given. */
-static uint32_t quota_of(uint32_t number)
-{
-    const struct vt_settings *s = &vt_process.set;
-    uint32_t most =
-        s->max_size ? share(s->max_size / 20, 2) : UINT32_MAX; /* so that what one flush writes keeps to it */
-    uint32_t filling = s->mode == VT_MODE_RING; /* beside those that a flight recorder keeps */
-    uint64_t bytes = !number ? (s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7)
-                             : (s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10);
-    uint32_t chunks = share(bytes, number ? 1 : 2);
-    return (chunks < most || s->mode == VT_MODE_RING ? chunks : most) + filling;
-}
-
-/* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
-   else can record for it any more. Whoever takes the word `ended` away decides, so that no two threads adopt it. */
-static struct vt_location *adopt(uint32_t thread)
-{
-    uint32_t n = atomic_load(&vt_process.locations);
-    if (!vt_process.set.pthread_reuse || !atomic_load(&vt_process.ended)) return NULL;
-    for (uint32_t i = 1; i < n && i < VT_MAX_LOCATIONS; i++) {
-        struct vt_location *l = atomic_load(&vt_locations[i]);
-        uint32_t ended = 1;
-        if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
-        if (l->helper != vt_thread_helper()) continue; /* a location is a helper's or the program's throughout */
-        if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
-        if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
-            atomic_store(&l->ended, 1);
-            continue;
-        }
-        atomic_fetch_sub(&vt_process.ended, 1);
-        uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
-        l->begun = l->late = 0;
-        VT_SET(l->thread, thread);
-        vt_levels_reset(l);
-        vt_limited_reset(l);
-        if (vt_location_lock(l)) {
-            l->mark.chunk = NULL;
-            l->mark.voided = 0;
-            vt_location_unlock(l);
-        }
-        if (l->busy) vt_location_mend(l); /* it was cancelled while recording */
-        vt_busy_begin(l);
-        vt_put(l, record, 2, vt_now());
-        vt_busy_end(l);
-        return l;
-    }
-    return NULL;
-}
-
-static void say_too_many(int at_once)
-{
-    if (at_once)
-        vt_warn("more than %llu threads at once: the others are not recorded; VT_MAX_THREADS allows up to 65536",
-                (unsigned long long)vt_process.set.max_threads);
-    else
-        vt_warn("more than %u threads with a location each: the others are not recorded; VT_PTHREAD_REUSE=yes lets new "
-                "threads take over the locations of ended ones",
-                VT_MAX_LOCATIONS - 1);
-}
-
-/* Whether a thread that would be the location of that number is recorded. */
-static int may_begin(uint32_t number)
-{
-    uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;
-    if (number < VT_MAX_LOCATIONS && alive < vt_process.set.max_threads) return 1;
-    say_too_many(alive >= vt_process.set.max_threads);
-    return 0;
-}
-
-/* The next one, which nobody gives back: files with a gap in their numbers look as if some were lost. */
-static int take_number(uint32_t *number)
-{
-    *number = atomic_load(&vt_process.locations);
-    while (may_begin(*number))
-        if (atomic_compare_exchange_weak(&vt_process.locations, number, *number + 1)) return 1;
-    return 0;
-}
-
-struct vt_location *vt_location_new(uint32_t thread)
-{
-    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread), *none = NULL;
-    if (l) return l;
-    uint32_t number = 0;
-    if (thread != vt_process.pid && !may_begin(atomic_load(&vt_process.locations))) return NULL;
-    size_t bytes = (sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1);
-    l = vt_pages_wiped(bytes);
-    if (!l) {
-        vt_warn("no memory to record another thread");
-        return NULL;
-    }
-    if (thread != vt_process.pid && !take_number(&number)) {
-        VT_SYS2(munmap, l, bytes);
-        return NULL;
-    }
-    l->number = number;
-    l->thread = thread;
-    l->in_use = 1;
-    l->helper = number ? vt_thread_helper() : NULL;
-    l->quota = quota_of(number);
-    vt_ring_answered(l);
-    l->first = l->last = vt_now();
-    memset(l->filter, 0xff, sizeof l->filter); /* no offset has all bits */
-    if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
-    VT_SYS2(munmap, l, bytes); /* another thread ends the program and has made the main thread's */
-    return NULL;
-}
-
-void vt_location_here(struct vt_location *l)
-{
-    vt_own_location = l;
-    vt_cursor = l && vt_clock_is_counter && !vt_window_watches ? &l->write_cursor : NULL;
-}
 
 /* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
    downwards, and between an interrupted frame and its handler's lies what the kernel saves: more than SAVED bytes, while
@@ -376,22 +265,18 @@ unsigned vt_buffer_level(void)
     return (unsigned)level;
 }
 
-void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+/* ---- The child of a vfork, which shares the memory of its parent ---- */
+
+int vt_shares_memory(void)
 {
-    if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
-    if (VT_UNLIKELY(vt_window_is_due(now)) &&
-        l == vt_own_location) { /* nothing has been done yet: a signal handler may come */
-        vt_busy_end(l);
-        vt_window_look();
-        vt_busy_begin(l);
-    }
-    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l, 0);
-    if (VT_UNLIKELY(atomic_load_explicit(&vt_process.full, memory_order_relaxed) != l->size)) {
-        vt_size_follow(l, now);
-        now = vt_now();
-    }
-    int changes = l->off || l->size || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
-    if (changes) vt_put_switched(l, words, n, now);
-    else vt_put_record(l, words, n, now);
-    vt_stay_off(l);
+    struct vt_location *l = vt_own_location;
+    return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
+}
+
+/* Whether this is the child of a vfork: it records nothing. In the parent the location gets its room back. */
+int vt_is_vfork_child(struct vt_location *l)
+{
+    if (vt_is_other_process()) return 1;
+    VT_SET(l->vforked, 0);
+    return 0;
 }

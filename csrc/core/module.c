@@ -5,9 +5,17 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <string.h>
-#include "record.h"
+#include "../funwrap/filter_map.h"
+#include "clock.h"
+#include "define.h"
+#include "location.h"
+#include "lock.h"
+#include "module.h"
+#include "msgpack.h"
+#include "sys.h"
 
 #define MAX_MODULES 4096u
 #define BUILD_ID 32

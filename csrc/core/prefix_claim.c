@@ -7,7 +7,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include "internal.h"
+#include "clock.h"
+#include "file_locations.h"
+#include "launcher.h"
+#include "prefix_claim.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
 
 #define CLAIM_WAIT 5000 /* tenths of a millisecond */
 #define SECOND 1000000000u

@@ -7,15 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "record.h"
+#include "../funwrap/filter_map.h"
+#include "buffer.h"
+#include "clock.h"
+#include "define.h"
+#include "file.h"
+#include "file_locations.h"
+#include "filter.h"
+#include "launcher.h"
+#include "lineage.h"
+#include "location.h"
+#include "lock.h"
+#include "memory.h"
+#include "msgpack.h"
+#include "prefix_claim.h"
+#include "process.h"
+#include "recording_window.h"
+#include "region_groups.h"
+#include "safe_files.h"
+#include "settings.h"
+#include "signal.h"
+#include "switch.h"
+#include "sys.h"
+#include "text.h"
+#include "thread.h"
 
 #ifndef VT_VERSION
 #define VT_VERSION "development"
 #endif
 #define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
-
-struct vt_process vt_process;
-struct vt_scratch vt_scratch;
 
 static uint64_t *alive; /* in a wiped page: id of the process that records; 0 tells a forked child */
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
@@ -382,16 +402,4 @@ void vt_be_alone(void)
     claim = vt_names_claim();
     if (vt_names_settle() == VT_NAMES_FREE) set_rank(0, 0, 1, 0, vt_process.head.run);
     vt_names_disclaim(claim);
-}
-
-void vt_define_clock(struct vt_location *l)
-{
-    struct vt_clock_pair p = vt_clock_measure();
-    struct vt_mp m = vt_define_begin(l, 48);
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_CLOCK);
-    vt_mp_uint(&m, p.ticks);
-    vt_mp_uint(&m, p.mono);
-    vt_mp_uint(&m, p.real);
-    vt_define_end(l, &m);
 }

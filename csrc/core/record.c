@@ -2,29 +2,13 @@
 /* Recording for shims; function events have their own path in funwrap. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "record.h"
-
-/* For an event that came while its thread was recording: a signal handler's, which is lost, or the first one after
-   siglongjmp left a recording for good. NULL: lost, and counted. */
-static struct vt_location *not_busy(struct vt_location *l, unsigned events)
-{
-    if (vt_suppressed) return NULL;
-    if (vt_busy_is_stale(l->busy, vt_stack_pointer())) {
-        vt_location_mend(l);
-        return l;
-    }
-    if (!l->stopped) l->lost_why = VT_LOST_SIGNAL;
-    atomic_fetch_add_explicit(&l->lost, events, memory_order_relaxed);
-    VT_SET(l->limit, NULL); /* the next event takes the slow path and tells of the loss */
-    return NULL;
-}
-
-/* The calling thread's location, free to record so many events. */
-struct vt_location *vt_location_to_record(unsigned events)
-{
-    struct vt_location *l = vt_location_of_thread(events);
-    return l && VT_UNLIKELY(VT_READ(l->busy)) ? not_busy(l, events) : l;
-}
+#include "clock.h"
+#include "location.h"
+#include "module.h"
+#include "process.h"
+#include "recording_window.h"
+#include "slow_path.h"
+#include "thread.h"
 
 void vt_write(uint64_t *words, unsigned n)
 {

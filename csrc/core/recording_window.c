@@ -5,7 +5,12 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include "record.h"
+#include "clock.h"
+#include "location.h"
+#include "recording_window.h"
+#include "switch.h"
+#include "text.h"
+#include "thread.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MOST_SECONDS 1000000000u

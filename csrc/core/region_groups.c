@@ -3,7 +3,12 @@
    may name the groups; the file goes into the trace, where vtunify makes groups of regions of it. */
 #define _GNU_SOURCE
 #include <string.h>
+#include "define.h"
 #include "filter.h"
+#include "location.h"
+#include "region_groups.h"
+#include "safe_files.h"
+#include "text.h"
 
 #define MOST_BYTES 50000u /* goes into one definition */
 #define MOST_MEMBERS 8192u

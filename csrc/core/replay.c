@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a finished chunk holds and leaves open, found by reading it again: nothing of this burdens the path of an event. */
-#include "internal.h"
+#include "buffer.h"
+#include "location.h"
+#include "replay.h"
 
 /* Classes of kinds, and whether a record of that kind changes the stack, as function events do. */
 #define STACK 0x80000000u

@@ -4,7 +4,13 @@
    prefix of what was recorded. The stack is made to fit where the two moments lie at different levels of it. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "record.h"
+#include "buffer.h"
+#include "clock.h"
+#include "location.h"
+#include "replay.h"
+#include "rewind.h"
+#include "switch.h"
+#include "thread.h"
 
 /* Under busy. */
 static void set_mark(struct vt_location *l)

@@ -2,7 +2,9 @@
 /* The flight recorder, VT_MODE=RING: a location whose share is used up overwrites its oldest chunk instead of writing it out.
    The chunk behind it tells how many records are gone and since when. All locations are written at the end; before it when
    the program or a signal asks: then each by its own thread, at its next event, so that no thread waits for another one. */
-#include "record.h"
+#include "buffer.h"
+#include "location.h"
+#include "ring.h"
 
 static _Atomic uint32_t asked; /* how often all locations were to be written */
 
@@ -38,18 +40,6 @@ void vt_ring_ask(void)
 }
 
 int vt_ring_is_asked(const struct vt_location *l) { return VT_READ(l->answered) != atomic_load(&asked); }
-
-/* By a signal handler. The thread that it interrupted writes at once, unless it is just recording. */
-void vt_ring_signalled(void)
-{
-    struct vt_location *l = vt_own_location;
-    if (!vt_is_recording()) return;
-    vt_ring_ask();
-    if (!l || !l->in_use || VT_READ(l->busy)) return;
-    vt_busy_begin(l);
-    vt_write_out(l, 0);
-    vt_busy_end(l);
-}
 
 /* What is asked from here on is asked of this location, too. */
 void vt_ring_answered(struct vt_location *l) { VT_SET(l->answered, atomic_load(&asked)); }

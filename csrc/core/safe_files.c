@@ -5,7 +5,56 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "internal.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
+
+/* Above the descriptors that a program's own opens get: were ours closed by the program, a number that low could mean a
+   file of its own by the time we write. */
+#define DESCRIPTOR 700
+
+static int is_path(long fd)
+{
+    long flags = VT_SYS2(fcntl, fd, F_GETFL);
+    return flags >= 0 && flags & O_PATH;
+}
+
+static int is_file(long fd, const struct stat *file)
+{
+    struct stat s;
+    return VT_SYS2(fstat, fd, &s) >= 0 && s.st_ino == file->st_ino && s.st_dev == file->st_dev;
+}
+
+/* Moves a descriptor up. Another thread of the program may have closed it and have got its number for a file of its own:
+   that is neither written nor, as far as can be seen, closed. */
+static long move_up(long fd, const char *path, int flags)
+{
+    struct stat named;
+    long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
+    if (above < 0) return fd; /* the program may not have so many */
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        if (VT_SYS4(newfstatat, AT_FDCWD, path, &named, 0) < 0 || !is_file(above, &named)) {
+            VT_SYS1(close, above);
+            return -EBADF;
+        }
+        if (!is_file(fd, &named)) return above;
+    }
+    VT_SYS1(close, fd);
+    return above;
+}
+
+/* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
+   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones. */
+long vt_open(const char *path, int flags, int mode)
+{
+    long taken[3] = {-1, -1, -1}, fd;
+    for (int i = 0; i < 3; i++)
+        if (VT_SYS2(fcntl, i, F_GETFD) < 0) taken[i] = VT_SYS4(openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
+    fd = VT_SYS4(openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+    for (int i = 0; i < 3; i++)
+        if (taken[i] >= 0 && is_path(taken[i])) VT_SYS1(close, taken[i]);
+    return fd < 0 ? fd : move_up(fd, path, flags);
+}
 
 static long look(const char *path, struct stat *s)
 {
@@ -148,4 +197,14 @@ int vt_is_strangers_directory(const char *path)
     if (is_trusted(&s, around) || s.st_mode & S_ISVTX) return 0;
     int by_group = (s.st_mode & (S_IWGRP | S_IWOTH)) == S_IWGRP;
     return !by_group || (!VT_SYS0(geteuid) && s.st_gid != (uint32_t)VT_SYS0(getegid));
+}
+
+long vt_read_file(const char *path, char *into, size_t bytes)
+{
+    long fd = vt_open(path, O_RDONLY, 0), n = 0, got = 0;
+    if (fd < 0) return fd;
+    while ((size_t)n < bytes - 1 && (got = VT_SYS3(read, fd, into + n, bytes - 1 - (size_t)n)) > 0) n += got;
+    VT_SYS1(close, fd);
+    into[n] = 0;
+    return n ? n : got;
 }

@@ -5,7 +5,13 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "internal.h"
+#include "define.h"
+#include "file_locations.h"
+#include "location.h"
+#include "recording_window.h"
+#include "settings.h"
+#include "signal.h"
+#include "text.h"
 
 #define KIB 1024u
 #define MIB (1024u * 1024u)

@@ -8,6 +8,12 @@
 #include <string.h>
 #include <strings.h>
 #include "call.h"
+#include "end.h"
+#include "location.h"
+#include "process.h"
+#include "ring.h"
+#include "signal.h"
+#include "text.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
 static int number; /* of the signal, 0: none */
@@ -45,6 +51,18 @@ void vt_signal_read(struct vt_settings *set)
     struct vt_text t = vt_text_into(set->ring_signal, sizeof set->ring_signal);
     vt_text_add(&t, text);
     if (set->mode != VT_MODE_RING && set->speaks) vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
+}
+
+/* By a signal handler. The thread that it interrupted writes at once, unless it is just recording. */
+static void vt_ring_signalled(void)
+{
+    struct vt_location *l = vt_own_location;
+    if (!vt_is_recording()) return;
+    vt_ring_ask();
+    if (!l || !l->in_use || VT_READ(l->busy)) return;
+    vt_busy_begin(l);
+    vt_write_out(l, 0);
+    vt_busy_end(l);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)

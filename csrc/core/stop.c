@@ -4,7 +4,12 @@
    first; what is left of it, a twentieth, is for MPI, threads and processes. */
 #define _GNU_SOURCE
 #include <sys/statfs.h>
-#include "record.h"
+#include "buffer.h"
+#include "clock.h"
+#include "location.h"
+#include "settings.h"
+#include "stop.h"
+#include "sys.h"
 
 #define RESERVE 20 /* part of VT_MAX_SIZE */
 #define GIB (UINT64_C(1) << 30)

@@ -5,7 +5,16 @@
    stops first (stop.c) is left out in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>
-#include "record.h"
+#include "clock.h"
+#include "define.h"
+#include "location.h"
+#include "lock.h"
+#include "recording_window.h"
+#include "rewind.h"
+#include "ring.h"
+#include "stop.h"
+#include "switch.h"
+#include "thread.h"
 
 /* Not before what has been recorded, nor while the location was stopped by a flush. */
 static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t when)

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "internal.h"
+#include "lock.h"
+#include "sys.h"
+#include "text.h"
 
 struct vt_text vt_text_into(char *memory, size_t bytes)
 {
@@ -55,16 +57,6 @@ void vt_text_plain(char *s)
 
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }
 void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
-
-long vt_read_file(const char *path, char *into, size_t bytes)
-{
-    long fd = vt_open(path, O_RDONLY, 0), n = 0, got = 0;
-    if (fd < 0) return fd;
-    while ((size_t)n < bytes - 1 && (got = VT_SYS3(read, fd, into + n, bytes - 1 - (size_t)n)) > 0) n += got;
-    VT_SYS1(close, fd);
-    into[n] = 0;
-    return n ? n : got;
-}
 
 /* What standard error was when the program started. It may have become something else: after close(2) the next file that
    the program opens, where a message would be damage. */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* User functions: the hooks of gcc's and clang's -finstrument-functions (GCC manual, "Program Instrumentation Options").
    This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable. */
-#include "../core/record.h"
+#include "../core/clock.h"
+#include "../core/location.h"
+#include "../core/module.h"
+#include "../core/slow_path.h"
+#include "../core/switch.h"
+#include "../core/thread.h"
+#include "filter_map.h"
 
 /* Of code without a module an address would have to be looked up and kept. */
 static int leaves_out(struct vt_location *l, uintptr_t function, uint32_t leave)

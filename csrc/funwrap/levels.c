@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a thread's functions, kept where a rule needs it: VT_MAX_STACK_DEPTH, and limits on the calls of a function,
    whose last recorded call must be left in the trace though later ones are not. */
-#include "../core/record.h"
+#include "../core/location.h"
+#include "../core/memory.h"
+#include "../core/recording_window.h"
+#include "../core/thread.h"
+#include "filter_map.h"
 
 #define MOST 65536u /* levels; of deeper stacks the outer half is forgotten */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the hooks inside of executables and libraries (csrc/hooks) go by. */
-#include "../core/record.h"
+#include "filter_map.h"
 
 /* As the loader finds them: where a program has hooks of its own, those of its libraries end there, too. */
 #pragma GCC visibility push(default)

@@ -6,6 +6,10 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include "../core/lineage.h"
+#include "../core/settings.h"
+#include "../core/sys.h"
+#include "../core/text.h"
 #include "procwrap.h"
 
 #define PRELOAD "LD_PRELOAD="

@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
+#include "../core/end.h"
+#include "../core/location.h"
+#include "../core/process.h"
 #include "procwrap.h"
 
 typedef char *const *strings;

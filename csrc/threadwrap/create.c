@@ -10,6 +10,10 @@
 #include <string.h>
 #include <threads.h>
 #include "../core/call.h"
+#include "../core/regions.h"
+#include "../core/settings.h"
+#include "../core/sys.h"
+#include "../core/thread.h"
 
 #define MOST 131072u /* limit for threads that have not begun yet, and for known handles */
 

@@ -9,6 +9,10 @@
 #include <sys/mman.h>
 #include <threads.h>
 #include "../core/call.h"
+#include "../core/location.h"
+#include "../core/regions.h"
+#include "../core/settings.h"
+#include "../core/sys.h"
 
 #define LOCKS (1u << 18)
 

@@ -7,7 +7,9 @@
 #ifndef VT_USERWRAP_H
 #define VT_USERWRAP_H
 
-#include "../core/record.h"
+#include "../core/core.h"
+#include "../core/limits.h"
+#include "../core/write.h"
 
 #define VT_PUBLIC __attribute__((visibility("default")))
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters, markers, comments and messages of the user API. */
 #include <string.h>
+#include "../core/define.h"
+#include "../core/location.h"
+#include "../core/msgpack.h"
+#include "../core/process.h"
+#include "../core/switch.h"
 #include "userwrap.h"
 
 #define TEXT_MOST 32768u

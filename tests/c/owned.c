@@ -3,7 +3,7 @@
    into a chunk without an owner ends the program. For programs with one thread. */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "../../csrc/core/internal.h"
+#include "../../csrc/core/buffer.h"
 
 struct vt_chunk *__real_vt_chunk_take(void);
 void __real_vt_chunk_give(struct vt_chunk *c);

@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The path of every event: no lock, no allocation, no call. */
-#ifndef VT_RECORD_H
-#define VT_RECORD_H
+/* What a filter says of functions: those that it keeps out. */
+#ifndef VT_FILTER_MAP_H
+#define VT_FILTER_MAP_H
 
-#include "internal.h"
+#include <stdatomic.h>
+#include <stdint.h>
+#include "../core/core.h"
+#include "../core/recording_window.h"
 
-static inline uint64_t vt_now(void)
-{
-    return VT_LIKELY(vt_clock_is_counter) ? vt_counter() : vt_clock_ns(4 /* CLOCK_MONOTONIC_RAW */);
-}
-
-/* As write.h has them, of a location. */
-static inline void vt_busy_begin(struct vt_location *l) { vt_cursor_begin(&l->write_cursor); }
-static inline void vt_busy_end(struct vt_location *l) { vt_cursor_end(&l->write_cursor); }
-static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_cursor_publish(&l->write_cursor, cursor); }
-
-/* ---- filter_map.c: what a filter says of functions ---- */
-
-enum { /* behind those of enum vt_how */
+enum { /* behind those of enum vt_how; VT_WATCHED_START and _STOP come behind these */
        VT_LIMITED = 2,
        VT_SHARED = 3, /* vt_filter_map_shared tells */
-       VT_WATCHED_START = 4,
-       VT_WATCHED_STOP = 8
-}; /* bits: recorded, and counted for a window (recording_window.c) */
+};
 enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 
 #define VT_FILTER_MAPS 256u
@@ -38,13 +27,14 @@ extern uint32_t vt_function_rules __attribute__((visibility("hidden"))); /* bits
 extern int vt_filter_map_prepared __attribute__((visibility("hidden"))); /* vt_function_rules is what it will be */
 
 #pragma GCC visibility push(hidden)
+void vt_filter_map_forget(void);
+void vt_filter_map_again(void);
 uint8_t vt_filter_map_learn(uintptr_t function); /* of a module that is not known yet */
 struct vt_filter_map *vt_filter_map_of(uintptr_t code); /* the same for the module; NULL: not now */
 uint8_t vt_filter_map_shared(uintptr_t function);
 int vt_filter_map_take(uintptr_t function);
-uint8_t vt_window_bits(const char *const *names, unsigned n);
-void vt_window_function(uint8_t bits, int leaves);
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
+void vt_levels_reset(struct vt_location *l);
 int vt_passes_else(uintptr_t function, int leaves); /* of another module */
 void vt_hook_enter(void *function, void *site); /* funwrap.c: what rules say is asked; it is not */
 void vt_hook_exit(void *function, void *site);

@@ -11,8 +11,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "filter.h"
-#include "record.h"
+#include "../core/filter.h"
+#include "../core/location.h"
+#include "../core/lock.h"
+#include "../core/recording_window.h"
+#include "../core/region_groups.h"
+#include "../core/safe_files.h"
+#include "../core/settings.h"
+#include "../core/sys.h"
+#include "../core/text.h"
+#include "filter_map.h"
 
 #define HOOK "__cyg_profile_func_enter"
 #define HOOK_INSIDE "vt_inside" /* what csrc/hooks refers to: its hooks are no dynamic symbols */
@@ -48,23 +56,6 @@ static void find_demangler(void)
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | (preparing ? 0 : RTLD_NOLOAD));
         if (library) *(void **)&demangle = dlsym(library, "__cxa_demangle");
     }
-}
-
-/* The name without the arguments, too, for functions of C++. f->names[0] is the whole one. */
-void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes)
-{
-    const char *name = f->names[0], *end = NULL;
-    size_t length = strlen(name);
-    int depth = 0;
-    if (length >= bytes || !strchr(name, '(')) return;
-    for (const char *c = name + length; c > name && !end; c--) { /* from the last ) to its ( */
-        depth += c[-1] == ')' ? 1 : c[-1] == '(' ? -1 : 0;
-        if (c[-1] == '(' && !depth) end = c - 1;
-    }
-    if (!end || end == name) return;
-    memcpy(into, name, (size_t)(end - name));
-    into[end - name] = 0;
-    f->names[1] = into;
 }
 
 struct reading { /* one module */

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/types.h>
-#include "internal.h"
+#include "../core/location.h"
 
 /* The next vfork: libc's or another tool's, and before that is known the bare system call. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
@@ -107,18 +107,4 @@ __attribute__((used, visibility("hidden"))) int vt_vfork_done(long result)
     if (result >= 0) return (int)result;
     errno = (int)-result;
     return -1;
-}
-
-int vt_shares_memory(void)
-{
-    struct vt_location *l = vt_own_location;
-    return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
-}
-
-/* Whether this is the child of a vfork: it records nothing. In the parent the location gets its room back. */
-int vt_is_vfork_child(struct vt_location *l)
-{
-    if (vt_is_other_process()) return 1;
-    VT_SET(l->vforked, 0);
-    return 0;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A lock for all threads of a process. */
+#ifndef VT_LOCK_H
+#define VT_LOCK_H
+
+#include <stdatomic.h>
+#include "state.h"
+#include "sys.h"
+
+/* A lock for all threads of a process. One that another process holds is its parent's, copied by a fork. */
+static inline int vt_try_lock(_Atomic uint32_t *lock)
+{
+    uint32_t held = atomic_load(lock), me = vt_process.pid;
+    return held != me && atomic_compare_exchange_strong(lock, &held, me);
+}
+
+static inline void vt_lock(_Atomic uint32_t *lock, uint64_t *signals)
+{
+    vt_hold_signals(signals);
+    for (int i = 0; !vt_try_lock(lock); i++) {
+        if (i < 100) VT_SYS0(sched_yield);
+        else vt_pause(); /* the holder may have less priority than this thread */
+    }
+}
+
+static inline void vt_unlock(_Atomic uint32_t *lock, const uint64_t *signals)
+{
+    atomic_store(lock, 0);
+    vt_release_signals(signals);
+}
+
+#endif

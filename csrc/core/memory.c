@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages of the kernel: malloc belongs to the program, which may be in the middle of it. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include "memory.h"
+#include "sys.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+void *vt_pages(size_t bytes)
+{
+    long p = VT_SYS6(mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+void *vt_pages_wiped(size_t bytes)
+{
+    void *p = vt_pages(bytes);
+    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of process.c does it */
+    return p;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Definitions by the thread that calls, which begins to record with them: regions, attributes, texts. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <string.h>
+#include "call.h"
+#include "define.h"
+#include "location.h"
+#include "msgpack.h"
+#include "process.h"
+#include "recording_window.h"
+#include "regions.h"
+#include "stop.h"
+
+int vt_define(const void *bytes, size_t n)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l) return 0;
+    struct vt_mp m = vt_define_begin(l, n);
+    vt_mp_put(&m, bytes, n);
+    return vt_define_end(l, &m);
+}
+
+static uint32_t new_region(void)
+{
+    uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
+    if (!id) vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
+    return id;
+}
+
+static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt_definition kind, uint32_t id,
+                                 const char *name, size_t more)
+{
+    struct vt_mp m = vt_define_begin(l, strlen(name) + more + 48);
+    vt_window_defined(name, id);
+    vt_mp_array(&m, fields);
+    vt_mp_uint(&m, kind);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    return m;
+}
+
+uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t id = l ? new_region() : 0;
+    if (!id) return 0;
+    vt_size_region(id, paradigm, role);
+    struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
+    vt_mp_uint(&m, paradigm);
+    vt_mp_uint(&m, role);
+    vt_mp_str(&m, file);
+    vt_mp_uint(&m, line);
+    return vt_define_end(l, &m) ? id : 0;
+}
+
+uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)
+{
+    vt_note_code(code); /* before the definition: vtunify must know the file that the code is of */
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t id = l ? new_region() : 0;
+    if (!id) return 0;
+    vt_size_region(id, paradigm, role);
+    struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
+    vt_mp_uint(&m, paradigm);
+    vt_mp_uint(&m, role);
+    vt_mp_uint(&m, code);
+    return vt_define_end(l, &m) ? id : 0;
+}
+
+/* Of two threads that come at once both define the region; vtunify joins equal ones. */
+uint32_t vt_call_define(struct vt_call *c)
+{
+    uint32_t none = 0, *counted = NULL;
+    enum vt_take take = vt_take_call(c->name, c->paradigm == VT_PARADIGM_PTHREAD ? "Pthreads" : "LIBC-EXEC", &counted);
+    if (take == VT_CALL_HIDDEN || (counted && *counted)) return counted ? *counted : 0;
+    uint32_t region = vt_define_region(c->name, c->paradigm, c->role, NULL, 0);
+    if (counted) return *counted = region;
+    if (!region) return 0;
+    return atomic_compare_exchange_strong(&c->region, &none, region) ? region : none;
+}
+
+uint32_t vt_attribute_id(_Atomic uint32_t *known, const char *name, const char *description, uint8_t type)
+{
+    uint8_t bytes[192];
+    uint32_t id = atomic_load(known);
+    if (id) return id;
+    id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_ATTRIBUTE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    vt_mp_str(&m, description);
+    vt_mp_uint(&m, type);
+    if (!id || m.full || !vt_define(bytes, (size_t)(m.at - bytes))) return 0;
+    atomic_store(known, id);
+    return id;
+}
+
+uint32_t vt_define_text(const char *text)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t id = l ? (uint32_t)vt_new_id(VT_ID_TEXT) : 0;
+    if (!id) return 0;
+    size_t n = strnlen(text, PATH_MAX);
+    struct vt_mp m = vt_define_begin(l, n + 32);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_TEXT);
+    vt_mp_uint(&m, id);
+    vt_mp_strn(&m, text, n);
+    return vt_define_end(l, &m) ? id : 0;
+}

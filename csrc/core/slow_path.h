@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the path of an event leaves to a function call. */
+#ifndef VT_SLOW_PATH_H
+#define VT_SLOW_PATH_H
+
+#include "location.h"
+
+#pragma GCC visibility push(hidden)
+
+void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
+
+#pragma GCC visibility pop
+
+#endif
