@@ -81,15 +81,28 @@ C_LAYERS = {
     "core": set(),
     "otf2_writer": {"format.h"},
     "otf2_reader": {"otf2.h", "schema.h"},
-    "funwrap": {"record.h"},
-    "userwrap": {"record.h", "vt_user.h"},
-    "threadwrap": {"call.h"},
-    "procwrap": {"call.h"},
+    "userwrap": {"vt_user.h"},
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
 }
-"""Folder of csrc -> headers of other folders that it may include; SHARED_HEADERS for folders not listed."""
+"""Folder of csrc -> headers of other folders that it may include; SHARED_HEADERS for folders not listed. Folders of
+RUNTIME may include all headers of core."""
+
+CORE_LAYERS = [
+    {"sys", "lock", "memory", "text", "state", "safe_files", "call"},
+    {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
+    {"buffer", "columns", "codec"},
+    {"location", "define", "file", "replay", "ring", "stop"},
+    {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "region_groups", "limits"},
+    {"process", "thread", "end", "signal", "record"},
+    {"regions"},
+]
+"""The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and those below.
+The other folders of RUNTIME lie above all layers."""
+
+CORE_INTERFACE = {"core.h", "format.h", "msgpack.h", "write.h"}
+"""Headers of csrc/core that shims may include, too: each layer implements a part of them."""
 
 RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap"}
 """Folders of libvtrace.so.1, which must not depend on libraries that a machine may lack."""
@@ -130,6 +143,7 @@ class Layout:
                 yield from self._named(path, self._includes(path))
             if path.suffix == ".c":
                 yield from self._named(path, _long_c_functions(path.read_text()))
+        yield from self._core()
         for path in [*self.python, *self.c, *self.build]:
             yield from self._named(path, _form(path))
         yield from self._twice()
@@ -196,12 +210,50 @@ class Layout:
     def _includes(self, path: Path) -> Iterator[str]:
         folder = path.relative_to(self.csrc).parts[0]
         own = {header.name for header in (self.csrc / folder).rglob("*.h")}
+        if folder in RUNTIME:
+            own |= {header.name for header in (self.csrc / "core").glob("*.h")}
         text = path.read_text()
         for include in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE):
             if Path(include).name not in own | C_LAYERS.get(folder, SHARED_HEADERS):
                 yield f"{folder} must not include {include}"
         if folder in RUNTIME and re.search(r"#\s*include\s*<(mpi|otf2|zstd|Python)", text):
             yield "the runtime must not need this library's headers"
+
+    def _core(self) -> Iterator[str]:
+        """Includes of csrc/core, and uses of functions and variables, that lead to a higher layer."""
+        layers = {name: number for number, names in enumerate(CORE_LAYERS) for name in names}
+        folders = [self.csrc / name for name in RUNTIME]
+        files = [path for path in self.c if path.suffix in (".c", ".h") and path.parent in folders]
+        texts = {path: _without_comments(path.read_text()) for path in files}
+
+        def layer(path: Path) -> int:
+            return layers.get(path.stem, -1) if path.parent.name == "core" else len(CORE_LAYERS)
+
+        where = {name: path for path in files if path.suffix == ".c" for name in _C_DEFINITION.findall(texts[path])}
+        for path in files:
+            if path.parent.name != "core" or path.name in CORE_INTERFACE:
+                continue
+            if path.stem not in layers:
+                yield f"{path.relative_to(self.root)}: {path.stem} has no layer in tools/check_layout.py"
+                continue
+            for include in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+                used = path.parent / include
+                if used.name not in CORE_INTERFACE and layer(used) > layer(path):
+                    yield f"{path.relative_to(self.root)}: must not include {include}, which is of a higher layer"
+            for name in sorted({*re.findall(r"\bvt_\w+", texts[path])} & {*where}):
+                if path.suffix == ".c" and layer(where[name]) > layer(path):
+                    yield f"{path.relative_to(self.root)}: must not use {name} of {where[name].name}, a higher layer"
+
+
+_C_DEFINITION = re.compile(
+    r"^(?!static\b|extern\b|typedef\b|#)\w[^;{}=]*?\b(vt_\w+)\s*(?:\([^;{}]*\)\s*\{|\[[^;]*\]\s*[;=]|[;=])",
+    re.MULTILINE,
+)
+"""The name of a function or variable that a C file defines for others."""
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
 
 
 def _form(path: Path) -> Iterator[str]:

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include "buffer.h"
-#include "location.h"
 #include "safe_files.h"
 #include "sys.h"
 #include "text.h"
@@ -216,18 +215,18 @@ int vt_buffer_is_there(void)
 }
 
 /* The chunk behind the head, for definitions of the end that nothing else can hold: what is stored there outlives the
-   process without a system call. NULL: there is none, or it is full. */
-struct vt_chunk *vt_buffer_last_chunk(void)
+   process without a system call. NULL: there is none, or it is full. sequence, thread: of
+   the location whose definitions it holds; the sequence counts on where the chunk begins. */
+struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread)
 {
     char *head = (char *)vt_process.mapped;
-    struct vt_location *first = atomic_load(&vt_locations[0]);
-    if (!head || !first) return NULL;
+    if (!head) return NULL;
     struct vt_chunk *c = (struct vt_chunk *)(head + VT_LAST_CHUNK);
     if (c->state != VT_CHUNK_FREE) return vt_chunk_used(c) < LAST_MOST ? c : NULL;
     c->content = VT_DEFINITIONS;
     VT_SET(c->head, VT_CHUNK_DATA);
-    c->sequence = first->defs_sequence++;
-    c->thread = first->thread;
+    c->sequence = (*sequence)++;
+    c->thread = thread;
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
     return c;
 }

@@ -19,7 +19,7 @@ void vt_chunk_keep(struct vt_chunk *c);
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
 int vt_buffer_in_file(void);
 int vt_buffer_is_there(void);
-struct vt_chunk *vt_buffer_last_chunk(void);
+struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread);
 int vt_chunk_in_memory(const struct vt_chunk *c);
 void vt_buffer_close(int keep);
 void vt_buffer_forget(void); /* in a forked child */

@@ -7,6 +7,8 @@
 #include "define.h"
 #include "location.h"
 #include "msgpack.h"
+#include "settings.h"
+#include "text.h"
 
 /* Puts the chunk of definitions being filled into the list of full ones. Under the lock. */
 void vt_defs_finish(struct vt_location *l)
@@ -94,4 +96,32 @@ void vt_define_clock(struct vt_location *l)
     vt_mp_uint(&m, p.mono);
     vt_mp_uint(&m, p.real);
     vt_define_end(l, &m);
+}
+
+static void define_setting(struct vt_location *l, const char *name, const char *value)
+{
+    char key[64];
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "setting.");
+    vt_text_add(&t, name);
+    vt_define_property(l, key, value);
+}
+
+/* What VT_MAX_SIZE is taken for; by_disk: because of the free space. */
+void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
+{
+    char value[32], text[64];
+    struct vt_text t = vt_text_into(text, sizeof text);
+    vt_settings_show_size(value, sizeof value, bytes);
+    vt_text_add(&t, value);
+    if (by_disk) vt_text_add(&t, " (from the free space)");
+    define_setting(l, "VT_MAX_SIZE", text);
+}
+
+void vt_define_settings(struct vt_location *l)
+{
+    static char value[512]; /* by the main thread, or at the end in its place */
+    const char *name;
+    for (size_t i = 0; vt_settings_value(i, &name, value, sizeof value); i++)
+        if (*value) define_setting(l, name, value);
 }

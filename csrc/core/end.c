@@ -17,7 +17,6 @@
 #include "ring.h"
 #include "settings.h"
 #include "slow_path.h"
-#include "stop.h"
 #include "switch.h"
 #include "sys.h"
 #include "text.h"
@@ -124,7 +123,8 @@ static int ends_in_buffer(struct vt_location *l)
 /* How a location ended, where a store is enough to tell it. 0: there is no room. */
 static int define_last(struct vt_location *l, uint64_t unwritten)
 {
-    struct vt_chunk *last = vt_buffer_last_chunk(), *own;
+    struct vt_location *first = atomic_load(&vt_locations[0]);
+    struct vt_chunk *last = first ? vt_buffer_last_chunk(&first->defs_sequence, first->thread) : NULL, *own;
     if (!last || !vt_location_lock(l)) return 0;
     own = l->defs;
     l->defs = last;
@@ -201,26 +201,22 @@ static int complete_all(int last)
     return all;
 }
 
-void vt_write_out(struct vt_location *l, int all)
+static void write_out_all(struct vt_location *l)
 {
     uint64_t begin = vt_now();
     vt_ring_answered(l);
-    if (all) complete_all(0);
-    else complete(l, 0);
-    if (vt_process.set.mode != VT_MODE_RING) vt_size_look(l);
-    uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
-    record[1] = vt_now() - begin;
-    VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
-    vt_put(l, record, 2, begin);
+    complete_all(0);
+    vt_tell_flush(l, begin);
 }
 
 static void flush(int all)
 {
     struct vt_location *l = vt_location_to_record(0);
     if (!l || vt_shares_memory()) return;
-    if (vt_window_is_due(vt_now())) vt_window_look();
+    if (vt_window_is_due(vt_now())) vt_window_look(l);
     vt_busy_begin(l);
-    vt_write_out(l, all);
+    if (all) write_out_all(l);
+    else vt_write_out(l);
     vt_busy_end(l);
 }
 
@@ -339,7 +335,7 @@ __attribute__((destructor)) void vt_end(void)
     int on = VT_ON;
     if (!vt_is_recording()) return;
     struct vt_location *l = vt_own_location && vt_own_location->in_use ? vt_own_location : NULL;
-    vt_window_end();
+    vt_window_end(l && !VT_READ(l->busy) ? l : NULL);
     if (l) vt_busy_begin(l);
     if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */
         struct vt_location *first = vt_location_new(vt_process.pid);

@@ -12,7 +12,6 @@ int vt_suspend(void); /* completes the files before an exec; 0: it cannot, for o
 void vt_resume(void); /* after one that failed */
 void vt_flush(
     void); /* writes out what the calling thread has recorded; of a flight recorder all threads, each when it can */
-void vt_write_out(struct vt_location *l, int all); /* the same under busy, this thread only or all */
 void vt_location_complete(struct vt_location *l); /* by its thread, at its end */
 
 #pragma GCC visibility pop

@@ -268,12 +268,17 @@ int vt_filter_load(void)
     return filter.n != 0;
 }
 
-/* 1: the rules for this rank are others than those that were asked so far. */
-int vt_filter_rank(uint32_t rank)
+static void (*changed)(void);
+
+/* The map of functions has this called when other rules hold than those that it was made by. */
+void vt_filter_on_change(void (*call)(void)) { changed = call; }
+
+/* The process gets its rank: rules may be for some ranks only. */
+void vt_filter_rank(uint32_t rank)
 {
     int changes = rank != filter.rank && filter.nranges > 1;
     filter.rank = rank;
-    return changes;
+    if (changes && changed) changed();
 }
 
 /* ---- Answers ---- */
@@ -330,7 +335,7 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
     char shown[VT_NAME_BYTES];
     if (atomic_load(&vt_process.state) == VT_NEW) vt_settings_read(&vt_process.set);
     vt_filter_load();
-    vt_filter_rank(rank);
+    filter.rank = rank;
     vt_names_shorten(&f, shown, sizeof shown);
     if (!strcmp(group, "OMP")) without_place(&f, shown, sizeof shown);
     const struct rule *r = rule_of(&f);

@@ -21,7 +21,8 @@ int64_t vt_filter_limit(const struct vt_names_of *f); /* calls that are recorded
 int vt_pattern_matches(const char *pattern, const char *name, int classes);
 void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes);
 int vt_filter_load(void);
-int vt_filter_rank(uint32_t rank);
+void vt_filter_rank(uint32_t rank);
+void vt_filter_on_change(void (*call)(void));
 
 #pragma GCC visibility pop
 

@@ -6,7 +6,6 @@
 #include "location.h"
 #include "lock.h"
 #include "memory.h"
-#include "process.h"
 
 int64_t vt_call_limit(const char *name, const char *group)
 {
@@ -89,11 +88,14 @@ uint32_t vt_limited_new(uint32_t region, int64_t limit)
 uint32_t vt_limited_begin(uint32_t number)
 {
     if (number >= MOST_LIMITED) return 0; /* no number of ours */
-    if (vt_take_one(&limited[number].left)) return limited[number].region;
-    struct vt_location *l = vt_location_of_thread(0);
-    if (l && !l->left_out) l->left_out = vt_pages_wiped(MOST_LIMITED * sizeof *l->left_out);
-    if (l && l->left_out) l->left_out[number]++;
-    return 0;
+    return vt_take_one(&limited[number].left) ? limited[number].region : 0;
+}
+
+void vt_limited_leave_out(struct vt_location *l, uint32_t number)
+{
+    if (number >= MOST_LIMITED || !l) return;
+    if (!l->left_out) l->left_out = vt_pages_wiped(MOST_LIMITED * sizeof *l->left_out);
+    if (l->left_out) l->left_out[number]++;
 }
 
 uint32_t vt_limited_end(uint32_t number)

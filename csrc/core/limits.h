@@ -10,6 +10,7 @@
 
 uint32_t vt_limited_new(uint32_t region, int64_t limit); /* a number for it; 0: there are too many */
 uint32_t vt_limited_begin(uint32_t number);
+void vt_limited_leave_out(struct vt_location *l, uint32_t number); /* this thread has begun one that is not recorded */
 uint32_t vt_limited_end(uint32_t number);
 void vt_limited_reset(struct vt_location *l);
 

@@ -62,7 +62,7 @@ void vt_family_tell(void)
 
 void vt_family_enter(void)
 {
-    if (*variable && !vt_shares_memory()) enter_variable();
+    if (*variable) enter_variable();
 }
 
 const char *vt_family_variable(void) { return *variable ? variable : NULL; }

@@ -8,7 +8,6 @@
 #include "clock.h"
 #include "file.h"
 #include "location.h"
-#include "process.h"
 #include "replay.h"
 #include "ring.h"
 #include "stop.h"

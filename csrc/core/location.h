@@ -29,6 +29,13 @@ struct vt_shapes {
     struct vt_shape *last, of[VT_SHAPES];
 };
 
+/* The stack of functions, where a rule needs it (levels.c of funwrap). */
+#define VT_LEVELS 65536u /* of deeper stacks the outer half is forgotten */
+struct vt_levels {
+    uint32_t n, shown; /* levels, and how many of all open ones are recorded */
+    uint64_t open[VT_LEVELS]; /* function, bit 63: recorded */
+};
+
 /* ---- A location: one thread's recording. Lies in pages that a forked child sees zeroed, so that its first
    event there finds no room, takes the slow path and gets a buffer of its own.                             ---- */
 struct vt_location {
@@ -86,7 +93,7 @@ struct vt_location {
     uint32_t answered; /* ring.c: how often it was written when that was asked for */
 
     struct vt_shapes shapes; /* replay.c */
-    struct vt_levels *levels; /* levels.c of funwrap */
+    struct vt_levels *levels; /* NULL: no rule needs them */
     uint32_t *left_out; /* limits.c: calls of each limited region that are open and not recorded */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <link.h>
 #include <string.h>
-#include "../funwrap/filter_map.h"
 #include "clock.h"
 #include "define.h"
 #include "location.h"
@@ -195,11 +194,12 @@ static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
 
 /* Another library may come to lie where an unloaded one was: it must get a range of its own. One that is loaded again
    before it is marked here comes back to life at its next look-up. */
-static void forget_unloaded(void)
+void vt_code_forget_unloaded(void)
 {
     struct loaded loaded = {.count = atomic_load_explicit(&module_count, memory_order_acquire)};
     uint32_t gone = 0;
     uint64_t mask;
+    if (!loaded.count) return;
     dl_iterate_phdr(mark_loaded, &loaded);
     vt_lock(&adding, &mask);
     for (uint32_t m = 0; m < loaded.count; m++)
@@ -211,18 +211,4 @@ static void forget_unloaded(void)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) empty_cache(l);
     }
-}
-
-__attribute__((visibility("default"))) int dlclose(void *handle)
-{
-    static void *_Atomic next;
-    int (*real)(void *);
-    int saved = errno;
-    if (!atomic_load(&next)) atomic_store(&next, dlsym(RTLD_NEXT, "dlclose"));
-    errno = saved;
-    *(void **)&real = atomic_load(&next);
-    int result = real(handle);
-    if (atomic_load(&module_count)) forget_unloaded();
-    vt_filter_map_forget();
-    return result;
 }

@@ -8,6 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
+void vt_code_forget_unloaded(void); /* after a dlclose */
 
 #pragma GCC visibility pop
 

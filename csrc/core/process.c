@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "../funwrap/filter_map.h"
 #include "buffer.h"
 #include "clock.h"
 #include "define.h"
@@ -37,7 +36,6 @@
 #endif
 #define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
 
-static uint64_t *alive; /* in a wiped page: id of the process that records; 0 tells a forked child */
 static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
 static _Thread_local uint32_t refused
     __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
@@ -50,7 +48,7 @@ static uint8_t new_run[16]; /* from the start, so that children forked before th
 /* After fork, and all there is where the kernel does not wipe pages for children (before Linux 4.14). */
 static void in_child(void)
 {
-    *alive = 0;
+    *vt_process.alive = 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     if (vt_own_location) VT_SET(vt_own_location->limit, NULL);
     vt_location_here(NULL);
@@ -60,13 +58,13 @@ static void in_child(void)
 /* What must be known before the program's own code runs. */
 __attribute__((constructor)) static void note_start(void)
 {
-    if (alive) return;
+    if (vt_process.alive) return;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_text_start();
     loaded = vt_clock_ns(CLOCK_MONOTONIC_RAW);
-    alive = vt_pages_wiped(VT_PAGE);
-    if (!alive) return;
-    VT_SET(*alive, vt_process.pid);
+    vt_process.alive = vt_pages_wiped(VT_PAGE);
+    if (!vt_process.alive) return;
+    VT_SET(*vt_process.alive, vt_process.pid);
     if (VT_SYS3(getrandom, new_run, sizeof new_run, 0) != sizeof new_run) {
         uint64_t now = vt_clock_ns(CLOCK_REALTIME);
         memcpy(new_run, &now, 8);
@@ -75,18 +73,6 @@ __attribute__((constructor)) static void note_start(void)
     pthread_atfork(NULL, NULL, in_child);
     /* Of a program that a traced one starts something is to be seen, even if it does nothing that is recorded. */
     if (getenv("VTRACE_PARENT")) vt_location_of_thread(0);
-}
-
-/* A vfork child: the memory is its parent's, and so is the recording. */
-int vt_is_other_process(void)
-{
-    uint64_t owner = alive ? VT_READ(*alive) : 0;
-    return owner && owner != (uint64_t)VT_SYS0(getpid);
-}
-
-int vt_is_recording(void)
-{
-    return alive && atomic_load(&vt_process.state) == VT_ON && VT_READ(*alive) == (uint64_t)VT_SYS0(getpid);
 }
 
 static void new_head(void)
@@ -129,7 +115,7 @@ void vt_define_process(struct vt_location *l)
     text[n > 0 ? n : 0] = 0;
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
-    vt_settings_define(l);
+    vt_define_settings(l);
     vt_groups_define(l);
 }
 
@@ -166,9 +152,10 @@ static int start(const struct vt_file *parent)
     int first = !started; /* a child may have changed its directory: it keeps the parent's */
     if (first && vt_is_launcher()) return 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
-    VT_SET(*alive, vt_process.pid);
+    VT_SET(*vt_process.alive, vt_process.pid);
     if (first) {
         vt_settings_read(&vt_process.set);
+        vt_window_prepare();
         vt_groups_load();
         vt_filter_load();
     }
@@ -228,10 +215,10 @@ static int start_once(void)
 {
     uint32_t me = (uint32_t)VT_SYS0(getpid);
     note_start();
-    for (int i = 0; i < START_WAIT && alive; i++) {
+    for (int i = 0; i < START_WAIT && vt_process.alive; i++) {
         int state = atomic_load(&vt_process.state);
         if (state >= VT_ENDED) return 0;
-        if (state == VT_ON && VT_READ(*alive) == me) return 1;
+        if (state == VT_ON && VT_READ(*vt_process.alive) == me) return 1;
         if (!may_start(state, me)) vt_pause();
         else atomic_store(&vt_process.state, (started ? become_child() : start(NULL)) ? VT_ON : VT_FAILED);
     }
@@ -262,7 +249,7 @@ static struct vt_location *begin_thread(void)
 }
 
 /* Code of .preinit_array runs before libc's own constructors: no setting could be read. */
-static int is_early(void) { return !alive && !environ; }
+static int is_early(void) { return !vt_process.alive && !environ; }
 
 /* The calling thread's location, made at its first event. NULL: it is not recorded. */
 struct vt_location *vt_location_of_thread(unsigned events)
@@ -388,7 +375,7 @@ void vt_set_world(const struct vt_world *w)
     struct vt_location *l = vt_location_of_thread(0);
     if (!l || vt_process.named) return;
     uint32_t name_rank = rank_of_name(w, l);
-    if (vt_filter_rank(w->rank)) vt_filter_map_again();
+    vt_filter_rank(w->rank);
     if (w->count && vt_process.first) vt_place_count(&vt_process.set, w->count);
     set_rank(w->rank, vt_process.first ? name_rank : VT_NO_RANK, w->world_size, w->world, w->run);
     vt_names_disclaim(claim);

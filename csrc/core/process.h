@@ -7,8 +7,6 @@
 
 #pragma GCC visibility push(hidden)
 
-int vt_is_recording(void); /* this process itself, already */
-int vt_is_other_process(void); /* a vfork child */
 struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
 void vt_define_process(struct vt_location *l);
 void vt_be_alone(void); /* claims rank 0's file names if this process has no rank and they are unused */

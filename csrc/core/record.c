@@ -8,6 +8,7 @@
 #include "process.h"
 #include "recording_window.h"
 #include "slow_path.h"
+#include "switch.h"
 #include "thread.h"
 
 void vt_write(uint64_t *words, unsigned n)
@@ -17,7 +18,7 @@ void vt_write(uint64_t *words, unsigned n)
         if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
     if (VT_UNLIKELY(vt_window_watches)) {
         uint32_t what = (uint32_t)words[0];
-        if (what == VT_READ(vt_window_enters[0]) || what == VT_READ(vt_window_enters[1])) vt_window_enter(what);
+        if (what == VT_READ(vt_window_enters[0]) || what == VT_READ(vt_window_enters[1])) vt_window_enter(l, what);
     }
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
@@ -30,7 +31,7 @@ void vt_write(uint64_t *words, unsigned n)
         vt_publish(l, at + n);
     }
     vt_busy_end(l);
-    if (VT_UNLIKELY(VT_READ(vt_window_leave))) vt_window_wrote(words, n);
+    if (VT_UNLIKELY(VT_READ(vt_window_leave))) vt_window_wrote(vt_location_to_record(0), words, n);
 }
 
 /* ---- The same for few words ---- */
@@ -68,3 +69,9 @@ void vt_note_code(uintptr_t address)
 }
 
 uint64_t vt_ticks(void) { return vt_now(); }
+
+void vt_switch(int on)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (l) vt_switch_at(l, on, 0);
+}

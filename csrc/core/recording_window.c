@@ -8,12 +8,10 @@
 #include "clock.h"
 #include "location.h"
 #include "recording_window.h"
+#include "setting_texts.h"
 #include "switch.h"
-#include "text.h"
-#include "thread.h"
 
 #define SECOND UINT64_C(1000000000)
-#define MOST_SECONDS 1000000000u
 
 struct moment {
     uint64_t ns; /* since the program's start */
@@ -35,55 +33,10 @@ static uint32_t last_depth;
 uint32_t vt_window_enters[2], vt_window_leave; /* the heads of records that concern these regions, 0: none */
 int vt_window_watches;
 
-/* Seconds, "10", "0.5" or "10s", or "REGION:100". The number of the region's characters, 0 for seconds, -1 for neither. */
-static long parse(const char *text, uint64_t *value)
-{
-    const char *colon = strrchr(text, ':'), *digits = colon ? colon + 1 : text;
-    uint64_t whole = 0, part = 0, unit = SECOND;
-    if (*digits < '0' || *digits > '9') return -1;
-    for (; *digits >= '0' && *digits <= '9'; digits++)
-        if ((whole = whole * 10 + (uint64_t)(*digits - '0')) > MOST_SECONDS) return -1;
-    if (colon) {
-        *value = whole;
-        return *digits || !whole || colon == text ? -1 : colon - text;
-    }
-    if (*digits == '.')
-        for (digits++; *digits >= '0' && *digits <= '9'; digits++)
-            if (unit > 1) part += (uint64_t)(*digits - '0') * (unit /= 10);
-    if (*digits == 's') digits++;
-    *value = whole * SECOND + part;
-    return *digits ? -1 : 0;
-}
-
-static void read_one(struct vt_settings *set, const char *name, char *into, size_t bytes)
-{
-    const char *text = getenv(name);
-    uint64_t value;
-    into[0] = 0;
-    if (!text || !*text) return;
-    int good = strlen(text) < bytes && parse(text, &value) >= 0;
-    struct vt_text t = vt_text_into(into, bytes);
-    if (good) vt_text_add(&t, text);
-    else if (set->speaks)
-        vt_say(1, "%s=%.100s is not seconds (10 or 0.5s) or calls of a region (NAME:100): it is left out", name, text);
-}
-
-void vt_window_read(struct vt_settings *set)
-{
-    read_one(set, "VT_START_AFTER", set->start_after, sizeof set->start_after);
-    read_one(set, "VT_STOP_AFTER", set->stop_after, sizeof set->stop_after);
-    uint64_t from, to;
-    if (parse(set->start_after, &from) || parse(set->stop_after, &to) || to > from) return;
-    if (set->speaks)
-        vt_say(1, "VT_STOP_AFTER=%s is not later than VT_START_AFTER=%s: it is left out", set->stop_after,
-               set->start_after);
-    set->stop_after[0] = 0;
-}
-
 static void prepare(struct moment *m, const char *text, char *name)
 {
     uint64_t value = 0;
-    long n = *text ? parse(text, &value) : -1;
+    long n = *text ? vt_setting_moment(text, &value) : -1;
     m->ns = UINT64_MAX;
     atomic_store(&m->pending, n >= 0);
     if (n < 0) return;
@@ -98,10 +51,12 @@ static void prepare(struct moment *m, const char *text, char *name)
     vt_window_watches = 1;
 }
 
-/* Before the program's own code; settings have been read. */
+/* Before the program's own code where functions are watched; settings have been read. */
 void vt_window_prepare(void)
 {
     static char names[2][sizeof vt_process.set.start_after];
+    static int prepared;
+    if (prepared++) return;
     prepare(&start, vt_process.set.start_after, names[0]);
     prepare(&stop, vt_process.set.stop_after, names[1]);
 }
@@ -121,12 +76,13 @@ void vt_window_start(uint64_t mono)
 
 int vt_window_is_due(uint64_t now) { return now >= atomic_load_explicit(&look, memory_order_relaxed); }
 
-static void turn(struct moment *m, int on, uint64_t when)
+/* l: of the calling thread, which is not recording; NULL: it has none. */
+static void turn(struct vt_location *l, struct moment *m, int on, uint64_t when)
 {
     int pending = 1;
     if (!atomic_compare_exchange_strong(&m->pending, &pending, 0)) return;
     if (!on && !m->region) VT_SET(cut_at, when);
-    vt_switch_at(on, when);
+    vt_switch_at(l, on, when);
 }
 
 /* Ticks until a moment, from a look at both clocks; negative: since. Ticks a ns are those since the runtime's start. */
@@ -136,8 +92,8 @@ static double ticks_until(uint64_t ns, const struct vt_clock_pair *p)
     return ((double)ns - (double)p->mono) * rate;
 }
 
-/* At an event's slow path, not under busy. */
-void vt_window_look(void)
+/* At an event's slow path, not under busy, or where the calling thread has no location (NULL). */
+void vt_window_look(struct vt_location *l)
 {
     struct vt_clock_pair p = vt_clock_measure();
     struct moment *both[] = {&start, &stop};
@@ -146,7 +102,7 @@ void vt_window_look(void)
     for (int i = 0; i < 2; i++) {
         if (both[i]->ns == UINT64_MAX || !atomic_load(&both[i]->pending)) continue;
         double ticks = ticks_until(both[i]->ns, &p);
-        if (ticks <= 0) turn(both[i], i == 0, p.ticks - (uint64_t)-ticks);
+        if (ticks <= 0) turn(l, both[i], i == 0, p.ticks - (uint64_t)-ticks);
         else if (next < 0 || ticks < next) next = ticks;
     }
     if (next < 0) return;
@@ -185,11 +141,10 @@ static int counts(struct moment *m)
     return atomic_load(&m->pending) && atomic_load(&m->left) > 0 && atomic_fetch_sub(&m->left, 1) == 1;
 }
 
-static void enter(int is_start, int is_stop)
+static void enter(struct vt_location *l, int is_start, int is_stop)
 {
-    struct vt_location *l = vt_location_to_record(0);
     if (!l || VT_READ(l->vforked)) return;
-    if (is_start && counts(&start)) turn(&start, 1, vt_now());
+    if (is_start && counts(&start)) turn(l, &start, 1, vt_now());
     if (is_stop && atomic_load(&last_in) == l) last_depth++;
     else if (is_stop && counts(&stop)) {
         last_depth = 1;
@@ -198,28 +153,31 @@ static void enter(int is_start, int is_stop)
     }
 }
 
-static void leave(void)
+static void leave(struct vt_location *l)
 {
-    if (!vt_own_location || atomic_load(&last_in) != vt_own_location || --last_depth) return;
+    if (!l || atomic_load(&last_in) != l || --last_depth) return;
     atomic_store(&last_in, NULL);
     VT_SET(vt_window_leave, 0);
-    turn(&stop, 0, vt_now());
+    turn(l, &stop, 0, vt_now());
 }
 
-/* Of a function with such bits, before the event is recorded. */
-void vt_window_function(uint8_t bits, int leaves)
+/* Of a function with such bits, before the event is recorded. l: vt_location_to_record(0), here and below. */
+void vt_window_function(struct vt_location *l, uint8_t bits, int leaves)
 {
-    if (!leaves) enter(bits & VT_WATCHED_START, bits & VT_WATCHED_STOP);
-    else if (bits & VT_WATCHED_STOP) leave();
+    if (!leaves) enter(l, bits & VT_WATCHED_START, bits & VT_WATCHED_STOP);
+    else if (bits & VT_WATCHED_STOP) leave(l);
 }
 
 /* Before a record with one of vt_window_enters, and behind any while vt_window_leave is set. */
-void vt_window_enter(uint32_t what) { enter(what == vt_window_enters[0], what == vt_window_enters[1]); }
+void vt_window_enter(struct vt_location *l, uint32_t what)
+{
+    enter(l, what == vt_window_enters[0], what == vt_window_enters[1]);
+}
 
-void vt_window_wrote(const uint64_t *words, unsigned n)
+void vt_window_wrote(struct vt_location *l, const uint64_t *words, unsigned n)
 {
     for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
-        if ((uint32_t)words[i] == VT_READ(vt_window_leave)) leave();
+        if ((uint32_t)words[i] == VT_READ(vt_window_leave)) leave(l);
 }
 
 /* ---- The end ---- */
@@ -239,9 +197,9 @@ static void follow_ended(void)
 }
 
 /* Brings everything to its last state, and tells a user why there is nothing. */
-void vt_window_end(void)
+void vt_window_end(struct vt_location *l)
 {
-    if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) vt_window_look();
+    if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) vt_window_look(l);
     if (VT_READ(cut_at) != UINT64_MAX) follow_ended();
     if (!atomic_load(&start.pending)) return;
     if (!start.region)

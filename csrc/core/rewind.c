@@ -10,7 +10,6 @@
 #include "replay.h"
 #include "rewind.h"
 #include "switch.h"
-#include "thread.h"
 
 /* Under busy. */
 static void set_mark(struct vt_location *l)
@@ -30,10 +29,9 @@ static void set_mark(struct vt_location *l)
     l->mark.chunk = l->chunk;
 }
 
-void vt_set_rewind_mark(void)
+void vt_set_rewind_mark(struct vt_location *l)
 {
-    struct vt_location *l = vt_location_to_record(0);
-    if (!l || (VT_READ(l->vforked) && vt_is_vfork_child(l))) return;
+    if (VT_READ(l->vforked) && vt_is_vfork_child(l)) return;
     vt_busy_begin(l);
     set_mark(l);
     vt_busy_end(l);
@@ -205,10 +203,9 @@ unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX]
     return here.depth - least;
 }
 
-void vt_rewind(void)
+void vt_rewind(struct vt_location *l)
 {
-    struct vt_location *l = vt_location_to_record(0);
-    if (!l || (VT_READ(l->vforked) && vt_is_vfork_child(l))) return;
+    if (VT_READ(l->vforked) && vt_is_vfork_child(l)) return;
     vt_busy_begin(l);
     rewind_to_mark(l);
     vt_busy_end(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calling thread's records since the mark are discarded. */
+/* A location's records since its mark are discarded, by its thread and not under busy. */
 #ifndef VT_REWIND_H
 #define VT_REWIND_H
 
@@ -7,8 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-void vt_set_rewind_mark(void);
-void vt_rewind(void);
+void vt_set_rewind_mark(struct vt_location *l);
+void vt_rewind(struct vt_location *l);
 unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX]);
 
 #pragma GCC visibility pop

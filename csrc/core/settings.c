@@ -5,12 +5,9 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "define.h"
 #include "file_locations.h"
-#include "location.h"
-#include "recording_window.h"
+#include "setting_texts.h"
 #include "settings.h"
-#include "signal.h"
 #include "text.h"
 
 #define KIB 1024u
@@ -288,9 +285,7 @@ void vt_settings_read(struct vt_settings *set)
     for (size_t i = 0; i < SETTINGS; i++)
         if (strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
-    vt_signal_read(set);
-    vt_window_read(set);
-    if (set == &vt_process.set) vt_window_prepare();
+    vt_setting_texts_read(set);
     if (set->mode == VT_MODE_RING && set->sync_flush) {
         if (set->speaks)
             vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");
@@ -337,25 +332,6 @@ enum vt_pthread vt_settings_pthread(void)
     return (enum vt_pthread)value;
 }
 
-static void define_setting(struct vt_location *l, const char *name, const char *value)
-{
-    char key[64];
-    struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, "setting.");
-    vt_text_add(&t, name);
-    vt_define_property(l, key, value);
-}
-
-void vt_settings_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
-{
-    char value[32], text[64];
-    struct vt_text t = vt_text_into(text, sizeof text);
-    vt_settings_show_size(value, sizeof value, bytes);
-    vt_text_add(&t, value);
-    if (by_disk) vt_text_add(&t, " (from the free space)");
-    define_setting(l, "VT_MAX_SIZE", text);
-}
-
 int vt_exec_is_traced(void)
 {
     uint64_t value = 1;
@@ -364,18 +340,16 @@ int vt_exec_is_traced(void)
     return (int)value;
 }
 
-void vt_settings_define(struct vt_location *l)
+/* The name of setting number i and its value in force, "" for an empty text; 0: there are no more. */
+int vt_settings_value(size_t i, const char **name, char *into, size_t bytes)
 {
     struct vt_settings *set = &vt_process.set;
-    for (size_t i = 0; i < SETTINGS; i++) {
-        char value[32];
-        show(value, sizeof value, &table[i], *field(set, &table[i]));
-        define_setting(l, table[i].name, value);
-    }
-    for (size_t i = 0; i < TEXTS; i++) {
-        const char *value = (char *)set + texts[i].offset;
-        if (*value) define_setting(l, texts[i].name, value);
-    }
+    if (i >= SETTINGS + TEXTS) return 0;
+    struct vt_text t = vt_text_into(into, bytes);
+    if (i < SETTINGS) show(into, bytes, &table[i], *field(set, &table[i]));
+    else vt_text_add(&t, (char *)set + texts[i - SETTINGS].offset);
+    *name = i < SETTINGS ? table[i].name : texts[i - SETTINGS].name;
+    return 1;
 }
 
 /* ---- For `vtrace settings` ---- */

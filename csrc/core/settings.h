@@ -3,15 +3,14 @@
 #ifndef VT_SETTINGS_H
 #define VT_SETTINGS_H
 
+#include <stddef.h>
 #include "state.h"
-#include "location.h"
 
 #pragma GCC visibility push(hidden)
 
 void vt_settings_read(struct vt_settings *set);
-void vt_settings_define(struct vt_location *l);
-/* What VT_MAX_SIZE is taken for; by_disk: because of the free space. */
-void vt_settings_define_size(struct vt_location *l, uint64_t bytes, int by_disk);
+/* The name of setting number i and its value in force, "" for an empty text; 0: there are no more. */
+int vt_settings_value(size_t i, const char **name, char *into, size_t bytes);
 void vt_settings_show_size(char *into, size_t bytes, uint64_t size); /* "1G" */
 int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);

@@ -8,50 +8,16 @@
 #include <string.h>
 #include <strings.h>
 #include "call.h"
-#include "end.h"
 #include "location.h"
-#include "process.h"
 #include "ring.h"
+#include "setting_texts.h"
 #include "signal.h"
-#include "text.h"
+#include "slow_path.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
 static int number; /* of the signal, 0: none */
 static struct sigaction own[2]; /* what the program wants, and how it was before or will be */
 static _Atomic uint32_t now; /* which of them */
-
-/* Signals that mean nothing to the kernel itself. */
-static const struct {
-    const char *name;
-    int number;
-} known[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
-
-static int number_of(const char *name)
-{
-    char *end;
-    if (!strncasecmp(name, "SIG", 3)) name += 3;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcasecmp(name, known[i].name)) return known[i].number;
-    if (!strcasecmp(name, "RTMIN")) return SIGRTMIN;
-    if (strncasecmp(name, "RTMIN+", 6) || name[6] < '0' || name[6] > '9') return 0;
-    long above = strtol(name + 6, &end, 10);
-    return *end || above > SIGRTMAX - SIGRTMIN ? 0 : SIGRTMIN + (int)above;
-}
-
-void vt_signal_read(struct vt_settings *set)
-{
-    const char *text = getenv("VT_RING_SIGNAL");
-    set->ring_signal[0] = 0;
-    if (!text || !*text) return;
-    if (!number_of(text)) {
-        if (set->speaks)
-            vt_say(1, "VT_RING_SIGNAL=%.100s is not USR1, USR2, URG, WINCH or RTMIN+n: no signal is used", text);
-        return;
-    }
-    struct vt_text t = vt_text_into(set->ring_signal, sizeof set->ring_signal);
-    vt_text_add(&t, text);
-    if (set->mode != VT_MODE_RING && set->speaks) vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
-}
 
 /* By a signal handler. The thread that it interrupted writes at once, unless it is just recording. */
 static void vt_ring_signalled(void)
@@ -61,7 +27,7 @@ static void vt_ring_signalled(void)
     vt_ring_ask();
     if (!l || !l->in_use || VT_READ(l->busy)) return;
     vt_busy_begin(l);
-    vt_write_out(l, 0);
+    vt_write_out(l);
     vt_busy_end(l);
 }
 
@@ -99,7 +65,7 @@ void vt_signal_start(void)
     struct sigaction none = {.sa_handler = SIG_DFL};
     int saved = errno;
     if (vt_process.set.mode == VT_MODE_RING && *vt_process.set.ring_signal) {
-        number = number_of(vt_process.set.ring_signal);
+        number = vt_setting_signal(vt_process.set.ring_signal);
         if (!install(&none, &own[0]) && own[0].sa_handler != SIG_DFL) install(&own[0], NULL);
     }
     errno = saved;

@@ -7,7 +7,6 @@
 
 #pragma GCC visibility push(hidden)
 
-void vt_signal_read(struct vt_settings *set);
 void vt_signal_start(void);
 
 #pragma GCC visibility pop

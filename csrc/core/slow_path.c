@@ -2,7 +2,7 @@
 /* What the path of an event leaves to a function call: no room, another state of the process, a gap in time. */
 #define _GNU_SOURCE
 #include "clock.h"
-#include "end.h"
+#include "file.h"
 #include "location.h"
 #include "recording_window.h"
 #include "ring.h"
@@ -16,10 +16,10 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     if (VT_UNLIKELY(vt_window_is_due(now)) &&
         l == vt_own_location) { /* nothing has been done yet: a signal handler may come */
         vt_busy_end(l);
-        vt_window_look();
+        vt_window_look(l);
         vt_busy_begin(l);
     }
-    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l, 0);
+    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l);
     if (VT_UNLIKELY(atomic_load_explicit(&vt_process.full, memory_order_relaxed) != l->size)) {
         vt_size_follow(l, now);
         now = vt_now();
@@ -28,4 +28,25 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     if (changes) vt_put_switched(l, words, n, now);
     else vt_put_record(l, words, n, now);
     vt_stay_off(l);
+}
+
+void vt_tell_flush(struct vt_location *l, uint64_t begin)
+{
+    uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
+    if (vt_process.set.mode != VT_MODE_RING) vt_size_look(l);
+    record[1] = vt_now() - begin;
+    VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
+    vt_put(l, record, 2, begin);
+}
+
+void vt_write_out(struct vt_location *l)
+{
+    uint64_t begin = vt_now();
+    vt_ring_answered(l);
+    if (vt_location_lock(l)) {
+        vt_chunk_finish(l); /* the next event begins another */
+        vt_location_unlock(l);
+        vt_file_flush(l);
+    }
+    vt_tell_flush(l, begin);
 }

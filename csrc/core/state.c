@@ -2,6 +2,20 @@
 /* What the process is and obeys. */
 #define _GNU_SOURCE
 #include "state.h"
+#include "sys.h"
+#include "write.h"
 
 struct vt_process vt_process;
 struct vt_scratch vt_scratch;
+
+int vt_is_other_process(void)
+{
+    uint64_t owner = vt_process.alive ? VT_READ(*vt_process.alive) : 0;
+    return owner && owner != (uint64_t)VT_SYS0(getpid);
+}
+
+int vt_is_recording(void)
+{
+    return vt_process.alive && atomic_load(&vt_process.state) == VT_ON &&
+           VT_READ(*vt_process.alive) == (uint64_t)VT_SYS0(getpid);
+}

@@ -73,12 +73,16 @@ struct vt_process {
     _Atomic uint64_t max_size; /* what stands for VT_MAX_SIZE where that is not set; 0: not known yet */
     _Atomic uint64_t all_at; /* bytes written at which nothing more is recorded, once some classes are not; else 0 */
     _Atomic uint32_t full; /* enum vt_full */
+    uint64_t *alive; /* in a wiped page: id of the process that records; 0 tells a forked child */
 };
 
 #pragma GCC visibility push(hidden)
 
 extern struct vt_process vt_process;
 extern struct vt_scratch vt_scratch; /* under vt_process.naming */
+
+int vt_is_recording(void); /* this process itself, already */
+int vt_is_other_process(void); /* a vfork child: the memory is its parent's, and so is the recording */
 
 #pragma GCC visibility pop
 

@@ -6,8 +6,8 @@
 #include <sys/statfs.h>
 #include "buffer.h"
 #include "clock.h"
+#include "define.h"
 #include "location.h"
-#include "settings.h"
 #include "stop.h"
 #include "sys.h"
 
@@ -65,7 +65,7 @@ static uint64_t max_size(struct vt_location *l)
     if (most < set->buffer_size) most = set->buffer_size < room / n ? set->buffer_size : room / n;
     atomic_store(&vt_process.small_disk, by_disk);
     atomic_store(&vt_process.max_size, most);
-    vt_settings_define_size(l, most, by_disk);
+    vt_define_size(l, most, by_disk);
     return most;
 }
 

@@ -14,7 +14,6 @@
 #include "ring.h"
 #include "stop.h"
 #include "switch.h"
-#include "thread.h"
 
 /* Not before what has been recorded, nor while the location was stopped by a flush. */
 static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t when)
@@ -185,7 +184,7 @@ int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic
 static void change(struct vt_location *own, int on, uint64_t when)
 {
     uint32_t n = atomic_load(&vt_process.locations);
-    vt_busy_begin(own);
+    if (own) vt_busy_begin(own);
     uint64_t now = vt_now();
     atomic_store(&vt_process.switched, when && when < now ? when : now);
     atomic_store(&vt_process.off, !on);
@@ -193,18 +192,16 @@ static void change(struct vt_location *own, int on, uint64_t when)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) VT_SET(l->limit, NULL); /* its next event takes the slow path */
     }
+    if (!own) return;
     vt_switch_follow(own, now);
     if (!on) VT_SET(own->limit, NULL);
     vt_busy_end(own);
 }
 
-void vt_switch(int on) { vt_switch_at(on, 0); }
-
-void vt_switch_at(int on, uint64_t when)
+void vt_switch_at(struct vt_location *own, int on, uint64_t when)
 {
-    struct vt_location *own = vt_location_to_record(0);
     uint64_t mask;
-    if (!own || vt_shares_memory()) return;
+    if (vt_shares_memory()) return;
     vt_lock(&switching, &mask);
     if (atomic_load(&vt_process.off) != !on) {
         void (*tell)(int) = atomic_load(&told);

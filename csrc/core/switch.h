@@ -12,7 +12,8 @@ void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
 int vt_leaves_out(struct vt_location *l, uint64_t what); /* under busy */
 void vt_switch_attach(const struct vt_shim *shim); /* it will be told */
 int vt_is_on(void);
-void vt_switch_at(int on, uint64_t when); /* ticks, not later than now; 0: now */
+/* own: of the calling thread, not under busy; NULL: it has none. when: ticks, not later than now; 0: now. */
+void vt_switch_at(struct vt_location *own, int on, uint64_t when);
 void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
 
 #pragma GCC visibility pop

@@ -13,7 +13,6 @@
 #include "memory.h"
 #include "msgpack.h"
 #include "process.h"
-#include "../funwrap/filter_map.h"
 #include "recording_window.h"
 #include "ring.h"
 #include "safe_files.h"
@@ -148,7 +147,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->thread, thread);
-        vt_levels_reset(l);
+        if (l->levels) l->levels->n = l->levels->shown = 0;
         vt_limited_reset(l);
         if (vt_location_lock(l)) {
             l->mark.chunk = NULL;

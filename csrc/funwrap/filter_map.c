@@ -14,6 +14,7 @@
 #include "../core/filter.h"
 #include "../core/location.h"
 #include "../core/lock.h"
+#include "../core/module.h"
 #include "../core/recording_window.h"
 #include "../core/region_groups.h"
 #include "../core/safe_files.h"
@@ -370,7 +371,7 @@ static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)
 }
 
 /* After dlclose: another module may come to lie where one was. */
-void vt_filter_map_forget(void)
+static void forget_unloaded(void)
 {
     uint8_t is_loaded[VT_FILTER_MAPS] = {0};
     uint32_t n = atomic_load(&vt_filter_maps_known);
@@ -384,7 +385,7 @@ void vt_filter_map_forget(void)
 }
 
 /* The rank has become known, and other rules hold for it than those that were read with. */
-void vt_filter_map_again(void)
+static void read_again(void)
 {
     uint64_t mask;
     if (!(vt_function_rules & VT_RULES_FILTER)) return;
@@ -407,6 +408,7 @@ __attribute__((constructor)) static void prepare(void)
     vt_suppressed = 1;
     vt_text_start();
     vt_settings_read(&vt_process.set);
+    vt_window_prepare();
     vt_groups_load();
     if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
     if (vt_filter_load() || vt_window_watches) {
@@ -414,6 +416,21 @@ __attribute__((constructor)) static void prepare(void)
         learn_unheard(0);
         preparing = 0;
         vt_function_rules |= VT_RULES_FILTER;
+        vt_filter_on_change(read_again);
     }
     vt_suppressed = 0;
+}
+
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+    static void *_Atomic next;
+    int (*real)(void *);
+    int saved = errno;
+    if (!atomic_load(&next)) atomic_store(&next, dlsym(RTLD_NEXT, "dlclose"));
+    errno = saved;
+    *(void **)&real = atomic_load(&next);
+    int result = real(handle);
+    vt_code_forget_unloaded();
+    forget_unloaded();
+    return result;
 }

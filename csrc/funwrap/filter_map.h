@@ -27,14 +27,11 @@ extern uint32_t vt_function_rules __attribute__((visibility("hidden"))); /* bits
 extern int vt_filter_map_prepared __attribute__((visibility("hidden"))); /* vt_function_rules is what it will be */
 
 #pragma GCC visibility push(hidden)
-void vt_filter_map_forget(void);
-void vt_filter_map_again(void);
 uint8_t vt_filter_map_learn(uintptr_t function); /* of a module that is not known yet */
 struct vt_filter_map *vt_filter_map_of(uintptr_t code); /* the same for the module; NULL: not now */
 uint8_t vt_filter_map_shared(uintptr_t function);
 int vt_filter_map_take(uintptr_t function);
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
-void vt_levels_reset(struct vt_location *l);
 int vt_passes_else(uintptr_t function, int leaves); /* of another module */
 void vt_hook_enter(void *function, void *site); /* funwrap.c: what rules say is asked; it is not */
 void vt_hook_exit(void *function, void *site);

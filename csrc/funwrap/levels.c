@@ -7,12 +7,7 @@
 #include "../core/thread.h"
 #include "filter_map.h"
 
-#define MOST 65536u /* levels; of deeper stacks the outer half is forgotten */
-
-struct vt_levels {
-    uint32_t n, shown; /* levels, and how many of all open ones are recorded */
-    uint64_t open[MOST]; /* function, bit 63: recorded */
-};
+#define MOST VT_LEVELS
 
 #define RECORDED (UINT64_C(1) << 63)
 
@@ -56,7 +51,7 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
     struct vt_location *l = vt_own_location;
     if (how == VT_SHARED && (how = vt_filter_map_shared(function)) == VT_FILTERED) return 0;
     if (how >= VT_WATCHED_START) {
-        vt_window_function(how, leaves);
+        vt_window_function(vt_location_to_record(0), how, leaves);
         how = VT_SHOWN;
     }
     if (how == VT_SHOWN && !vt_process.set.max_stack_depth) return 1;
@@ -78,10 +73,4 @@ int vt_passes_else(uintptr_t function, int leaves)
     if (how == VT_FILTERED) return 0;
     if (how == VT_SHOWN && !(vt_function_rules & VT_RULES_DEPTH)) return 1;
     return vt_levels_pass(function, leaves, how);
-}
-
-/* The location goes over to another thread. */
-void vt_levels_reset(struct vt_location *l)
-{
-    if (l->levels) l->levels->n = l->levels->shown = 0;
 }

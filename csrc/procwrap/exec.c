@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "../core/end.h"
 #include "../core/location.h"
-#include "../core/process.h"
 #include "procwrap.h"
 
 typedef char *const *strings;

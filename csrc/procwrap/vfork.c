@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/types.h>
 #include "../core/location.h"
+#include "procwrap.h"
 
 /* The next vfork: libc's or another tool's, and before that is known the bare system call. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
@@ -27,10 +28,6 @@ __attribute__((constructor)) static void find(void)
     errno = saved;
     if (next && next != (void *)vt_shim_vfork) *(void **)&vt_real_vfork = next;
 }
-
-/* What procwrap does before and, in the parent alone, after. */
-void vt_vfork_begins(void) __attribute__((weak, visibility("hidden")));
-int vt_vfork_ends(long result) __attribute__((weak, visibility("hidden")));
 
 /* clang-format off */
 #if defined(__x86_64__)
@@ -92,7 +89,7 @@ __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, 
 /* 1: the system call itself follows, and vt_vfork_done in the parent. 0: another tool's vfork does, for good. */
 __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
 {
-    if (is_libc && vt_vfork_begins) vt_vfork_begins();
+    if (is_libc) vt_vfork_begins();
     struct vt_location *l = vt_own_location;
     if (l) {
         VT_SET(l->vforked, 1);
@@ -101,10 +98,4 @@ __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
     return is_libc;
 }
 
-__attribute__((used, visibility("hidden"))) int vt_vfork_done(long result)
-{
-    if (vt_vfork_ends) return vt_vfork_ends(result);
-    if (result >= 0) return (int)result;
-    errno = (int)-result;
-    return -1;
-}
+__attribute__((used, visibility("hidden"))) int vt_vfork_done(long result) { return vt_vfork_ends(result); }

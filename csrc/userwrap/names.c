@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
-#include "../core/core.h"
-#include "../core/sys.h"
 #include "userwrap.h"
 
 #define SLOTS (1u << 19)

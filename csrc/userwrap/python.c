@@ -4,7 +4,6 @@
    src/vtrace/python_functions.py installs these callbacks. No header of Python is needed: Python objects are pointers,
    and all functions used are in the stable ABI. The functions are looked up in the process. */
 #include <string.h>
-#include "../core/write.h"
 #include "userwrap.h"
 
 #define WEAK __attribute__((weak))

@@ -2,10 +2,9 @@
 /* Regions and control of the user API: entry points that the macros of include/vt_user.h call, with VampirTrace's
    names. */
 #include "../core/end.h"
-#include "../core/location.h"
-#include "../core/process.h"
 #include "../core/rewind.h"
 #include "../core/switch.h"
+#include "../core/thread.h"
 #include "userwrap.h"
 
 VT_PUBLIC void VT_User_start2__(unsigned int id)
@@ -78,8 +77,18 @@ VT_PUBLIC int VT_User_is_trace_on__(void) { return vt_is_on(); }
 VT_PUBLIC void VT_User_trace_on__(void) { vt_switch(1); }
 VT_PUBLIC void VT_User_trace_off__(void) { vt_switch(0); }
 VT_PUBLIC void VT_User_buffer_flush__(void) { vt_flush(); }
-VT_PUBLIC void VT_User_set_rewind_mark__(void) { vt_set_rewind_mark(); }
-VT_PUBLIC void VT_User_rewind__(void) { vt_rewind(); }
+
+VT_PUBLIC void VT_User_set_rewind_mark__(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (l) vt_set_rewind_mark(l);
+}
+
+VT_PUBLIC void VT_User_rewind__(void)
+{
+    struct vt_location *l = vt_location_to_record(0);
+    if (l) vt_rewind(l);
+}
 
 /* Hardware counters are not recorded, so there is nothing to read. */
 VT_PUBLIC void VT_User_update_counter__(void) {}

@@ -9,6 +9,7 @@
 
 #include "../core/core.h"
 #include "../core/limits.h"
+#include "../core/process.h"
 #include "../core/write.h"
 
 #define VT_PUBLIC __attribute__((visibility("default")))
@@ -22,7 +23,9 @@
 static inline uint32_t vt_user_begins(uint32_t id)
 {
     if (VT_LIKELY(VT_USER_IS_SHOWN(id))) return id;
-    return id & ~VT_USER_HIDDEN ? vt_limited_begin(id & ~VT_USER_HIDDEN) : 0;
+    uint32_t number = id & ~VT_USER_HIDDEN, region = number ? vt_limited_begin(number) : 0;
+    if (number && !region) vt_limited_leave_out(vt_location_of_thread(0), number);
+    return region;
 }
 
 static inline uint32_t vt_user_ends(uint32_t id)

@@ -2,9 +2,7 @@
 /* Counters, markers, comments and messages of the user API. */
 #include <string.h>
 #include "../core/define.h"
-#include "../core/location.h"
 #include "../core/msgpack.h"
-#include "../core/process.h"
 #include "../core/switch.h"
 #include "userwrap.h"
 

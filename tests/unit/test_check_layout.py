@@ -63,6 +63,11 @@ def test_the_project_has_no_faults(project: Path) -> None:
         ("csrc/core/text.c", "#include <zstd.h>\n", "the runtime must not need this library's headers"),
         ("csrc/core/text.c", "void f(void)\n{\n" + "    ;\n" * 62 + "}\n", "a function of 63 lines"),
         ("csrc/core/text.c", "\tx\n", "a tab"),
+        ("csrc/core/buffer.c", '#include "location.h"\n', "must not include location.h, which is of a higher layer"),
+        ("csrc/core/clock.h", '#include "process.h"\n', "must not include process.h, which is of a higher layer"),
+        ("csrc/core/location.c", "static void f(void) { vt_end(); }\n", "must not use vt_end of end.c, a higher layer"),
+        ("csrc/core/stop.c", "static void *f(void) { return vt_filter_maps; }\n", "vt_filter_maps of filter_map.c"),
+        ("csrc/core/new.c", "int x;\n", "new has no layer"),
     ],
 )  # fmt: skip
 def test_a_planted_fault_is_found(project: Path, file: str, text: str, fault: str) -> None:
