@@ -90,7 +90,7 @@ C_LAYERS = {
 RUNTIME may include all headers of core."""
 
 CORE_LAYERS = [
-    {"sys", "lock", "memory", "text", "state", "safe_files", "call"},
+    {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "file", "replay", "ring", "stop"},

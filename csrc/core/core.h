@@ -57,8 +57,10 @@ int vt_attach(const struct vt_shim *shim);
 /* The value in force of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
 uint64_t vt_setting(const char *name);
 
-/* For `vtrace settings`: what a program started now would obey, one line each "name\tvalue\tstandard\tgiven\n" (standard:
-   empty where it is not fixed). Complains on stderr about wrong values and starts nothing. Returns the bytes. */
+/* For `vtrace settings`: what a program started now would obey, one line each: name, value, default ("" where it is not fixed),
+   what the environment says, meaning, default in words ("" where it is a number), and what the setting may leave out of a trace
+   ("", "part" or "whole" of the run), with tabs between them. Complains on stderr about wrong values and starts nothing.
+   Returns the bytes. */
 size_t vt_settings_list(char *into, size_t bytes);
 
 /* ---- Recording: cheap, from any thread, also from signal handlers ---- */

@@ -120,8 +120,7 @@ void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
 
 void vt_define_settings(struct vt_location *l)
 {
-    static char value[512]; /* by the main thread, or at the end in its place */
-    const char *name;
-    for (size_t i = 0; vt_settings_value(i, &name, value, sizeof value); i++)
+    const char *name, *value;
+    for (size_t i = 0; (value = vt_settings_value(i, &name)); i++)
         if (*value) define_setting(l, name, value);
 }

@@ -332,7 +332,7 @@ static void leave_network(struct vt_settings *set)
 }
 
 /* A file that is to be read: its path. */
-static void read_file_name(const char *name, char *into, size_t bytes)
+void vt_place_read_path(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name), *missing;
     into[0] = 0;
@@ -355,7 +355,4 @@ void vt_place_read(struct vt_settings *set)
     if (gdir < 0 || ldir < 0) say_unusable(gdir, ldir);
     take_directory(directory, set);
     if (ldir <= 0) leave_network(set);
-    read_file_name("VT_GNU_NMFILE", set->nmfile, sizeof set->nmfile);
-    read_file_name("VT_FILTER_SPEC", set->filter_spec, sizeof set->filter_spec);
-    read_file_name("VT_GROUPS_SPEC", set->groups_spec, sizeof set->groups_spec);
 }

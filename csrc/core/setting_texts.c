@@ -31,7 +31,7 @@ long vt_setting_moment(const char *text, uint64_t *value)
     return *digits ? -1 : 0;
 }
 
-static void read_moment(struct vt_settings *set, const char *name, char *into, size_t bytes)
+void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name);
     uint64_t value;
@@ -40,20 +40,8 @@ static void read_moment(struct vt_settings *set, const char *name, char *into, s
     int good = strlen(text) < bytes && vt_setting_moment(text, &value) >= 0;
     struct vt_text t = vt_text_into(into, bytes);
     if (good) vt_text_add(&t, text);
-    else if (set->speaks)
+    else if (speaks)
         vt_say(1, "%s=%.100s is not seconds (10 or 0.5s) or calls of a region (NAME:100): it is left out", name, text);
-}
-
-static void read_moments(struct vt_settings *set)
-{
-    read_moment(set, "VT_START_AFTER", set->start_after, sizeof set->start_after);
-    read_moment(set, "VT_STOP_AFTER", set->stop_after, sizeof set->stop_after);
-    uint64_t from, to;
-    if (vt_setting_moment(set->start_after, &from) || vt_setting_moment(set->stop_after, &to) || to > from) return;
-    if (set->speaks)
-        vt_say(1, "VT_STOP_AFTER=%s is not later than VT_START_AFTER=%s: it is left out", set->stop_after,
-               set->start_after);
-    set->stop_after[0] = 0;
 }
 
 /* Signals that mean nothing to the kernel itself. */
@@ -74,23 +62,27 @@ int vt_setting_signal(const char *name)
     return *end || above > SIGRTMAX - SIGRTMIN ? 0 : SIGRTMIN + (int)above;
 }
 
-static void read_signal(struct vt_settings *set)
+void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv("VT_RING_SIGNAL");
-    set->ring_signal[0] = 0;
+    const char *text = getenv(name);
+    into[0] = 0;
     if (!text || !*text) return;
     if (!vt_setting_signal(text)) {
-        if (set->speaks)
-            vt_say(1, "VT_RING_SIGNAL=%.100s is not USR1, USR2, URG, WINCH or RTMIN+n: no signal is used", text);
+        if (speaks) vt_say(1, "%s=%.100s is not USR1, USR2, URG, WINCH or RTMIN+n: no signal is used", name, text);
         return;
     }
-    struct vt_text t = vt_text_into(set->ring_signal, sizeof set->ring_signal);
+    struct vt_text t = vt_text_into(into, bytes);
     vt_text_add(&t, text);
-    if (set->mode != VT_MODE_RING && set->speaks) vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
 }
 
-void vt_setting_texts_read(struct vt_settings *set)
+void vt_setting_texts_check(struct vt_settings *set)
 {
-    read_signal(set);
-    read_moments(set);
+    if (*set->ring_signal && set->mode != VT_MODE_RING && set->speaks)
+        vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
+    uint64_t from, to;
+    if (vt_setting_moment(set->start_after, &from) || vt_setting_moment(set->stop_after, &to) || to > from) return;
+    if (set->speaks)
+        vt_say(1, "VT_STOP_AFTER=%s is not later than VT_START_AFTER=%s: it is left out", set->stop_after,
+               set->start_after);
+    set->stop_after[0] = 0;
 }

@@ -10,7 +10,11 @@
 /* Seconds, "10", "0.5" or "10s", in ns, or "REGION:100". The number of the region's characters, 0 for seconds, -1 for neither. */
 long vt_setting_moment(const char *text, uint64_t *value);
 int vt_setting_signal(const char *name); /* its number, 0: not one that may be used */
-void vt_setting_texts_read(struct vt_settings *set);
+
+/* Such a setting from the environment, "" if it is not set or wrong, which is told where speaks is not 0. */
+void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes);
+void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes);
+void vt_setting_texts_check(struct vt_settings *set); /* whether they fit together */
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The VT_ variables that the traced program obeys: one table. Meanings, defaults and limits: guide, Table 4.5. */
+/* The VT_ variables that the traced program obeys, read from its environment by the table in settings_table.h. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -14,68 +14,36 @@
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
 
-enum type { SIZE, COUNT, YESNO, PTHREAD, MODE, BARRIER };
+enum type { SIZE, COUNT, YESNO, PTHREAD, MODE, BARRIER, PLACE, PATH, SIGNAL, MOMENT };
+enum leaves { NOTHING, PART, WHOLE };
 
 static const struct setting {
     const char *name;
     enum type type;
-    size_t offset; /* of a uint64_t in struct vt_settings */
+    enum leaves leaves;
+    size_t offset, bytes; /* of a uint64_t in struct vt_settings; of a text, whose bytes are not 0 */
     uint64_t standard, least, most;
+    const char *page;
+    const char *text[2]; /* meaning; default in words, NULL if it is the number */
 } table[] = {
-#define FIELD(name) offsetof(struct vt_settings, name)
-    {"VT_BUFFER_SIZE", SIZE, FIELD(buffer_size), 32 * MIB, 100 * KIB, UINT64_MAX / 2},
-    {"VT_THREAD_BUFFER_SIZE", SIZE, FIELD(thread_buffer_size), 0, 100 * KIB, GIB},
-    {"VT_MAX_FLUSHES", COUNT, FIELD(max_flushes), 0, 0, UINT32_MAX},
-    {"VT_MAX_SIZE", SIZE, FIELD(max_size), 0, 1, UINT64_MAX / 2},
-    {"VT_MODE", MODE, FIELD(mode), VT_MODE_TRACE, 0, VT_MODE_RING},
-    {"VT_MAX_THREADS", COUNT, FIELD(max_threads), 65536, 1, 65536},
-    {"VT_VERBOSE", COUNT, FIELD(verbose), 1, 0, 2},
-    {"VT_MAX_STACK_DEPTH", COUNT, FIELD(max_stack_depth), 0, 0, UINT32_MAX},
-    {"VT_SYNC_FLUSH", YESNO, FIELD(sync_flush), 0, 0, 1},
-    {"VT_SYNC_FLUSH_LEVEL", COUNT, FIELD(sync_flush_level), 80, 0, 100},
-    {"VT_CLOCK_COUNTER", YESNO, FIELD(clock_counter), 1, 0, 1},
-    {"VT_CLEAN", YESNO, FIELD(clean), 1, 0, 1},
-    {"VT_COMPRESSION", YESNO, FIELD(compression), 1, 0, 1},
-    {"VT_MPITRACE", YESNO, FIELD(mpitrace), 1, 0, 1},
-    {"VT_MPI_CALLSITES", COUNT, FIELD(mpi_callsites), 0, 0, 32},
-    {"VT_MPI_BARRIER", BARRIER, FIELD(mpi_barrier), 0, 0, 3},
-    {"VT_OMPTRACE", YESNO, FIELD(omptrace), 1, 0, 1},
-    {"VT_IOTRACE", YESNO, FIELD(iotrace), 0, 0, 1},
-    {"VT_MEMTRACE", YESNO, FIELD(memtrace), 0, 0, 1},
-    {"VT_PTHREAD", PTHREAD, FIELD(pthread), VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS},
-    {"VT_PTHREAD_REUSE", YESNO, FIELD(pthread_reuse), 1, 0, 1},
-    {"VT_EXECTRACE", YESNO, FIELD(exectrace), 1, 0, 1},
-    {"VT_PYTRACE", YESNO, FIELD(pytrace), 0, 0, 1}, /* python_hook/sitecustomize.py reads it */
-    {"VT_MEMTRACE_THRESHOLD", SIZE, FIELD(memtrace_threshold), 0, 0, UINT64_MAX / 2},
-#undef FIELD
+#define NUMBER(name, field, type, standard, least, most, leaves, page, ...)                                            \
+    {#name, type, leaves, offsetof(struct vt_settings, field), 0, standard, least, most, page, {__VA_ARGS__}},
+#define TEXT(name, field, bytes, type, leaves, page, ...)                                                              \
+    {#name, type, leaves, offsetof(struct vt_settings, field), bytes, 0, 0, 0, page, {__VA_ARGS__}},
+#include "settings_table.h"
 };
 #define SETTINGS (sizeof table / sizeof *table)
 
-/* The settings that are texts: file_locations.c and filter.c read them. */
-static const struct text_setting {
-    const char *name;
-    size_t offset; /* of a string in struct vt_settings */
-} texts[] = {
-#define FIELD(name) offsetof(struct vt_settings, name)
-    {"VT_FILE_PREFIX", FIELD(prefix)},      {"VT_FILE_UNIQUE", FIELD(unique_text)},
-    {"VT_PFORM_GDIR", FIELD(gdir)},         {"VT_PFORM_LDIR", FIELD(ldir)},
-    {"VT_GNU_NMFILE", FIELD(nmfile)},       {"VT_FILTER_SPEC", FIELD(filter_spec)},
-    {"VT_GROUPS_SPEC", FIELD(groups_spec)}, {"VT_RING_SIGNAL", FIELD(ring_signal)},
-    {"VT_START_AFTER", FIELD(start_after)}, {"VT_STOP_AFTER", FIELD(stop_after)},
-#undef FIELD
-};
-#define TEXTS (sizeof texts / sizeof *texts)
-
-/* Read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2). */
 static const char *const others[] = {
-    "VT_MPI_GROUPS", "VT_SHIM_CACHE", "VT_GNU_NM",  "VT_MAX_MPI_COMMS", "VT_MAX_MPI_WINS", "VT_PREFIX",
-    "VT_WRAPPER",    "VT_INST",       "VT_CC",      "VT_CXX",           "VT_FC",           "VT_CFLAGS",
-    "VT_CXXFLAGS",   "VT_FCFLAGS",    "VT_LDFLAGS", "VT_LIBS",
+#define OTHER(name, leaves) #name,
+#include "settings_table.h"
 };
+#define OTHERS (sizeof others / sizeof *others)
 
-/* clang-format off */
-static uint64_t *field(struct vt_settings *set, const struct setting *s) { return (uint64_t *)((char *)set + s->offset); }
-/* clang-format on */
+static uint64_t *field(struct vt_settings *set, const struct setting *s)
+{
+    return (uint64_t *)(void *)((char *)set + s->offset);
+}
 
 /* 0: not a number in digits, with K, M or G (1024-based) behind it where a size is meant. */
 static int parse_number(const char *text, int size, uint64_t *value)
@@ -199,6 +167,15 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     vt_say(1, "%s=%.100s is too %s%s: %s is used", s->name, text, v < kept ? "small" : "large", range, used);
 }
 
+/* PLACE: file_locations.c reads those by itself, for they belong together. */
+static void read_text(struct vt_settings *set, const struct setting *s)
+{
+    char *into = (char *)set + s->offset;
+    if (s->type == PATH) vt_place_read_path(s->name, into, s->bytes);
+    else if (s->type == SIGNAL) vt_setting_read_signal(set->speaks, s->name, into, s->bytes);
+    else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
+}
+
 /* ---- Names that are none ---- */
 
 /* How many letters must be changed, put in, left out or swapped with the next to make one name of the other (Damerau). */
@@ -229,11 +206,7 @@ static unsigned distance(const char *a, const char *b)
 
 static const char *known_name(size_t i)
 {
-    if (i < SETTINGS) return table[i].name;
-    i -= SETTINGS;
-    if (i < TEXTS) return texts[i].name;
-    i -= TEXTS;
-    return i < sizeof others / sizeof *others ? others[i] : NULL;
+    return i < SETTINGS ? table[i].name : i < SETTINGS + OTHERS ? others[i - SETTINGS] : NULL;
 }
 
 #define NEAR 4 /* a name that differs by so much is another one */
@@ -280,12 +253,12 @@ void vt_settings_read(struct vt_settings *set)
     read |= set == &vt_process.set;
     set->verbose = 1;
     set->speaks = speaks();
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (!strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]); /* first: it decides what is said */
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
+    for (int first = 1; first >= 0; first--) /* VT_VERBOSE first: it decides what is said */
+        for (size_t i = 0; i < SETTINGS; i++)
+            if (!table[i].bytes && first == !strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
-    vt_setting_texts_read(set);
+    for (size_t i = 0; i < SETTINGS; i++) read_text(set, &table[i]);
+    vt_setting_texts_check(set);
     if (set->mode == VT_MODE_RING && set->sync_flush) {
         if (set->speaks)
             vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");
@@ -298,7 +271,7 @@ void vt_settings_read(struct vt_settings *set)
 uint64_t vt_setting(const char *name)
 {
     for (size_t i = 0; i < SETTINGS; i++)
-        if (!strcmp(table[i].name, name)) return *field(&vt_process.set, &table[i]);
+        if (!table[i].bytes && !strcmp(table[i].name, name)) return *field(&vt_process.set, &table[i]);
     return 0;
 }
 
@@ -340,35 +313,48 @@ int vt_exec_is_traced(void)
     return (int)value;
 }
 
-/* The name of setting number i and its value in force, "" for an empty text; 0: there are no more. */
-int vt_settings_value(size_t i, const char **name, char *into, size_t bytes)
+static const char *value_of(struct vt_settings *set, const struct setting *s, char *into, size_t bytes)
 {
-    struct vt_settings *set = &vt_process.set;
-    if (i >= SETTINGS + TEXTS) return 0;
-    struct vt_text t = vt_text_into(into, bytes);
-    if (i < SETTINGS) show(into, bytes, &table[i], *field(set, &table[i]));
-    else vt_text_add(&t, (char *)set + texts[i - SETTINGS].offset);
-    *name = i < SETTINGS ? table[i].name : texts[i - SETTINGS].name;
-    return 1;
+    if (s->bytes) return (char *)set + s->offset;
+    show(into, bytes, s, *field(set, s));
+    return into;
+}
+
+const char *vt_settings_value(size_t i, const char **name)
+{
+    static char value[32];
+    if (i >= SETTINGS) return NULL;
+    *name = table[i].name;
+    return value_of(&vt_process.set, &table[i], value, sizeof value);
 }
 
 /* ---- For `vtrace settings` ---- */
 
-static void add_cell(struct vt_text *t, const char *text, const char *end)
+static void add_cell(struct vt_text *t, const char *text)
 {
     char *begin = t->at;
     vt_text_add(t, text);
     vt_text_plain(begin);
-    vt_text_add(t, end);
+    vt_text_add(t, "\t");
 }
 
-static void list(struct vt_text *t, const char *name, const char *value, const char *standard)
+static void list(struct vt_text *t, struct vt_settings *set, const struct setting *s)
 {
-    const char *given = getenv(name);
-    add_cell(t, name, "\t");
-    add_cell(t, value, "\t");
-    add_cell(t, standard, "\t");
-    add_cell(t, given ? given : "", "\n");
+    static const char *const leaves[] = {"", "part", "whole"};
+    char value[32], standard[32] = "";
+    const char *given = getenv(s->name);
+    if (!s->bytes) show(standard, sizeof standard, s, s->standard);
+    add_cell(t, s->name);
+    add_cell(t, value_of(set, s, value, sizeof value));
+    add_cell(t, standard);
+    add_cell(t, given ? given : "");
+    vt_text_add(t, s->text[0]);
+    if (*s->page) vt_text_add(t, " (docs/");
+    vt_text_add(t, s->page);
+    vt_text_add(t, *s->page ? ")\t" : "\t");
+    add_cell(t, s->text[1] ? s->text[1] : "");
+    vt_text_add(t, leaves[s->leaves]);
+    vt_text_add(t, "\n");
 }
 
 size_t vt_settings_list(char *into, size_t bytes)
@@ -377,12 +363,6 @@ size_t vt_settings_list(char *into, size_t bytes)
     struct vt_settings *set = atomic_load(&vt_process.state) == VT_NEW ? &vt_process.set : &again;
     struct vt_text t = vt_text_into(into, bytes);
     vt_settings_read(set);
-    for (size_t i = 0; i < SETTINGS; i++) {
-        char value[32], standard[32];
-        show(value, sizeof value, &table[i], *field(set, &table[i]));
-        show(standard, sizeof standard, &table[i], table[i].standard);
-        list(&t, table[i].name, value, standard);
-    }
-    for (size_t i = 0; i < TEXTS; i++) list(&t, texts[i].name, (char *)set + texts[i].offset, "");
+    for (size_t i = 0; i < SETTINGS; i++) list(&t, set, &table[i]);
     return (size_t)(t.at - into);
 }

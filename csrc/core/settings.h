@@ -9,8 +9,8 @@
 #pragma GCC visibility push(hidden)
 
 void vt_settings_read(struct vt_settings *set);
-/* The name of setting number i and its value in force, "" for an empty text; 0: there are no more. */
-int vt_settings_value(size_t i, const char **name, char *into, size_t bytes);
+/* The value in force of setting number i, "" for an empty text, until the next call; NULL: there are no more. */
+const char *vt_settings_value(size_t i, const char **name);
 void vt_settings_show_size(char *into, size_t bytes, uint64_t size); /* "1G" */
 int vt_settings_want(uint32_t kind);
 int vt_settings_allow(uint32_t kind);

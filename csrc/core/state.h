@@ -31,21 +31,14 @@ enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };
 enum vt_full { VT_FULL_NOT = 0, VT_FULL_FIRST = 1, VT_FULL_ALL = 2 };
 
 struct vt_settings {
-    uint64_t buffer_size, thread_buffer_size; /* bytes; thread_buffer_size 0: a tenth of buffer_size */
-    uint64_t max_size; /* bytes; 0: not set */
+#define NUMBER(name, field, ...) uint64_t field;
+#define TEXT(name, field, bytes, ...) char field[bytes];
+#include "settings_table.h"
     uint64_t processes; /* of the node, as the launcher says; 0: it does not */
-    uint64_t max_flushes, max_threads, verbose;
-    uint64_t clean, compression, mpitrace, omptrace, iotrace, memtrace, memtrace_threshold, pytrace;
-    uint64_t pthread, pthread_reuse, exectrace; /* pthread: enum vt_pthread */
-    uint64_t mpi_callsites, mpi_barrier; /* mpi_barrier: bits, 1 before, 2 after */
-    uint64_t max_stack_depth, sync_flush, sync_flush_level, clock_counter;
-    uint64_t mode; /* enum vt_mode */
     uint32_t speaks; /* this process says what is wrong with the settings */
-    uint32_t unique,
-        count; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES; what stands behind the prefix, 0 none */
-    char base[256], prefix[256], gdir[512], ldir[512]; /* the prefix without and with count; directories absolute */
-    char unique_text[16], nmfile[512], filter_spec[512], groups_spec[512];
-    char ring_signal[32], start_after[256], stop_after[256];
+    uint32_t unique; /* VT_FILE_UNIQUE: 0 no, a number, or VT_UNIQUE_YES */
+    uint32_t count; /* what stands behind the prefix, 0 none */
+    char base[256]; /* the prefix without the count */
 };
 
 #define VT_UNIQUE_YES UINT32_MAX

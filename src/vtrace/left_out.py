@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table of all VT_ settings: which classes of events a run's setting excludes from its trace.
+"""Which classes of events a run's VT_ settings exclude from its trace.
 
-A setting excludes events if a run records fewer events than by default. Classes are paths in the tree of activities;
-+ separates several.
+A setting excludes events if a run records fewer events than by default. csrc/core/settings_table.h tells whether a
+setting does so for a part of the run (the local files contain the times) or during the whole run: these are listed
+here. Classes are paths in the tree of activities; + separates several.
 """
 
 from __future__ import annotations
@@ -12,16 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 Settings = Mapping[str, str]
 """Name -> value, as the runtime writes into the trace; a missing setting has its default."""
 
-NOTHING = frozenset(
-    "VT_BUFFER_SIZE VT_THREAD_BUFFER_SIZE VT_VERBOSE VT_SYNC_FLUSH VT_SYNC_FLUSH_LEVEL VT_CLOCK_COUNTER VT_CLEAN "
-    "VT_COMPRESSION VT_MPI_CALLSITES VT_MPI_BARRIER VT_PTHREAD_REUSE VT_FILE_PREFIX VT_FILE_UNIQUE VT_PFORM_GDIR "
-    "VT_PFORM_LDIR VT_GNU_NMFILE VT_GROUPS_SPEC VT_RING_SIGNAL VT_IOTRACE VT_MEMTRACE VT_PYTRACE VT_SHIM_CACHE "
-    "VT_GNU_NM VT_MAX_MPI_COMMS VT_MAX_MPI_WINS VT_PREFIX VT_WRAPPER VT_INST VT_CC VT_CXX VT_FC VT_CFLAGS "
-    "VT_CXXFLAGS VT_FCFLAGS VT_LDFLAGS VT_LIBS".split()
-)
-"""Settings that exclude no events."""
-TIMED = frozenset("VT_MAX_FLUSHES VT_MAX_SIZE VT_MAX_THREADS VT_MODE VT_START_AFTER VT_STOP_AFTER".split())
-"""Settings that exclude events for a part of the run; the local files contain the times."""
 MPI_GROUPS = dict.fromkeys(("env", "cg", "topo", "spawn", "type", "ext", "err", "perf", "misc"), "mpi/management")
 MPI_GROUPS |= dict.fromkeys(("p2p", "xnonblock", "request"), "mpi/p2p")
 MPI_GROUPS |= {"coll": "mpi/collective", "rma": "mpi/rma", "io": "mpi/io"}

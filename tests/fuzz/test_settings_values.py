@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.damage.isolate import isolated
-from vtrace.settings import MEANINGS, in_force
+from support.tools import ROOT
+from vtrace.settings import in_force
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 fuzzed = partial(
@@ -33,8 +35,9 @@ WORDS = [
     "work:100",
     "::work:1",
 ]
+SETTINGS = re.findall(r"^(?:NUMBER|TEXT)\((VT_\w+),", (ROOT / "csrc/core/settings_table.h").read_text(), re.MULTILINE)
 NEAR = st.text("$%{}hprj/KMG0123456789-+aT:.s", max_size=40) | st.sampled_from(WORDS)
-NAMES = st.sampled_from(sorted(MEANINGS)) | st.from_regex(r"VT_[A-Z_]{1,40}", fullmatch=True)
+NAMES = st.sampled_from(SETTINGS) | st.from_regex(r"VT_[A-Z_]{1,40}", fullmatch=True)
 
 
 @pytest.mark.parametrize("values", [ANY, NEAR], ids=["any", "near"])
@@ -49,7 +52,7 @@ def test_no_value_harms(values: st.SearchStrategy[str], tmp_path: Path) -> None:
             os.dup2(os.open(heard, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
             os.environ.pop("VT_FUZZ_SECONDS", None)  # no setting, which would be told
             os.environ.update(env)
-            assert [row.name for row in in_force()] == list(MEANINGS)
+            assert [row.name for row in in_force()] == SETTINGS
 
         isolated(read)
         lines = heard.read_bytes().split(b"\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of what settings leave out of a trace has each setting of the runtime and each group of MPI functions."""
+"""What settings leave out of a trace is told of each setting of the runtime and of each group of MPI functions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ import re
 import pytest
 
 from support.tools import ROOT
-from vtrace.left_out import MPI_GROUPS, NOTHING, TIMED, WHOLE_RUN, left_out
-from vtrace.settings import MEANINGS
+from vtrace.left_out import MPI_GROUPS, WHOLE_RUN, left_out
+from vtrace.settings import rows
 from vtrace.wrappers.mpi_shim.mpi_groups import GROUPS
 
 
-def test_each_setting_stands_in_one_part() -> None:
-    known = set(re.findall(r'"(VT_[A-Z_]+)"', (ROOT / "csrc/core/settings.c").read_text()))
-    assert set(MEANINGS) < known
-    parts = [NOTHING, TIMED, set(WHOLE_RUN)]
-    assert set().union(*parts) == known
-    assert sum(map(len, parts)) == len(known)
+def test_settings_that_leave_out_during_the_whole_run() -> None:
+    """Those of the runtime's table, and VT_MPI_GROUPS, which vtrace-cc reads."""
+    table = (ROOT / "csrc/core/settings_table.h").read_text()
+    assert {row[0] for row in rows() if row[6] == "whole"} | {"VT_MPI_GROUPS"} == set(WHOLE_RUN)
+    assert re.findall(r"^OTHER\((VT_\w+), WHOLE\)", table, re.MULTILINE) == ["VT_MPI_GROUPS"]
+
+
+def test_settings_that_leave_out_for_a_part_of_the_run() -> None:
+    assert {row[0] for row in rows() if row[6] == "part"} == {
+        "VT_MAX_FLUSHES", "VT_MAX_SIZE", "VT_MAX_THREADS", "VT_MODE", "VT_START_AFTER", "VT_STOP_AFTER"
+    }  # fmt: skip
 
 
 def test_the_groups_of_mpi_functions() -> None:

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All settings, each stated once: whoever includes this defines NUMBER, TEXT and OTHER for what it takes of them. From here are
+   struct vt_settings, what `vtrace settings` shows, the table of docs/settings.md (tools/settings_page.py writes it) and the
+   suggestions for misspelt names. Defaults and limits: guide, Table 4.5.
+
+   NUMBER(name, field of struct vt_settings, type, default, least, most, what it leaves out of the trace, page of docs,
+          meaning[, the default in words])
+   TEXT(name, field, bytes, type, what it leaves out, page, meaning, the default in words)
+   OTHER(name, what it leaves out): read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2)
+
+   What a setting leaves out: NOTHING, PART (for a part of the run), WHOLE (during the whole run: src/vtrace/left_out.py). */
+#ifndef NUMBER
+#define NUMBER(...)
+#endif
+#ifndef TEXT
+#define TEXT(...)
+#endif
+#ifndef OTHER
+#define OTHER(...)
+#endif
+
+/* clang-format off */
+NUMBER(VT_BUFFER_SIZE, buffer_size, SIZE, 32 * MIB, 100 * KIB, UINT64_MAX / 2, NOTHING, "",
+       "bytes for the records of a process; a full buffer is written out (K, M, G; at least 100K)")
+NUMBER(VT_THREAD_BUFFER_SIZE, thread_buffer_size, SIZE, 0, 100 * KIB, GIB, NOTHING, "",
+       "bytes for the records of each further thread (100K to 1G); set, the main thread has all of VT_BUFFER_SIZE",
+       "0: 10 % of VT_BUFFER_SIZE, the main thread 70 %")
+NUMBER(VT_MAX_FLUSHES, max_flushes, COUNT, 0, 0, UINT32_MAX, PART, "",
+       "how often a full buffer is written out before its thread stops recording; 0: any number")
+NUMBER(VT_MAX_SIZE, max_size, SIZE, 0, 1, UINT64_MAX / 2, PART, "",
+       "bytes of local files of a process at which its recording stops; the last twentieth is for MPI and threads",
+       "0: 1G, at most the process's part of 10G and of a tenth of the free space")
+NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_RING, PART, "recording-less.md",
+       "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end")
+NUMBER(VT_MAX_THREADS, max_threads, COUNT, 65536, 1, 65536, PART, "",
+       "threads of a process that are recorded, at most 65536")
+NUMBER(VT_VERBOSE, verbose, COUNT, 1, 0, 2, NOTHING, "",
+       "0: silent, 1: warnings and one closing line, 2: what is written too")
+NUMBER(VT_MAX_STACK_DEPTH, max_stack_depth, COUNT, 0, 0, UINT32_MAX, WHOLE, "",
+       "levels of functions that are recorded, from main on; 0: all")
+NUMBER(VT_SYNC_FLUSH, sync_flush, YESNO, 0, 0, 1, NOTHING, "",
+       "write the buffers of all ranks together, inside a collective on MPI_COMM_WORLD")
+NUMBER(VT_SYNC_FLUSH_LEVEL, sync_flush_level, COUNT, 80, 0, 100, NOTHING, "",
+       "percent of its buffer that a rank must have filled for that, 0 to 100")
+NUMBER(VT_CLOCK_COUNTER, clock_counter, YESNO, 1, 0, 1, NOTHING, "clocks.md",
+       "read the processor's counter as clock; no: CLOCK_MONOTONIC_RAW")
+NUMBER(VT_CLEAN, clean, YESNO, 1, 0, 1, NOTHING, "", "remove the buffer in VT_PFORM_LDIR at the end")
+NUMBER(VT_COMPRESSION, compression, YESNO, 1, 0, 1, NOTHING, "",
+       "compress the local files, whose names then end in .z")
+NUMBER(VT_MPITRACE, mpitrace, YESNO, 1, 0, 1, WHOLE, "mpi.md", "record MPI calls")
+NUMBER(VT_MPI_CALLSITES, mpi_callsites, COUNT, 0, 0, 32, NOTHING, "mpip.md",
+       "calls of the stack that each MPI call records, itself first; at most 32")
+NUMBER(VT_MPI_BARRIER, mpi_barrier, BARRIER, 0, 0, 3, NOTHING, "",
+       "before, after, both: MPI_Barrier around each blocking collective that moves data; no: none")
+NUMBER(VT_OMPTRACE, omptrace, YESNO, 1, 0, 1, WHOLE, "", "record OpenMP constructs")
+NUMBER(VT_IOTRACE, iotrace, YESNO, 0, 0, 1, NOTHING, "io.md", "record calls of I/O")
+NUMBER(VT_MEMTRACE, memtrace, YESNO, 0, 0, 1, NOTHING, "memory.md",
+       "record malloc and its family, and the heap in use")
+NUMBER(VT_PTHREAD, pthread, PTHREAD, VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS, WHOLE, "",
+       "record who creates threads, waits for them and how they are called; locks: mutexes and the like too")
+NUMBER(VT_PTHREAD_REUSE, pthread_reuse, YESNO, 1, 0, 1, NOTHING, "",
+       "a new thread goes on in the location of an ended one")
+NUMBER(VT_EXECTRACE, exectrace, YESNO, 1, 0, 1, WHOLE, "threads.md", "record the programs that a recorded one starts")
+NUMBER(VT_PYTRACE, pytrace, YESNO, 0, 0, 1, NOTHING, "", /* python_hook/sitecustomize.py reads it */
+       "record the functions of Python programs (vtrace run --python sets it)")
+NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WHOLE, "",
+       "bytes: smaller blocks are only part of the heap in use")
+
+TEXT(VT_FILE_PREFIX, prefix, 256, PLACE, NOTHING, "",
+     "how the files are called; a directory before the name is made and takes the place of VT_PFORM_GDIR",
+     "the program's name without .out or .exe")
+TEXT(VT_FILE_UNIQUE, unique_text, 16, PLACE, NOTHING, "",
+     "number behind the prefix: yes counts the runs, or a number from 1 on", "no")
+TEXT(VT_PFORM_GDIR, gdir, 512, PLACE, NOTHING, "", "directory of the local files", "the current directory")
+TEXT(VT_PFORM_LDIR, ldir, 512, PLACE, NOTHING, "", "directory of the buffer while the program runs",
+     "the current directory; on a network file system TMPDIR or /tmp")
+TEXT(VT_GNU_NMFILE, nmfile, 512, PATH, NOTHING, "",
+     "output of nm --demangle --line-numbers that vtunify takes the executable's names from", "none")
+TEXT(VT_FILTER_SPEC, filter_spec, 512, PATH, WHOLE, "filter.md",
+     "file of rules that say which functions and calls are recorded", "none")
+TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
+TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
+     "signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none")
+TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
+     "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
+TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
+     "record up to here: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
+
+OTHER(VT_MPI_GROUPS, WHOLE)
+OTHER(VT_SHIM_CACHE, NOTHING)
+OTHER(VT_GNU_NM, NOTHING)
+OTHER(VT_MAX_MPI_COMMS, NOTHING)
+OTHER(VT_MAX_MPI_WINS, NOTHING)
+OTHER(VT_PREFIX, NOTHING)
+OTHER(VT_WRAPPER, NOTHING)
+OTHER(VT_INST, NOTHING)
+OTHER(VT_CC, NOTHING)
+OTHER(VT_CXX, NOTHING)
+OTHER(VT_FC, NOTHING)
+OTHER(VT_CFLAGS, NOTHING)
+OTHER(VT_CXXFLAGS, NOTHING)
+OTHER(VT_FCFLAGS, NOTHING)
+OTHER(VT_LDFLAGS, NOTHING)
+OTHER(VT_LIBS, NOTHING)
+/* clang-format on */
+
+#undef NUMBER
+#undef TEXT
+#undef OTHER
