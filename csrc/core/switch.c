@@ -144,12 +144,13 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
    a look at the clock. 0: it may have to be recorded, or something else is due. */
 int vt_leaves_out(struct vt_location *l, uint64_t what)
 {
+    static const uint64_t none;
     int off = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     int due = vt_window_is_due(UINT64_MAX - 1) || vt_ring_is_asked(l);
     if (off || due || VT_READ(l->vforked) || l->size != atomic_load_explicit(&vt_process.full, memory_order_relaxed))
         return 0;
     if (l->stopped) atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
-    else if (!pass_by(l, (uint32_t)what, NULL)) return 0;
+    else if (!pass_by(l, (uint32_t)what, &none)) return 0;
     else VT_SET(l->left, l->left + 1);
     return 1;
 }

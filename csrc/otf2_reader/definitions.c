@@ -32,7 +32,7 @@ static const char *const kinds[VT_DEF_KINDS] = {
 static uint64_t *rows(struct vt_definitions *d, unsigned table, uint64_t n)
 {
     struct vt_table *t = &d->tables[table];
-    if (n > t->capacity - t->count) {
+    if (!t->rows || n > t->capacity - t->count) {
         uint64_t capacity = t->capacity ? t->capacity * 2 : 16;
         while (capacity < t->count + n) capacity *= 2;
         void *bigger = realloc(t->rows, capacity * t->width * sizeof *t->rows);
@@ -95,8 +95,8 @@ static uint32_t on_Group(void *user, uint32_t id, uint32_t name, uint8_t type, u
 {
     struct vt_definitions *d = user;
     uint64_t offset = d->tables[MEMBERS].count;
-    uint64_t *to = count ? rows(d, MEMBERS, count) : NULL;
-    if (count && !to) return VT_OTF2_CALLBACK_ERROR;
+    uint64_t *to = rows(d, MEMBERS, count);
+    if (!to) return VT_OTF2_CALLBACK_ERROR;
     for (uint32_t i = 0; i < count; i++) to[i] = members[i];
     return ADD(Group, id, name, type, paradigm, flags, offset, count);
 }
@@ -106,8 +106,8 @@ static uint32_t on_MetricClass(void *user, uint32_t id, uint8_t count, const uin
 {
     struct vt_definitions *d = user;
     uint64_t offset = d->tables[MEMBERS].count;
-    uint64_t *to = count ? rows(d, MEMBERS, count) : NULL;
-    if (count && !to) return VT_OTF2_CALLBACK_ERROR;
+    uint64_t *to = rows(d, MEMBERS, count);
+    if (!to) return VT_OTF2_CALLBACK_ERROR;
     for (uint32_t i = 0; i < count; i++) to[i] = members[i];
     return ADD(MetricClass, id, occurrence, recorder, offset, count);
 }

@@ -133,6 +133,7 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
 {
     uint32_t nesting = (uint32_t)w[0];
     uint64_t t;
+    struct team *last;
     int code = VT_OK;
     vt_attributes_end(p); /* these records become several events, which have no attributes */
     switch (VT_KIND(what)) {
@@ -146,9 +147,9 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_THREAD_JOIN: return join(p, nesting);
     case VT_K_THREAD_TEAM_BEGIN: return begin(p, VT_ID(what), w);
     case VT_K_THREAD_TEAM_END:
-        if (!top(p) || top(p)->is_fork || top(p)->nesting != nesting) return VT_OK;
+        if (!(last = top(p)) || last->is_fork || last->nesting != nesting) return VT_OK;
         t = vt_time_at(p, p->ticks);
-        top(p)->waits = 1;
+        last->waits = 1;
         return vt_enter_region(p, t, VT_ID(what));
     case VT_K_THREAD_TEAM_JOINED: return end_wait(p, w[0]);
     default: return task(p, vt_time_at(p, p->ticks), what, w);

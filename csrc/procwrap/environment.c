@@ -42,7 +42,7 @@ static void add_entries(struct vt_text *t, const char *list, int ours)
 
 static const char *value_of(char *const *environment, const char *name)
 {
-    for (; environment && *environment; environment++)
+    for (; *environment; environment++)
         if (!strncmp(*environment, name, strlen(name))) return *environment + strlen(name);
     return NULL;
 }
@@ -50,7 +50,7 @@ static const char *value_of(char *const *environment, const char *name)
 /* Runs before the program can change its environment. */
 __attribute__((constructor)) static void remember(void)
 {
-    const char *list = value_of(environ, PRELOAD);
+    const char *list = environ ? value_of(environ, PRELOAD) : NULL;
     size_t bytes = 0, n = 0;
     if (!list || !strstr(list, OURS) || preloaded) return;
     for (char **e = environ; *e; e++)

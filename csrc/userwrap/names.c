@@ -94,7 +94,7 @@ static int is_full(uint32_t kind)
 
 uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const struct vt_user_key *key))
 {
-    uint32_t bytes[3], id = 0;
+    uint32_t bytes[3] = {0}, id = 0;
     for (int i = 0; i < 3; i++) bytes[i] = key->text[i] ? (uint32_t)strnlen(key->text[i], TEXT_MOST) : 0;
     uint64_t hash = hash_of(key, bytes);
     struct entry *_Atomic *t = table();
