@@ -14,6 +14,10 @@
 3. Compare the descriptions: prints differing files; exit code 1 if the builds differ.
 
      tools/compare_builds.py compare old new
+
+4. Compare what they cost: the rows that `bench/run.py --json FILE` wrote with each build on an idle machine.
+
+     tools/compare_builds.py bench old.json new.json
 """
 
 from __future__ import annotations
@@ -67,6 +71,10 @@ def main(arguments: Sequence[str]) -> int:
     two.add_argument("old", type=Path)
     two.add_argument("new", type=Path)
     two.set_defaults(step=lambda o: compare(o.old, o.new))
+    three = steps.add_parser("bench", help="compare two results of make bench")
+    three.add_argument("old", type=Path)
+    three.add_argument("new", type=Path)
+    three.set_defaults(step=lambda o: compare_costs(o.old, o.new))
     options = parser.parse_args(arguments)
     return int(options.step(options))
 
@@ -225,6 +233,22 @@ def _compare_abis(old: Path, new: Path) -> int:
             differing += 1
             print(done.stdout)
     return differing
+
+
+# Comparing two results of make bench.
+
+
+def compare_costs(old: Path, new: Path) -> int:
+    """Prints each row with its value before and after, and their ratio; 1 if a row is missing in one of the files."""
+    before, after = ({row["what"]: row for row in json.loads(path.read_text())} for path in (old, new))
+    width = max(map(len, before | after), default=4)
+    print(f"{'name':{width}}  {'before':>10}  {'after':>10}  ratio  unit")
+    for name, row in (before | after).items():
+        values = [rows[name]["measured"] if name in rows else None for rows in (before, after)]
+        cells = [f"{value:>10.4g}" if value is not None else f"{'-':>10}" for value in values]
+        ratio = f"{values[1] / values[0]:5.2f}" if values[0] and values[1] is not None else "    -"
+        print(f"{name:{width}}  {'  '.join(cells)}  {ratio}  {row['unit']}")
+    return int(before.keys() != after.keys())
 
 
 if __name__ == "__main__":
