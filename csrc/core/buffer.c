@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The buffer: one file of 64-KiB chunks, mapped shared, so that what was recorded outlives the process whatever ends it.
-   It grows by segments. Chunks are taken and given back without a lock. */
+   It grows by segments. Chunks are taken and given back without a lock. This file owns each chunk that no location has; a
+   chunk has one owner at any time, the location that fills it or whose list it is in. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -57,7 +58,8 @@ static char *reserve(uint32_t bytes)
 
 /* Clears a segment that is new by writing it. Storing into pages of a file that were never written makes the kernel read each
    of them and ask the file system about it, which takes ext4 three times as long. Chunk by chunk, for it looks at all that one
-   call has written whenever a page of that is stored into for the first time. What cannot be written is cleared when stored into. */
+   call has written whenever a page of that is stored into for the first time. A page that cannot be written is cleared when it
+   is stored into. */
 static void clear_in_file(long fd, uint32_t number)
 {
     static const char zeros[VT_CHUNK_SIZE];
@@ -200,11 +202,11 @@ static long create_file(void)
     return 0;
 }
 
-/* Whether all that is recorded outlives the process. */
+/* 1: all that is recorded outlives the process. */
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
-/* Somebody may have removed it. Where the process may not look any more, or sees another root directory since it called
-   chroot, it is taken to be where it was. */
+/* 1: the buffer file exists; another process may have removed it. Where this process may not look, or has another root
+   directory since a chroot, the file is taken to exist. */
 int vt_buffer_is_there(void)
 {
     struct stat s;
@@ -231,7 +233,7 @@ struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread)
     return c;
 }
 
-/* Whether a chunk is lost when the process is no more. */
+/* 1: the chunk is lost when the process ends. */
 int vt_chunk_in_memory(const struct vt_chunk *c)
 {
     if (!vt_buffer_is_there()) return 1;

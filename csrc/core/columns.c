@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records to columns. What is of one kind lies together, and what changes little becomes small: zstd then finds more, in
+/* Records to columns. Records of one kind lie together, and values that change little become small: zstd then finds more, in
    fewer bytes. */
 #include "columns.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What shims may use of the runtime (libvtrace.so.1, symbol version VTRACE_1). Everything here is part of the
+/* The interface of the runtime (libvtrace.so.1, symbol version VTRACE_1) for shims. Everything here is part of the
    binary interface: the MPI shim stands in the user's executable and may be older than the library.
    No function changes errno, blocks, or allocates with malloc. */
 #ifndef VT_CORE_H
@@ -81,8 +81,8 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 /* One word of a record's head, for vt_write. */
 #define VT_HEAD(kind, words, id) ((uint64_t)VT_WHAT(kind, words, id))
 
-/* 1: this is the child of a vfork, in the memory of its parent. What it records is dropped; what a shim keeps of the
-   process's state must stay as it is. */
+/* 1: this is the child of a vfork, in the memory of its parent. The runtime drops its records; a shim must leave its own
+   state of the process as it is. */
 int vt_shares_memory(void);
 
 /* The runtime's vfork, for shims that are preloaded: their libvtrace.so.1 comes behind libc, and its vfork is not called. */
@@ -98,8 +98,8 @@ enum vt_how {
     VT_FILTERED = 1, /* all others are the runtime's own */
 };
 
-/* What the hooks go by that stand in executables and libraries (csrc/hooks), which may be older than the runtime: more members
-   may come behind these. The fields may change concurrently; load `bytes` (acquire) before the others. */
+/* The rules for hooks in executables and libraries (csrc/hooks), which may be older than the runtime: more members may be
+   appended. The fields may change concurrently; load `bytes` (acquire) before the others. */
 struct vt_inside {
     uintptr_t bytes, start; /* the code that map tells of; 0 bytes: none */
     const uint8_t *map; /* of every 16 bytes of it: enum vt_how of the functions that begin there */
@@ -108,7 +108,7 @@ struct vt_inside {
 };
 
 /* For the hooks of the module whose code holds an address: what to go by now. *keep becomes that, unless it holds for this call
-   only. What is returned stays as long as the module is loaded. */
+   only. The returned structure stays as long as the module is loaded. */
 const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code);
 
 /* ---- Definitions ---- */

@@ -45,8 +45,8 @@ static uint32_t room_of(const struct vt_chunk *c)
     return VT_CHUNK_SIZE - (uint32_t)((uintptr_t)c % VT_CHUNK_SIZE) - VT_CHUNK_DATA - 1;
 }
 
-/* A writer into the location's definition chunk with room for most bytes; full when there is none. What it writes counts
-   from vt_define_end on, which must follow. Between them the location is locked. */
+/* A writer into the location's definition chunk with room for most bytes; full when there is none. The bytes
+   count from vt_define_end on, which must follow. Between both calls the location is locked. */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
 {
     struct vt_mp none = {NULL, NULL, 1};
@@ -107,7 +107,7 @@ static void define_setting(struct vt_location *l, const char *name, const char *
     vt_define_property(l, key, value);
 }
 
-/* What VT_MAX_SIZE is taken for; by_disk: because of the free space. */
+/* The value that is used for VT_MAX_SIZE; by_disk: it follows from the free space. */
 void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
 {
     char value[32], text[64];

@@ -13,7 +13,7 @@ int vt_define_end(struct vt_location *l, const struct vt_mp *m);
 void vt_defs_finish(struct vt_location *l);
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
 void vt_define_settings(struct vt_location *l);
-/* What VT_MAX_SIZE is taken for; by_disk: because of the free space. */
+/* The value that is used for VT_MAX_SIZE; by_disk: it follows from the free space. */
 void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk);
 void vt_define_clock(struct vt_location *l); /* the clocks, now */
 

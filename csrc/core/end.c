@@ -26,7 +26,8 @@
 
 static uint64_t lost_of(struct vt_location *l) { return atomic_load(&l->lost) + VT_READ(l->left); }
 
-/* What the location lost since its last LOST record, and why; unwritten: what could not be written just now. */
+/* Tells the events that the location lost since its last LOST record, by reason; unwritten: those that could not be written
+   just now. */
 static void define_lost(struct vt_location *l, uint64_t unwritten)
 {
     uint64_t by[VT_LOST_MOST] = {0};
@@ -93,7 +94,8 @@ static int is_complete(struct vt_location *l)
     return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !l->defs && !l->defs_full;
 }
 
-/* What could not be written stays in the buffer; events that are in memory only are lost. Returns how many. */
+/* Chunks that could not be written stay in the buffer; their events are lost if the chunk is in memory only. Returns the
+   number of lost events. */
 static uint64_t count_unwritten(struct vt_location *l)
 {
     uint64_t lost = 0, records = 0;
@@ -109,7 +111,7 @@ static uint64_t count_unwritten(struct vt_location *l)
     return lost;
 }
 
-/* Whether no definitions are in memory only. */
+/* 1: no definitions are in memory only. */
 static int ends_in_buffer(struct vt_location *l)
 {
     int all = 1;
@@ -137,7 +139,7 @@ static int define_last(struct vt_location *l, uint64_t unwritten)
 }
 
 /* Writes all of a location that has come to its end: what it lost is known, and defined, when its events are written. Before
-   that go other definitions, unless they outlive the process in the buffer. What cannot be written stays there, and so does
+   that go other definitions, unless they outlive the process in the buffer. Events that cannot be written stay there, and so does
    the truth about it. last: nothing more is tried. 1: all is in the files. */
 static int write_end(struct vt_location *l, int last)
 {
@@ -238,7 +240,7 @@ void vt_flush_together(void)
     vt_busy_end(l);
 }
 
-/* What stands in the files is whole then, and the next event begins another chunk. */
+/* Completes the files before an exec. The next event begins another chunk. */
 int vt_suspend(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);

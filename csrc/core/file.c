@@ -243,7 +243,7 @@ void vt_file_start(void)
     vt_unlock(&vt_process.naming, &mask);
 }
 
-/* Whether the main thread's def file is where it belongs. */
+/* 1: the main thread's def file is where it belongs. */
 int vt_file_is_there(void)
 {
     uint64_t mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the files of a run lie and what they are called: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE,
-   VT_GNU_NMFILE (guide, Table 4.5), and what launchers and batch systems tell of the process. */
+/* Directories and names of a run's files: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE,
+   VT_GNU_NMFILE (guide, Table 4.5), and variables of launchers and batch systems. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -119,7 +119,7 @@ static void standard_prefix(char *into, size_t bytes)
     vt_text_add(&t, *name ? name : "a");
 }
 
-/* What VT_FILE_PREFIX says: the name behind its last slash, and the directory before it in asked, "" without one. */
+/* Reads VT_FILE_PREFIX: set->prefix is the name behind its last slash, asked the directory before the slash, "" without one. */
 static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
 {
     const char *text = getenv("VT_FILE_PREFIX");
@@ -183,7 +183,7 @@ static void read_unique(struct vt_settings *set)
 
 /* ---- Directories ---- */
 
-/* Where the program was started: noted before its own code can change the directory. Empty: the directory is gone, or
+/* The directory in which the program was started, noted before its own code can change the directory. Empty: it is gone, or
    its path is too long. */
 static char here[sizeof((struct vt_settings *)0)->gdir];
 
@@ -283,7 +283,7 @@ static long refusal(const char *path)
     return (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize < VT_CHUNK_SIZE ? -ENOSPC : 0;
 }
 
-/* Whether there is any place for what is recorded. Where there is one for the buffer only, vtunify takes it from there. */
+/* 1: there is room for the buffer or for files. Where there is room for the buffer only, vtunify reads the buffer. */
 int vt_place_has_room(const struct vt_settings *set)
 {
     long r = refusal(set->gdir);

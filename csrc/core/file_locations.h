@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the environment tells of the process, and the settings that say where and under which name files lie. */
+/* Directories and names of files, and the variables by which launchers describe the process. */
 #ifndef VT_FILE_LOCATIONS_H
 #define VT_FILE_LOCATIONS_H
 

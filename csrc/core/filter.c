@@ -311,7 +311,7 @@ static const struct rule *rule_of(const struct vt_names_of *f)
     return last;
 }
 
-/* What is known of a construct while the program runs: the line is found when unifying. */
+/* Cuts the place off the name of an OpenMP construct: while the program runs the line is unknown. */
 static void without_place(struct vt_names_of *f, char *into, size_t bytes)
 {
     const char *place = strstr(f->names[0], " @");

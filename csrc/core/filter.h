@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not recorded though it could be: rules (filter.c), groups (region_groups.c), and the functions they hit (filter_map.c). */
+/* Rules that leave functions and calls out of the trace: VT_FILTER_SPEC. funwrap/filter_map.c applies them to functions. */
 #ifndef VT_FILTER_H
 #define VT_FILTER_H
 

@@ -85,8 +85,8 @@ void vt_launcher_run(struct vt_file *h)
     memcpy(h->run, run, sizeof h->run);
 }
 
-/* Who starts ranks, by the name of the process that does it on each host, and where it tells them how many they are. mpiexec
-   itself does it on its own host, of Open MPI and of MPICH's gforker. */
+/* Launchers, by the name of the process that starts the ranks on each host, and the variables with number and count of ranks.
+   mpiexec itself starts ranks on its own host, of Open MPI and of MPICH's gforker. */
 static const struct launcher {
     const char *helper, *size, *rank, *name;
 } launchers[] = {
@@ -110,7 +110,7 @@ static const struct launcher *launcher_called(const char *name)
     return NULL;
 }
 
-/* Whether a process has loaded an MPI library but not vtrace. One whose mappings cannot be read is another user's: no rank. */
+/* 1: the process has loaded an MPI library but not vtrace. If its mappings cannot be read it is another user's: no rank. */
 static int is_untraced_rank(uint32_t pid)
 {
     static char text[2 * PATH_MAX];
@@ -134,8 +134,8 @@ static int is_untraced_rank(uint32_t pid)
     return mpi && !traced;
 }
 
-/* Whether the launcher nearest among this process's ancestors says that it has started several ranks of which this is one. What
-   a rank starts inherits all that the launcher tells, but is no rank. */
+/* 1: the nearest launcher among this process's ancestors says that it has started several ranks of which this is one. A
+   program that a rank starts inherits the launcher's variables, but is no rank. */
 int vt_launcher_look(struct vt_launched *launched)
 {
     struct vt_process_look look;

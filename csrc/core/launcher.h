@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What starts ranks: launchers and their helpers. */
+/* Launchers of ranks and their helpers. */
 #ifndef VT_LAUNCHER_H
 #define VT_LAUNCHER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What VT_FILTER_SPEC says of calls that are no functions with hooks (of those: filter_map.c), and the count of those that may
-   still be recorded. All threads of a process count together. */
+/* Limits on the number of recorded calls by VT_FILTER_SPEC, of calls other than functions with hooks (funwrap/filter_map.c).
+   All threads of a process count together. */
 #include "filter.h"
 #include "limits.h"
 #include "location.h"

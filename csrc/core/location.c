@@ -229,7 +229,8 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     vt_publish(l, at);
 }
 
-/* Who switches off, stops some classes, or asks for what is recorded takes the limit away, which may just have been set. */
+/* A thread that switches recording off, stops some classes or asks for all records takes the limit away, which this thread may
+   just have set. */
 void vt_stay_off(struct vt_location *l)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -272,7 +273,7 @@ int vt_shares_memory(void)
     return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
 }
 
-/* Whether this is the child of a vfork: it records nothing. In the parent the location gets its room back. */
+/* 1: this is the child of a vfork, which records nothing. In the parent the location gets its room back. */
 int vt_is_vfork_child(struct vt_location *l)
 {
     if (vt_is_other_process()) return 1;

@@ -36,8 +36,9 @@ struct vt_levels {
     uint64_t open[VT_LEVELS]; /* function, bit 63: recorded */
 };
 
-/* ---- A location: one thread's recording. Lies in pages that a forked child sees zeroed, so that its first
-   event there finds no room, takes the slow path and gets a buffer of its own.                             ---- */
+/* A location: one thread's recording. It lies in pages that a forked child sees zeroed, so that the child's first event finds
+   no room, takes the slow path and gets a buffer of its own. Its thread owns all members: other threads read them with VT_READ,
+   and change only `limit` and, under `lock`, chunks. */
 struct vt_location {
     /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
     uint8_t away[192];

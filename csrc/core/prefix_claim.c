@@ -52,7 +52,7 @@ static uint64_t number_at(const char *text)
     return v;
 }
 
-/* Whether a process of this host that started before so many ns since the epoch is still there. */
+/* 1: a process of this host that started before that time (ns since the epoch) still exists. */
 static int is_alive(uint32_t pid, uint64_t before)
 {
     struct vt_process_look look;
@@ -61,7 +61,7 @@ static int is_alive(uint32_t pid, uint64_t before)
     return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* another process may have got the number since */
 }
 
-/* Whether the control file, which is written when a run completes its files, is that run's. */
+/* 1: the control file, which a run writes when it completes its files, is of the run with this head. */
 static int is_complete(const struct vt_file *h)
 {
     static char path[VT_PATH], text[256];
@@ -75,8 +75,8 @@ static int is_complete(const struct vt_file *h)
     return vt_read_plain(path, text, sizeof text) > 0 && strstr(text, run);
 }
 
-/* Whose the names of rank 0 under the prefix are: of this run, such as a sibling's after a fork; of a run that is not over or
-   that completed its files since this one started; or nobody's who still needs them. h: the head of who has them. */
+/* The run that has the names of rank 0 under the prefix: this one, such as a sibling after a fork; another one that is not over
+   or that completed its files since this one started; or none that still needs them. h: the head of that run's file. */
 static enum vt_names state_of_names(struct vt_file *h)
 {
     static char path[VT_PATH];
@@ -95,7 +95,7 @@ static enum vt_names state_of_names(struct vt_file *h)
     return is_complete(h) ? VT_NAMES_FREE : VT_NAMES_OTHERS;
 }
 
-/* Whether another user has files with the names of rank 0, which this one must neither read nor replace. */
+/* 1: another user has files with the names of rank 0, which this process must neither read nor replace. */
 static int is_foreign(const char *prefix)
 {
     static const char *const endings[] = {".1.def", ".1.events", ".uctl"};

@@ -55,7 +55,7 @@ static void in_child(void)
     vt_buffer_forget();
 }
 
-/* What must be known before the program's own code runs. */
+/* Notes pid, time and run id before the program's own code runs. */
 __attribute__((constructor)) static void note_start(void)
 {
     if (vt_process.alive) return;
@@ -200,8 +200,8 @@ static int become_child(void)
     return start(&parent);
 }
 
-/* Who may start this process: the first thread that comes; in a forked child also instead of one of the parent's that
-   was about to when it forked. */
+/* 1: this thread may start the runtime: it is the first, or the process is a forked child and a thread of the parent was
+   starting the runtime at the fork. */
 static int may_start(int state, uint32_t me)
 {
     uint32_t starter = atomic_load(&vt_process.starter);

@@ -106,7 +106,7 @@ void vt_window_look(struct vt_location *l)
         else if (next < 0 || ticks < next) next = ticks;
     }
     if (next < 0) return;
-    /* What is known of the clock's speed so far may be little: it is looked at again before the end. */
+    /* The speed of the clock is known only roughly so far: look again before the end. */
     atomic_store(&look, p.ticks + (uint64_t)(p.mono - began.mono < SECOND / 10 ? next / 2 : next * 0.99) + 1);
 }
 

@@ -64,7 +64,7 @@ void vt_groups_load(void)
     text[0] = 0;
 }
 
-/* Whether a group whose name fits the pattern has the function. */
+/* 1: a group whose name fits the pattern has the function. */
 int vt_groups_hold(const char *group, const struct vt_names_of *f)
 {
     for (uint32_t i = 0; i < nmembers; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a finished chunk holds and leaves open, found by reading it again: nothing of this burdens the path of an event. */
+/* Reads a finished chunk again to find its records, classes and open regions: the path of an event keeps none of them. */
 #include "buffer.h"
 #include "location.h"
 #include "replay.h"
@@ -63,7 +63,7 @@ static inline void heap(struct walk *k, uint32_t kind, uint32_t id)
     else if (kind != VT_K_HEAP) enter(k, VT_WHAT(VT_K_ENTER, 0, id));
 }
 
-/* What is no function event. */
+/* A record that is no function event. */
 static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
 {
     uint32_t kind = VT_KIND(what), class = classes[kind];
@@ -77,7 +77,7 @@ static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
     else if (kind == VT_K_THREAD) k->depth = 0;
 }
 
-/* Whether the n words at w begin with a call like c. */
+/* 1: the n words at w begin with a call like c. */
 static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     uint32_t i = 0;
@@ -86,7 +86,7 @@ static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t 
     return i && i == c->records;
 }
 
-/* How many calls like c stand one behind the other at w: a loop over messages makes hundreds. What is compared stays in
+/* How many calls like c stand one behind the other at w: a loop over messages makes hundreds. The compared words stay in
    registers, so that a call costs a third of what is_like does. 0 where calls have more records than are compared. */
 static inline uint32_t alike(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {

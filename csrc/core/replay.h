@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the records of a chunk leave open. */
+/* The regions that the records of a chunk leave open. */
 #ifndef VT_REPLAY_H
 #define VT_REPLAY_H
 

@@ -41,5 +41,5 @@ void vt_ring_ask(void)
 
 int vt_ring_is_asked(const struct vt_location *l) { return VT_READ(l->answered) != atomic_load(&asked); }
 
-/* What is asked from here on is asked of this location, too. */
+/* This location has written all that was asked so far. */
 void vt_ring_answered(struct vt_location *l) { VT_SET(l->answered, atomic_load(&asked)); }

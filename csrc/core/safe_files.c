@@ -66,7 +66,7 @@ static int is_same(const struct stat *s, const struct vt_identity *file)
     return s->st_ino == file->inode && s->st_dev == file->device && s->st_uid == file->owner;
 }
 
-/* Whom files belong to that this process creates: a network file system may give them to another user than the process's. */
+/* The owner of files that this process creates: a network file system may give them to another user than the process's. */
 static uint32_t own_user(void)
 {
     const struct vt_identity *first = &vt_scratch.made[VT_DEFINITIONS];
@@ -169,7 +169,7 @@ long vt_put_file(const char *path, char *temporary, const char *text)
     return r;
 }
 
-/* Where a name may lead that is made for a run: to this user, to root, or to whom the directory around it belongs. */
+/* 1: the file belongs to this user, to root, or to the owner of the directory around it. */
 static int is_trusted(const struct stat *s, const char *around)
 {
     struct stat a;
@@ -177,8 +177,8 @@ static int is_trusted(const struct stat *s, const char *around)
     return VT_SYS4(newfstatat, AT_FDCWD, around, &a, 0) >= 0 && a.st_uid == s->st_uid;
 }
 
-/* Whether another user has put a directory, or a link to one, where this process would have made its own: there the other one
-   decides what stands under each name. Directories of a group this process writes by, and sticky ones, are shared on purpose. */
+/* 1: another user has put a directory, or a link to one, where this process would have made its own. In it the other user
+   decides about each name. Directories of a group this process writes by, and sticky ones, are shared on purpose. */
 int vt_is_strangers_directory(const char *path)
 {
     static char around[VT_PATH];

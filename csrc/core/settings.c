@@ -176,7 +176,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }
 
-/* ---- Names that are none ---- */
+/* ---- Unknown names ---- */
 
 /* How many letters must be changed, put in, left out or swapped with the next to make one name of the other (Damerau). */
 static unsigned distance(const char *a, const char *b)
@@ -239,7 +239,7 @@ static void look_at_names(void)
     }
 }
 
-/* What is wrong with the settings is said once per run: not by other ranks, nor by programs that a traced one starts. */
+/* 1: this process tells wrong settings. One process of a run does: not other ranks, nor programs that a traced one starts. */
 static int speaks(void)
 {
     const char *rank = vt_launcher_rank();
@@ -280,14 +280,14 @@ static const char *const switches[] = {[VT_SHIM_MPI] = "VT_MPITRACE",
                                        [VT_SHIM_MEMORY] = "VT_MEMTRACE",
                                        [VT_SHIM_OPENMP] = "VT_OMPTRACE"};
 
-/* Whether shims of a kind are to record, as far as settings say. */
+/* 1: the settings let shims of this kind record. */
 int vt_settings_allow(uint32_t kind)
 {
     return !kind || kind >= sizeof switches / sizeof *switches || vt_setting(switches[kind]);
 }
 
-/* The same before the runtime starts, and without starting it; where the environment says nothing sensible, it has to
-   start to tell so. */
+/* The same before the runtime starts, and without starting the runtime. 1 also for a wrong value: the runtime has to start to
+   tell it. */
 int vt_settings_want(uint32_t kind)
 {
     if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
@@ -296,7 +296,7 @@ int vt_settings_want(uint32_t kind)
     return text && *text && (!parse_yesno(text, &wanted) || wanted);
 }
 
-/* What VT_PTHREAD says, before the runtime starts and without starting it. */
+/* The value of VT_PTHREAD, before the runtime starts and without starting the runtime. */
 enum vt_pthread vt_settings_pthread(void)
 {
     uint64_t value = VT_PTHREAD_YES;

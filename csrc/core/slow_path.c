@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the path of an event leaves to a function call: no room, another state of the process, a gap in time. */
+/* The slow path of an event: the chunk is full, the state of the process has changed, or the time since the last record does
+   not fit 32 bits. */
 #define _GNU_SOURCE
 #include "clock.h"
 #include "file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the path of an event leaves to a function call. */
+/* The slow path of an event. */
 #ifndef VT_SLOW_PATH_H
 #define VT_SLOW_PATH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the process is and obeys. */
+/* The state of the process, and the pages that tell a child from it. */
 #define _GNU_SOURCE
 #include "state.h"
 #include "sys.h"

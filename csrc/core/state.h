@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the process is and obeys, which all layers read: process.c starts and ends it. */
+/* The state of the process and its settings. All layers read vt_process; process.c owns it: it fills settings and head when
+   recording starts, and renews them in a forked child. Members that change later are atomic or under `naming`. */
 #ifndef VT_STATE_H
 #define VT_STATE_H
 

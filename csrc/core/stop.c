@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where recording stops for good: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, no space for files. A LIMIT record says so in the
-   location that stops, also for a process that is killed later. VT_MAX_SIZE stops functions, I/O, memory and the user API
-   first; what is left of it, a twentieth, is for MPI, threads and processes. */
+/* The end of recording before the end of the program: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, no space for files. A LIMIT
+   record says so in the location that stops, also for a process that is killed later. VT_MAX_SIZE stops functions, I/O, memory and the user API
+   first; its last twentieth is for MPI, threads and processes. */
 #define _GNU_SOURCE
 #include <sys/statfs.h>
 #include "buffer.h"
@@ -49,8 +49,8 @@ void vt_stop(struct vt_location *l, enum vt_lost why, int told)
 
 /* ---- VT_MAX_SIZE ---- */
 
-/* What the local files of this process may take. Where nothing is set: 1 GiB, but no more than its part of 10 GiB and of a
-   tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room. */
+/* The most bytes that the local files of this process may have. Where VT_MAX_SIZE is not set: 1 GiB, but no more
+   than its part of 10 GiB and of a tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room. */
 static uint64_t max_size(struct vt_location *l)
 {
     const struct vt_settings *set = &vt_process.set;
@@ -69,7 +69,7 @@ static uint64_t max_size(struct vt_location *l)
     return most;
 }
 
-/* What recording may not begin anew in any location: its next event takes the slow path and finds out. */
+/* Stops classes in all locations: the next event of each takes the slow path, which looks at `full`. */
 static void stop_all(enum vt_full full)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -80,7 +80,7 @@ static void stop_all(enum vt_full full)
     }
 }
 
-/* After a location has written to its files. What one flush wrote may lie far beyond the limit: the reserve is kept. */
+/* After a location has written to its files. One flush may write far beyond the limit: the reserve is kept. */
 void vt_size_look(struct vt_location *l)
 {
     uint64_t most = max_size(l), written = atomic_load(&vt_process.written), none = 0;
@@ -119,7 +119,7 @@ void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
         __atomic_fetch_or(&goes_first[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
 }
 
-/* Whether a record is one that VT_MAX_SIZE stops first. */
+/* 1: VT_MAX_SIZE stops this record first. */
 int vt_size_goes_first(uint32_t what)
 {
     static const uint32_t classes[128] = {

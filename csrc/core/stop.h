@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where recording stops for good. */
+/* The end of recording before the end of the program. */
 #ifndef VT_STOP_H
 #define VT_STOP_H
 

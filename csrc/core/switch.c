@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording off and on, for the whole process. What happens while it is off takes the slow path of each event, which keeps
+/* Recording off and on, for the whole process. While it is off each event takes the slow path, which keeps
    the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
-   anew when recording goes on. So stacks stay balanced, and the path of an event knows nothing of all this. What VT_MAX_SIZE
-   stops first (stop.c) is left out in the same way. */
+   anew when recording goes on. So stacks stay balanced, and the fast path needs no test. The classes that VT_MAX_SIZE
+   stops first (stop.c) are left out in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include "clock.h"
@@ -140,8 +140,8 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
     if (record) put(l, words, n, now);
 }
 
-/* Whether the event of a function is only counted, for the location has stopped, or records no functions any more: without
-   a look at the clock. 0: it may have to be recorded, or something else is due. */
+/* 1: the event of a function is only counted, without reading the clock: the location has stopped, or records no functions any
+   more. 0: the event may have to be recorded, or something else is due. */
 int vt_leaves_out(struct vt_location *l, uint64_t what)
 {
     static const uint64_t none;

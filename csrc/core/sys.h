@@ -70,7 +70,7 @@ static inline void vt_release_signals(const uint64_t *old)
     VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 
-/* Whether a signal waits that came while signals were held. */
+/* 1: a signal waits that came while signals were held. */
 static inline int vt_signal_waits(const uint64_t *old)
 {
     uint64_t waiting = 0;

@@ -58,8 +58,8 @@ void vt_text_plain(char *s)
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }
 void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
-/* What standard error was when the program started. It may have become something else: after close(2) the next file that
-   the program opens, where a message would be damage. */
+/* Standard error when the program started. After close(2) descriptor 2 is the next file that the program opens, where a message
+   would be damage. */
 static struct stat standard_error;
 
 static int is_standard_error(void)

@@ -174,7 +174,7 @@ static void say_too_many(int at_once)
                 VT_MAX_LOCATIONS - 1);
 }
 
-/* Whether a thread that would be the location of that number is recorded. */
+/* 1: a thread whose location would have this number is recorded. */
 static int may_begin(uint32_t number)
 {
     uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;

@@ -11,11 +11,11 @@
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* What another thread may look at or set at the same moment: one load or store, no more order than that. */
+/* A load or store of a variable that another thread may read or set at the same moment: atomic, relaxed. */
 #define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
-/* What each record reads and writes of its location. */
+/* The part of a location that each record reads and writes. */
 struct vt_write_cursor {
     uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
     uint64_t *cursor; /* where the next record goes */

@@ -149,7 +149,7 @@ static const char *name_of(const struct reading *r, const ElfW(Sym) * s)
     return s->st_name < r->string_bytes ? r->strings + s->st_name : "";
 }
 
-/* Whether the module calls the hooks: others have no function events, and reading them would take time. */
+/* 1: the module calls the hooks. Other modules have no function events, and reading them would take time. */
 static int has_hooks(struct reading *r)
 {
     int hooks = 0;
@@ -300,7 +300,7 @@ static void learn(uintptr_t address)
     VT_SYS2(munmap, w.modules, bytes);
 }
 
-/* What the demangler allocates is no part of the trace. */
+/* Learns without recording the demangler's allocations. */
 static void learn_unheard(uintptr_t address)
 {
     int saved = errno, before = vt_suppressed;
@@ -317,8 +317,8 @@ static void learn_unheard(uintptr_t address)
     errno = saved;
 }
 
-/* Whether a signal handler may be running, in which nothing may be allocated: more signals are blocked than at the thread's
-   first event. It may also be that the program has blocked them. */
+/* 1: a signal handler may be running, in which nothing may be allocated: more signals are blocked than at the thread's first
+   event. The program may have blocked them, too. */
 static int may_be_handler(void)
 {
     uint64_t mask = 0;
@@ -350,7 +350,7 @@ uint8_t vt_filter_map_shared(uintptr_t function)
     return VT_SHOWN;
 }
 
-/* Whether one more call of a function with a limit is recorded. */
+/* 1: one more call of a function with a limit is recorded. */
 int vt_filter_map_take(uintptr_t function)
 {
     struct vt_filter_map *m = vt_filter_map_find(function);

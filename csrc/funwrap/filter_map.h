@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a filter says of functions: those that it keeps out. */
+/* The functions that a filter keeps out, of each module with hooks. */
 #ifndef VT_FILTER_MAP_H
 #define VT_FILTER_MAP_H
 

@@ -75,8 +75,9 @@ __attribute__((noinline)) void vt_record_exit(void *function, void *site)
     record((uintptr_t)function, VT_FUNCTION_LEAVE);
 }
 
-/* Libc has functions of these names that do nothing. What vtrace-cc has linked asks for VTRACE_1, so that libc's never serve
-   a plug-in of a program without vtrace; what gcc alone has linked asks for libc's version, and finds ours if preloaded. */
+/* Libc has functions of these names that do nothing. Modules that vtrace-cc has linked ask for VTRACE_1, so that libc's
+   never serve a plug-in of a program without vtrace; modules that gcc alone has linked ask for libc's version, and find ours if
+   preloaded. */
 #define VT_PUBLIC(hook) __attribute__((visibility("default"), alias(#hook)))
 #ifdef VT_LIBC_VERSION
 #define VT_HOOK(hook, name)                                                                                            \

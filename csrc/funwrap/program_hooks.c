@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the hooks inside of executables and libraries (csrc/hooks) go by. */
+/* The rules for the hooks inside of executables and libraries (csrc/hooks). */
 #include "filter_map.h"
 
 /* As the loader finds them: where a program has hooks of its own, those of its libraries end there, too. */

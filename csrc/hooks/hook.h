@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A hook of -finstrument-functions inside of an executable or library that vtrace-cc links, out of libvtrace-inside.a: the
-   compiler's call of it needs no jump through a table, and what a filter keeps out comes back from here. Which functions those
-   are, and what records the others, libvtrace.so.1 says at the first call (struct vt_inside). Each hook is a member of the
-   archive by itself, so that a program may bring one of its own. */
+   compiler's call of it needs no jump through a table, and a function that a filter keeps out returns from here. At the
+   first call libvtrace.so.1 tells which functions those are, and which function records the others (struct vt_inside). Each
+   hook is a member of the archive by itself, so that a program may bring one of its own. */
 #ifndef VT_HOOK_H
 #define VT_HOOK_H
 
@@ -18,7 +18,7 @@ static void nothing(void *function, void *site)
     (void)site;
 }
 
-/* What is hidden comes first: a jump costs as much as all the rest. */
+/* Hidden functions come first: a jump costs as much as all the rest. */
 #define VT_INSIDE(name, record, ask)                                                                                   \
     void name(void *function, void *site);                                                                             \
     static void first_##ask(void *function, void *site);                                                               \
