@@ -12,6 +12,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, run, unify
+from support.damage.failing_calls import inject
 from support.oracles.check import check
 from support.tools import Done, call, need
 
@@ -30,8 +31,8 @@ def told_once(done: Done, text: str) -> None:
 )
 def test_quota(build: Builder, tmp_path: Path, name: str, first: int) -> None:
     """strace lets the calls fail from the first one on, from the second one on, ... as they do over a quota."""
-    strace = [need("strace"), "-f", "-o", "/dev/null", "-e", f"inject={name}:error=EDQUOT:when={first}+"]
-    done = call([*strace, build("many.c"), str(CALLS), "7"], tmp_path, SMALL, check=False)
+    failing = inject(f"{name}:error=EDQUOT:when={first}+")
+    done = call([*failing, build("many.c"), str(CALLS), "7"], tmp_path, SMALL, check=False)
     assert (done.returncode, done.stdout) == (7, f"done {CALLS}\n"), str(done)
     unify(tmp_path, "many")
     trace = check(tmp_path / "many.trace", complete=False)
@@ -47,6 +48,19 @@ def test_quota(build: Builder, tmp_path: Path, name: str, first: int) -> None:
         assert 0 <= kept + coverage["lost"] - 2 * (CALLS + 1) <= 2
         assert (coverage["complete"], list(coverage["lost_by"])) == (False, ["WRITE"])
     assert names(tmp_path) == {"many.trace"}
+
+
+@pytest.mark.parametrize("name", ["renameat", "ftruncate", "unlinkat", "fcntl", "getrandom", "madvise"])
+def test_calls_that_fail(build: Builder, tmp_path: Path, name: str) -> None:
+    """The program's result stays; events are missing only where files cannot get their names."""
+    done = call([*inject(f"{name}:error=EACCES:when=1+"), build("many.c"), str(CALLS), "7"], tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (7, f"done {CALLS}\n"), str(done)
+    assert all(line.startswith("vtrace: ") for line in done.stderr.splitlines()), str(done)
+    if name == "renameat":
+        told_once(done, "cannot be written (permission denied): recording of the thread stops, what is recorded stays")
+    else:
+        unify(tmp_path, "many")
+        assert check(tmp_path / "many.trace", complete=False).calls()["work"] == CALLS
 
 
 @pytest.mark.parametrize("gone", ["scratch", "files", "files scratch"])

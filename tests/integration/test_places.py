@@ -12,6 +12,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, record, run, unify
+from support.damage.failing_calls import inject
 from support.oracles.check import check
 from support.tools import call, environment, need
 
@@ -123,13 +124,13 @@ def test_a_variable_that_is_not_set(many: Path, tmp_path: Path) -> None:
 def test_the_buffer_leaves_network_file_systems(many: Path, tmp_path: Path, magic: str, kind: str) -> None:
     """strace tells the first statfs of the program that the directory lies on one."""
     (tmp_path / "node").mkdir()
-    strace = [need("strace"), "-f", "-o", "calls", "-e", f"inject=statfs:poke_exit=@arg2={magic}:when=1"]
+    network = inject(f"statfs:poke_exit=@arg2={magic}:when=1")
     env = {"TMPDIR": str(tmp_path / "node"), "VT_CLEAN": "no"}
-    done = call([*strace, many], tmp_path, env)
+    done = call([*network, many], tmp_path, env)
     assert done.stdout == "done 10\n"
     assert f"on a network file system ({kind}): the buffer lies in {tmp_path / 'node'}" in done.stderr
     assert len(names(tmp_path / "node")) == 1
-    kept = call([*strace, many], tmp_path, env | {"VT_PFORM_LDIR": str(tmp_path)})
+    kept = call([*network, many], tmp_path, env | {"VT_PFORM_LDIR": str(tmp_path)})
     assert "network" not in kept.stderr, "what the user sets is taken"
 
 
