@@ -95,7 +95,7 @@ CORE_LAYERS = [
     {"buffer", "columns", "codec"},
     {"location", "define", "file", "replay", "ring", "stop"},
     {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "region_groups", "limits"},
-    {"process", "thread", "end", "signal", "record"},
+    {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},
 ]
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and those below.

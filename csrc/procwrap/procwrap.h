@@ -31,10 +31,6 @@ uint32_t vt_begin_process(struct vt_call *c, const char *path, int starts);
 /* Ends the call. process: process id of the process that was started or waited for; 0: none. error: errno or 0. */
 void vt_end_process(uint32_t region, int64_t process, int error);
 
-/* start.c: before a vfork, and in the parent alone after it, with the result of the system call. */
-void vt_vfork_begins(void);
-int vt_vfork_ends(long result);
-
 #pragma GCC visibility pop
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting processes and waiting for them. vfork.c wraps vfork, which must return by a jump. */
+/* Starting processes and waiting for them. core/vfork.c wraps vfork, which must return by a jump. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "../core/lineage.h"
 #include "../core/process.h"
+#include "../core/vfork.h"
 #include "procwrap.h"
 
 /* ---- fork: from its first event the child is a process of its own, without the open regions of its parent ---- */
@@ -39,15 +40,17 @@ VT_CALL_EXPORT pid_t _Fork(void)
 
 static struct vt_call call_vfork = VT_CALL_OF(vfork);
 
-void vt_vfork_begins(void) { vt_begin_process(&call_vfork, NULL, 1); }
+static void vfork_begins(void) { vt_begin_process(&call_vfork, NULL, 1); }
 
 /* result: of the system call. A child of vfork that calls vfork itself records nothing. */
-int vt_vfork_ends(long result)
+static int vfork_ends(long result)
 {
     if (result < 0) errno = (int)-result;
     if (!vt_shares_memory()) vt_end_process(atomic_load(&call_vfork.region), result, result < 0 ? errno : 0);
     return result < 0 ? -1 : (int)result;
 }
+
+__attribute__((constructor)) static void record_vfork(void) { vt_vfork_record(vfork_begins, vfork_ends); }
 
 /* ---- posix_spawn ---- */
 

@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/types.h>
-#include "../core/location.h"
-#include "procwrap.h"
+#include "location.h"
+#include "vfork.h"
 
 /* The next vfork: libc's or another tool's, and before that is known the bare system call. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
@@ -27,6 +27,17 @@ __attribute__((constructor)) static void find(void)
         is_libc = dladdr(next, &in) && in.dli_fname && strstr(in.dli_fname, "/libc.") != NULL;
     errno = saved;
     if (next && next != (void *)vt_shim_vfork) *(void **)&vt_real_vfork = next;
+}
+
+static struct {
+    void (*begins)(void);
+    int (*ends)(long result);
+} recorded;
+
+void vt_vfork_record(void (*begins)(void), int (*ends)(long result))
+{
+    recorded.begins = begins;
+    recorded.ends = ends;
 }
 
 /* clang-format off */
@@ -89,7 +100,7 @@ __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, 
 /* 1: the system call itself follows, and vt_vfork_done in the parent. 0: another tool's vfork does, for good. */
 __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
 {
-    if (is_libc) vt_vfork_begins();
+    if (is_libc && recorded.begins) recorded.begins();
     struct vt_location *l = vt_own_location;
     if (l) {
         VT_SET(l->vforked, 1);
@@ -98,4 +109,10 @@ __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
     return is_libc;
 }
 
-__attribute__((used, visibility("hidden"))) int vt_vfork_done(long result) { return vt_vfork_ends(result); }
+__attribute__((used, visibility("hidden"))) int vt_vfork_done(long result)
+{
+    if (recorded.ends) return recorded.ends(result);
+    if (result >= 0) return (int)result;
+    errno = (int)-result;
+    return -1;
+}
