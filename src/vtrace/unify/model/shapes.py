@@ -55,7 +55,7 @@ def fits(array: list[Any]) -> str | None:
 
 
 def fits_plain(array: list[Any]) -> bool:
-    """Returns True for a property whose value is one word: a quick check, since most definitions are such properties."""
+    """Returns True for a property whose value is one word. The check is quick: most definitions are such properties."""
     return (
         len(array) == 3
         and array[0] == _PROPERTY_NUMBER
