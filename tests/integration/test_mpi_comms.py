@@ -124,7 +124,7 @@ def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path)
     else:
         done = mpi.run(mpi.build("mpi_threadcomm.c", flags), tmp_path, ranks=2)
     assert done.stdout == untraced
-    assert done.stderr.count("a communicator whose ranks are threads") == 2, "once in each process"
+    assert done.stderr.count("the ranks of a communicator are threads") == 2, "once in each process"
     unify(tmp_path, "mpi_threadcomm")
     trace = check(tmp_path / "mpi_threadcomm.trace")
     kinds, calls = Counter(event.kind for event in trace.events), Counter[str]()
