@@ -84,7 +84,7 @@ def _prepare(options: argparse.Namespace, out: Path) -> tuple[Setup, list[Line]]
     if options.limit:
         tests = [replace(test, limit=min(test.limit, options.limit)) for test in tests]
     work = Path(tempfile.mkdtemp(prefix=f"run-{options.mpi}-", dir=out))
-    return Setup(trees, mpi.launch, env, work, options.keep), tests
+    return Setup(trees, mpi.launch, env, work, mpi.is_open, options.keep), tests
 
 
 def _choose_ways(setup: Setup, tests: Iterable[Line], rotate: bool) -> None:

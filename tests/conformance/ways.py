@@ -50,13 +50,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings of a run. launch: the launcher's command; work: directory of all runs; keep: keep all files; slow:
+    """The settings of a run. launch: the launcher's command; work: directory of all runs; is_open: the MPI is Open
+    MPI; keep: keep all files; slow:
     factor of time limits with vtrace; ways: how to trace each test."""
 
     trees: Trees
     launch: tuple[str, ...]
     env: Mapping[str, str]
     work: Path
+    is_open: bool = False
     keep: bool = False
     slow: float = 3
     ways: dict[Line, tuple[str, ...]] = field(default_factory=dict)
@@ -72,7 +74,7 @@ def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
     failed = TRACED in ways and build(setup, first, setup.trees.traced, setup.trees.compilers.traced(BIN))
     results: list[Result] = []
     for test in tests:
-        results += _run_test(setup, test, failed or "")
+        results += run_test(setup, test, failed or "")
     for result in results:
         result.known = listed(first, KNOWN)
     for tree in (setup.trees.plain, setup.trees.traced):
@@ -104,7 +106,11 @@ def build(setup: Setup, line: Line, tree: Path, compilers: Compilers) -> str:
     return next((x.strip() for x in text if re.search(r"[Ee]rror|undefined|No rule", x)), f"make: {done.code}")[:300]
 
 
-def _run_test(setup: Setup, test: Line, not_traced: str) -> list[Result]:
+def run_test(setup: Setup, test: Line, not_traced: str) -> list[Result]:
+    """Runs one test plain, then in each of its ways. not_traced: why it was not built with vtrace, or nothing."""
+    if test.mpiexec and setup.is_open:
+        reason = f"needs an option of MPICH's mpiexec: {' '.join(test.mpiexec)}"
+        return [Result(test.name, test.directory, PLAIN, reason)]
     plain = _start(setup, test, PLAIN)
     first = Result(test.name, test.directory, PLAIN, passes(test, plain), seconds=plain.seconds)
     results = [first]

@@ -10,7 +10,7 @@ from conformance.job import TIMEOUT, Ended
 from conformance.judge import listed, ours, passes, same_output
 from conformance.suite import Compilers, Line, Trees, lines, sample
 from conformance.table import failures, known_failures, table, untraced_failures
-from conformance.ways import Result
+from conformance.ways import Result, Setup, run_test
 from support.tools import call
 
 LINE = Line("pt2pt", "ping", 2, 1)
@@ -92,6 +92,16 @@ def test_the_table_counts_and_names() -> None:
         "b/z 2 (traced): exit code 7, without vtrace 0",
     ]
     assert untraced_failures(results) == ["b/y 2: exit code 1"]
+
+
+def test_options_of_mpichs_launcher_are_not_given_to_open_mpi(tmp_path: Path) -> None:
+    """Open MPI's mpiexec would end with an error, which a test that is meant to fail would pass by."""
+    trees = Trees(tmp_path, tmp_path, tmp_path, Compilers("false"))
+    test = Line("errors/comm", "subcomm_abort", 4, 1, mpiexec=("-disable-auto-cleanup",), expect="TestErrFatal")
+    (result,) = run_test(Setup(trees, ("false",), {}, tmp_path, is_open=True), test, "")
+    assert (result.way, result.reason) == (
+        "plain", "needs an option of MPICH's mpiexec: -disable-auto-cleanup"
+    )  # fmt: skip
 
 
 def test_a_job_leaves_nothing(tmp_path: Path) -> None:
