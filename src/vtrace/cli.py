@@ -19,7 +19,6 @@ _COMMANDS = {
     "filter": ("vtrace.commands.filter", "command", "Check a filter file and show which of its rules match."),
     "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
     "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
-    "regions": ("vtrace.commands.regions", "command", "Print the names of the regions that were called."),
     "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
     "run": ("vtrace.commands.run", "command", "Run a program and record it, without rebuilding."),
     "score": ("vtrace.commands.score", "command", "Show which regions fill the buffer, and write a filter for them."),
