@@ -88,7 +88,6 @@ VT_IO_META(symlinkat, (const char *content, int at, const char *path), (content,
 VT_IO_META(mkdir, (const char *path, mode_t mode), (path, mode))
 VT_IO_META(mkdirat, (int at, const char *path, mode_t mode), (at, path, mode))
 VT_IO_META(rmdir, (const char *path), (path))
-VT_IO_META(futimens, (int fd, const struct timespec *times), (fd, times))
 VT_IO_META(mkfifo, (const char *path, mode_t mode), (path, mode))
 VT_IO_META(mkfifoat, (int at, const char *path, mode_t mode), (at, path, mode))
 VT_IO_META(chmod, (const char *path, mode_t mode), (path, mode))
