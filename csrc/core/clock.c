@@ -9,6 +9,8 @@
 #include <cpuid.h>
 #endif
 
+#define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew, sooner at first: the program may be killed */
+
 int vt_clock_is_counter;
 uint32_t vt_clock_step;
 
@@ -132,8 +134,9 @@ struct vt_clock_pair vt_clock_recent(void)
     static _Atomic uint64_t next;
     struct vt_clock_pair p;
     uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), due = atomic_load_explicit(&next, memory_order_relaxed);
-    uint64_t age = now - vt_process.head.pair.mono, most = vt_process.set.clock_interval * 1000000u;
-    int fresh = now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < most ? age : most));
+    uint64_t age = now - vt_process.head.pair.mono;
+    int fresh =
+        now >= due && atomic_compare_exchange_strong(&next, &due, now + (age < VT_PAIR_AGE ? age : VT_PAIR_AGE));
     if (!fresh && read_recent(&p)) return p;
     p = vt_clock_measure();
     uint32_t version = atomic_load(&recent.version);

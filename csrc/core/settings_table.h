@@ -44,8 +44,6 @@ NUMBER(VT_SYNC_FLUSH_LEVEL, sync_flush_level, COUNT, 80, 0, 100, NOTHING, "",
        "percent of its buffer that a rank must have filled for that, 0 to 100")
 NUMBER(VT_CLOCK_COUNTER, clock_counter, YESNO, 1, 0, 1, NOTHING, "clocks.md",
        "read the processor's counter as clock; no: CLOCK_MONOTONIC_RAW")
-NUMBER(VT_CLOCK_INTERVAL, clock_interval, COUNT, 1000, 1, 3600000, NOTHING, "clocks.md",
-       "milliseconds after which the clocks are measured anew; sooner at first")
 NUMBER(VT_CLEAN, clean, YESNO, 1, 0, 1, NOTHING, "", "remove the buffer in VT_PFORM_LDIR at the end")
 NUMBER(VT_COMPRESSION, compression, YESNO, 1, 0, 1, NOTHING, "",
        "compress the local files, whose names then end in .z")
