@@ -160,8 +160,7 @@ enum vt_class {
     X(MARKER, 118, 1, USER, marker, "text")                                                                            \
     X(COMMENT, 119, 1, USER, NONE, "text")                                                                             \
     X(USER_SEND, 120, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(EXIT, 122, 1, CONTROL, NONE, "code:int") /* the program called _exit: no further function of it runs */
+    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")
 /* clang-format on */
 
 enum vt_kind {

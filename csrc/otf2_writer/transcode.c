@@ -337,7 +337,6 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
     case VT_K_OFF:
     case VT_K_ON: return on_off(p, t, kind);
-    case VT_K_EXIT: return WRITE_WITH(p, NULL, MeasurementOnOff, t, VT_OTF2_MEASUREMENT_OFF);
     case VT_K_LIMIT: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_K_FLUSH: return flush(p, t, w[0]);
     case VT_K_THREAD: count_unended(p); return close_all(p, t);

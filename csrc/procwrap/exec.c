@@ -121,11 +121,7 @@ LISTED(execle, by_path, va_arg(rest, strings))
 __attribute__((noreturn)) static void finish(struct vt_call *call, int code)
 {
     void (*real)(int) __attribute__((noreturn));
-    if (vt_is_recording() && !(vt_own_location && VT_READ(vt_own_location->busy))) {
-        uint64_t words[] = {VT_HEAD(VT_K_EXIT, 1, 0), (uint64_t)(int64_t)code};
-        vt_write(words, 2);
-        vt_end();
-    }
+    if (vt_is_recording() && !(vt_own_location && VT_READ(vt_own_location->busy))) vt_end();
     *(void **)&real = vt_call_next(call);
     real(code);
 }

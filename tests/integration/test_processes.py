@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import names, record, run, unify, vtrace
+from support.build.run import names, record, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
 
@@ -74,16 +74,6 @@ def test_normal_ends_complete_the_files(endings: Path, tmp_path: Path, how: str)
     assert done.stdout == ""
     unify(tmp_path, "endings")
     assert check(tmp_path / "endings.trace").calls() == {"main": 1, "work": 100}
-
-
-@pytest.mark.parametrize(("how", "expected"), [("_exit", ["EXIT code=0"]), ("exit", [])])
-def test_an_exit_without_handlers_is_recorded(endings: Path, tmp_path: Path, how: str, expected: list[str]) -> None:
-    run(endings, tmp_path, how, "100")
-    shown = vtrace(tmp_path, "dump", "endings", "--only", "EXIT").stdout.splitlines()
-    assert [line.split(maxsplit=3)[3] for line in shown] == expected
-    unify(tmp_path, "endings")
-    trace = check(tmp_path / "endings.trace")
-    assert trace.kinds()["MeasurementOnOff"] == len(expected)
 
 
 def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:

@@ -182,7 +182,6 @@ RECORDS: list[Shown] = [
      "USER_RECV ? <2> tag=7 bytes=80"),
     ("REWIND_MARK", 1, 0, [], {}, "REWIND_MARK"),
     ("REWOUND", 1, 0, [300], {"duration": 300}, "REWOUND duration=300"),
-    ("EXIT", 1, 0, [2**64 - 1], {"code": -1}, "EXIT code=-1"),
     ("LOST", 1, 1, [12], {"reason": 1, "name": "SIGNAL", "events": 12}, "LOST SIGNAL <1> events=12"),
     ("ENTER_ADDRESS", 1, 0, [0x400010], {"address": 0x400010, "name": "prog+0x10", "at": "prog+0x10"},
      "ENTER_ADDRESS prog+0x10"),
