@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of the kernel: malloc belongs to the program, which may be in the middle of it. */
+/* Memory pages from the kernel. malloc belongs to the program: a signal handler may interrupt the program inside
+   malloc. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include "memory.h"
@@ -18,6 +19,7 @@ void *vt_pages(size_t bytes)
 void *vt_pages_wiped(size_t bytes)
 {
     void *p = vt_pages(bytes);
-    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK); /* where refused, the fork handler of process.c does it */
+    /* in_child in process.c clears *alive if the kernel refuses this advice */
+    if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK);
     return p;
 }

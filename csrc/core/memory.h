@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of the kernel: malloc belongs to the program. */
+/* Memory pages from the kernel. vtrace does not call malloc, since malloc belongs to the program. */
 #ifndef VT_MEMORY_H
 #define VT_MEMORY_H
 
@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-void *vt_pages_wiped(size_t bytes); /* a forked child sees them zeroed */
+/* Returns zeroed pages of at least `bytes` bytes; NULL if there is no memory. A forked child finds the pages zeroed
+   again (MADV_WIPEONFORK). */
+void *vt_pages_wiped(size_t bytes);
 
 #pragma GCC visibility pop
 

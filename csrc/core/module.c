@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The code space: every loaded module whose functions record gets a range of offsets in 1 GiB, so that a function event
-   needs no look-up. Modules are found at their first event; names are resolved when unifying. */
+/* The code space: each loaded module (executable or library) whose functions record events has a range of offsets in 1
+   GiB. A function event stores such an offset, so that no look-up is needed. A module gets its range at its first
+   event. vtunify finds the names of the functions. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -28,9 +29,9 @@ struct module {
 
 static struct module modules[MAX_MODULES];
 static _Atomic uint32_t module_count;
-static _Atomic uint32_t adding; /* lock: one thread changes the table; never held while the loader is asked */
+static _Atomic uint32_t adding; /* lock: one thread changes the table; not held during dl_iterate_phdr */
 static _Atomic uint32_t next_slot;
-static _Atomic uint32_t generation; /* counts unloads: what a location cached before is void */
+static _Atomic uint32_t generation; /* number of unloads; an unload makes the modules cached in a location invalid */
 
 struct search {
     uintptr_t address;
@@ -79,11 +80,11 @@ static int same(const struct module *a, const struct module *b)
            !memcmp(a->build_id, b->build_id, a->build_id_bytes);
 }
 
-/* Under `adding`. 0: there is no room for it. */
+/* Writes the definition of a module. Requires the lock `adding`. Returns 0 if there is no room for the definition. */
 static int define(struct vt_location *l, const struct module *m, const char *path)
 {
     static char own[PATH_MAX];
-    if (!path || !*path) { /* the executable has no name in the loader's list */
+    if (!path || !*path) {
         long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
         own[n > 0 ? n : 0] = 0;
         path = own;
@@ -101,6 +102,7 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
     return vt_define_end(l, &p);
 }
 
+/* Returns the live module whose code holds the address; NULL: not in the table. */
 static const struct module *known(uintptr_t address)
 {
     uint32_t n = atomic_load_explicit(&module_count, memory_order_acquire);
@@ -109,12 +111,13 @@ static const struct module *known(uintptr_t address)
     return NULL;
 }
 
-/* Under `adding`: only one thread appends; others see the module once it is complete and defined. */
+/* Requires the lock `adding`, so that one thread at a time appends. Other threads see the module when it is complete
+   and defined. */
 static const struct module *append(struct vt_location *l, struct search *s)
 {
     uint32_t n = atomic_load(&module_count);
     for (uint32_t i = 0; i < n; i++)
-        if (same(&modules[i], &s->found)) { /* loaded again where it was */
+        if (same(&modules[i], &s->found)) { /* the module was unloaded, and is loaded again at the same address */
             atomic_store(&modules[i].live, 1);
             return &modules[i];
         }
@@ -148,8 +151,8 @@ static void empty_cache(struct vt_location *l)
     VT_SET(l->code_size[1], 0);
 }
 
-/* The offset of a function in the code space, by the location's two cached modules, the table, or the loader.
-   VT_CODE_UNKNOWN: it has none. Under busy. */
+/* Returns the offset of a function in the code space; VT_CODE_UNKNOWN if the function has none. Looks in the two
+   modules that the location caches, then in the table, then asks the loader. Requires that l->busy is set. */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
 {
     uint32_t before = atomic_load(&generation);
@@ -170,7 +173,8 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
     VT_SET(l->code_size[1], VT_READ(l->code_size[0]));
     l->code_slot[1] = l->code_slot[0];
     l->code_base[0] = base;
-    __atomic_store_n(&l->code_size[0], size, __ATOMIC_SEQ_CST); /* before the next line looks for an unload */
+    /* sequentially consistent: the store precedes the load of `generation` */
+    __atomic_store_n(&l->code_size[0], size, __ATOMIC_SEQ_CST);
     l->code_slot[0] = slot;
     if (before != atomic_load(&generation)) empty_cache(l);
     return slot + (uint32_t)(address - base);
@@ -192,8 +196,8 @@ static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
     return 0;
 }
 
-/* Another library may come to lie where an unloaded one was: it must get a range of its own. One that is loaded again
-   before it is marked here comes back to life at its next look-up. */
+/* The loader may map another library where an unloaded library was; the other library must get a new range. A library
+   that is loaded again before this function clears its `live` becomes live again at its next look-up. */
 void vt_code_forget_unloaded(void)
 {
     struct loaded loaded = {.count = atomic_load_explicit(&module_count, memory_order_acquire)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The code space. */
+/* The code space: offsets of functions, which function events store. module.c owns the table of modules. */
 #ifndef VT_MODULE_H
 #define VT_MODULE_H
 
@@ -7,8 +7,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Returns the offset of the function at this address; VT_CODE_UNKNOWN: it has none. Requires that l->busy is set. */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
-void vt_code_forget_unloaded(void); /* after a dlclose */
+/* Call this function after dlclose: takes the unloaded modules out of the table. */
+void vt_code_forget_unloaded(void);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md) into memory that the caller owns.
-   The traced process may load no library for it. A writer that runs out of room sets full and writes nothing more. */
+/* Writes MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md) into memory of the caller. The runtime
+   does not use a library for MessagePack, since it must not load one into the traced process. If the memory is too
+   small, the writer sets `full` and writes nothing more. */
 #ifndef VT_MSGPACK_H
 #define VT_MSGPACK_H
 
@@ -29,7 +30,7 @@ static inline void vt_mp_put(struct vt_mp *m, const void *bytes, size_t n)
     m->at += n;
 }
 
-/* A type byte and a big-endian number of n bytes. */
+/* Writes a type byte and a big-endian number of n bytes. */
 static inline void vt_mp_head(struct vt_mp *m, uint8_t type, uint64_t value, int n)
 {
     uint8_t b[9] = {type};
@@ -69,7 +70,7 @@ static inline void vt_mp_strn(struct vt_mp *m, const char *s, size_t n)
     vt_mp_put(m, s, n);
 }
 
-/* A NULL string is nil. */
+/* Writes nil for NULL. */
 static inline void vt_mp_str(struct vt_mp *m, const char *s)
 {
     if (s) vt_mp_strn(m, s, strlen(s));

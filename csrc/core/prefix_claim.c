@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which run the names PREFIX.* belong to, and the number that another run puts behind its prefix: VT_FILE_UNIQUE, or because
-   a run that is not over has the names. */
+/* Decides which run may use the file names PREFIX.*. Another run gets a number, which vtrace appends to its prefix: if
+   VT_FILE_UNIQUE asks for a number, or if a run that has not ended uses the names. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -15,11 +15,12 @@
 #include "sys.h"
 #include "text.h"
 
-#define CLAIM_WAIT 5000 /* tenths of a millisecond */
+#define CLAIM_WAIT 5000 /* in tenths of a millisecond: limit for the wait for the lock */
 #define SECOND 1000000000u
 
-/* Programs with one prefix must not take each other's names: who holds this descriptor may look, count and rename. Where the
-   file system has no such locks, or they do not come free, it locks nothing. */
+/* Programs with the same prefix must not take each other's names. A process must hold the lock on this descriptor to
+   look at the names, to take a number, or to rename files. If the file system has no flock, or the wait is too long,
+   the process continues without the lock. */
 long vt_names_claim(void)
 {
     long fd = vt_open(vt_process.set.gdir, O_RDONLY | O_DIRECTORY, 0);
@@ -52,16 +53,17 @@ static uint64_t number_at(const char *text)
     return v;
 }
 
-/* 1: a process of this host that started before that time (ns since the epoch) still exists. */
+/* Returns 1 if a process of this host exists that started before the given time (ns since the epoch). */
 static int is_alive(uint32_t pid, uint64_t before)
 {
     struct vt_process_look look;
     if (!vt_process_look(pid, &look) || look.state == 'Z') return 0;
     uint64_t up = vt_clock_ns(CLOCK_BOOTTIME), began = look.began * (SECOND / 100), real = vt_clock_ns(CLOCK_REALTIME);
-    return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* another process may have got the number since */
+    return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* a process that started later may have the same id */
 }
 
-/* 1: the control file, which a run writes when it completes its files, is of the run with this head. */
+/* Returns 1 if the control file belongs to the run in this head. A run writes the control file when it completes its
+   files. */
 static int is_complete(const struct vt_file *h)
 {
     static char path[VT_PATH], text[256];
@@ -75,8 +77,9 @@ static int is_complete(const struct vt_file *h)
     return vt_read_plain(path, text, sizeof text) > 0 && strstr(text, run);
 }
 
-/* The run that has the names of rank 0 under the prefix: this one, such as a sibling after a fork; another one that is not over
-   or that completed its files since this one started; or none that still needs them. h: the head of that run's file. */
+/* Finds the run that has the names of rank 0 under the prefix. VT_NAMES_OURS: this run; another process of the run,
+   such as a sibling after a fork, took the names. VT_NAMES_OTHERS: another run, which has not ended or completed its
+   files after this run started. VT_NAMES_FREE: no run needs the names. h receives the head of the other run's file. */
 static enum vt_names state_of_names(struct vt_file *h)
 {
     static char path[VT_PATH];
@@ -95,7 +98,7 @@ static enum vt_names state_of_names(struct vt_file *h)
     return is_complete(h) ? VT_NAMES_FREE : VT_NAMES_OTHERS;
 }
 
-/* 1: another user has files with the names of rank 0, which this process must neither read nor replace. */
+/* Returns 1 if another user has files with the names of rank 0. This process must not read or replace these files. */
 static int is_foreign(const char *prefix)
 {
     static const char *const endings[] = {".1.def", ".1.events", ".uctl"};
@@ -112,7 +115,7 @@ static int is_foreign(const char *prefix)
     return 0;
 }
 
-/* The next number; the lock file holds the last one (guide 4.2.3.5). */
+/* Returns the next number. The lock file holds the number of the last run (guide 4.2.3.5). */
 static uint32_t next_count(void)
 {
     static char path[VT_PATH], temporary[VT_PATH], text[32];
@@ -127,7 +130,8 @@ static uint32_t next_count(void)
     return (uint32_t)n;
 }
 
-/* Gives the run its number, if it is to have one. Under the claim, by the process that is to be rank 0. */
+/* Gives the run its number if it needs one. The process that becomes rank 0 calls this function and holds the lock of
+   vt_names_claim. */
 enum vt_names vt_names_settle(void)
 {
     static struct vt_file other;

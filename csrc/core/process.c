@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of a recording process: it starts at the first event, gets its rank at MPI_Init, and begins anew in a forked
-   child. How it ends: end.c. */
+/* A recording process: starts at the first event, gets its rank at MPI_Init, and starts again in a forked child. The
+   end of recording is in end.c. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,18 +34,22 @@
 #ifndef VT_VERSION
 #define VT_VERSION "development"
 #endif
-#define START_WAIT 50000 /* tenths of a millisecond that a second thread waits for the first to start the runtime */
+/* in tenths of a millisecond: limit for which a second thread waits until the first thread has started the runtime */
+#define START_WAIT 50000
 
-static _Thread_local volatile int inside __attribute__((tls_model("initial-exec"))); /* this thread is starting up */
-static _Thread_local uint32_t refused
-    __attribute__((tls_model("initial-exec"))); /* in this process it gets no location */
-static const char *mpi; /* "MPICH 5.0.2": the MPI that the shim was built for; NULL: no calls of MPI are recorded */
+/* this thread is starting the runtime */
+static _Thread_local volatile int inside __attribute__((tls_model("initial-exec")));
+/* id of the process in which this thread gets no location */
+static _Thread_local uint32_t refused __attribute__((tls_model("initial-exec")));
+static const char *mpi; /* MPI of the shim, such as "MPICH 5.0.2"; NULL: no MPI calls are recorded */
 static int has_thread_end;
 static uint64_t loaded; /* CLOCK_MONOTONIC_RAW when the program began */
-static int started; /* once at least, in this process or a parent */
-static uint8_t new_run[16]; /* from the start, so that children forked before the first event belong to the same run */
+static int started; /* this process or a parent has started recording */
+/* drawn when the library is loaded, so that children forked before the first event belong to the same run */
+static uint8_t new_run[16];
 
-/* After fork, and all there is where the kernel does not wipe pages for children (before Linux 4.14). */
+/* Runs in the child after fork. Before Linux 4.14 only this function tells the child from its parent, since the kernel
+   does not wipe pages. */
 static void in_child(void)
 {
     *vt_process.alive = 0;
@@ -55,7 +59,7 @@ static void in_child(void)
     vt_buffer_forget();
 }
 
-/* Notes pid, time and run id before the program's own code runs. */
+/* Stores pid, time and run id before the program's own code runs. */
 __attribute__((constructor)) static void note_start(void)
 {
     if (vt_process.alive) return;
@@ -71,7 +75,7 @@ __attribute__((constructor)) static void note_start(void)
         memcpy(new_run + 8, &vt_process.pid, 4);
     }
     pthread_atfork(NULL, NULL, in_child);
-    /* Of a program that a traced one starts something is to be seen, even if it does nothing that is recorded. */
+    /* A program that a traced program starts appears in the trace, even if it records nothing else. */
     if (getenv("VTRACE_PARENT")) vt_location_of_thread(0);
 }
 
@@ -97,7 +101,8 @@ static void new_head(void)
     strcpy(h->directory, vt_process.set.gdir);
 }
 
-/* By the main thread, or at the end in its place. */
+/* Defines the properties of the process. The main thread calls this function; if it has recorded nothing, the thread
+   that ends the program does. */
 void vt_define_process(struct vt_location *l)
 {
     static char text[VT_CHUNK_SIZE / 2];
@@ -119,8 +124,9 @@ void vt_define_process(struct vt_location *l)
     vt_groups_define(l);
 }
 
-/* Names and directories are the parent's, else a number of its own belongs to the name. All ranks have one number: those that
-   the launcher tells are not the first get it at MPI_Init. 0: programs that a traced one starts are not to be traced. */
+/* Takes names and directories from the parent. Without a parent the prefix may get a number of its own. All ranks have
+   the same number: ranks that are not the first by the launcher's environment get the number at MPI_Init. Returns 0 if
+   VT_EXECTRACE excludes programs that a traced program starts. */
 static int find_family(void)
 {
     struct vt_settings *set = &vt_process.set;
@@ -146,10 +152,11 @@ static void inherit(const struct vt_file *parent)
     h->forked = 1;
 }
 
-/* parent: the head of the process that this one was forked from, NULL for a program's first image. */
+/* parent: head of the process that forked this process; NULL for the first image of a program. Returns 1 if the process
+   records. */
 static int start(const struct vt_file *parent)
 {
-    int first = !started; /* a child may have changed its directory: it keeps the parent's */
+    int first = !started; /* a forked child may have changed its directory; it keeps the directory of its parent */
     if (first && vt_is_launcher()) return 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     VT_SET(*vt_process.alive, vt_process.pid);
@@ -163,7 +170,8 @@ static int start(const struct vt_file *parent)
     if (parent) inherit(parent);
     if (first) vt_window_start(loaded);
     if (first && !find_family()) return 0;
-    atomic_store(&vt_process.locations, 1); /* number 0 is the main thread's, whichever records first */
+    /* number 0 belongs to the main thread, even if another thread records first */
+    atomic_store(&vt_process.locations, 1);
     if (!*vt_process.set.gdir) {
         vt_warn(
             "the current directory is gone or its path too long: nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
@@ -200,8 +208,8 @@ static int become_child(void)
     return start(&parent);
 }
 
-/* 1: this thread may start the runtime: it is the first, or the process is a forked child and a thread of the parent was
-   starting the runtime at the fork. */
+/* Returns 1 if this thread may start the runtime: it is the first thread, or the process is a forked child and a thread
+   of its parent was starting the runtime at the fork. */
 static int may_start(int state, uint32_t me)
 {
     uint32_t starter = atomic_load(&vt_process.starter);
@@ -210,7 +218,7 @@ static int may_start(int state, uint32_t me)
     return atomic_compare_exchange_strong(&vt_process.state, &state, VT_STARTING);
 }
 
-/* 1: the process records. */
+/* Returns 1 if the process records. */
 static int start_once(void)
 {
     uint32_t me = (uint32_t)VT_SYS0(getpid);
@@ -248,10 +256,11 @@ static struct vt_location *begin_thread(void)
     return l;
 }
 
-/* Code of .preinit_array runs before libc's own constructors: no setting could be read. */
+/* Code of .preinit_array runs before the constructors of libc, so it cannot read settings. */
 static int is_early(void) { return !vt_process.alive && !environ; }
 
-/* The calling thread's location, made at its first event. NULL: it is not recorded. */
+/* Returns the location of the calling thread; creates the location at the thread's first event. Returns NULL if the
+   thread is not recorded. */
 struct vt_location *vt_location_of_thread(unsigned events)
 {
     struct vt_location *l = vt_own_location;
@@ -261,7 +270,7 @@ struct vt_location *vt_location_of_thread(unsigned events)
     if (vt_suppressed || atomic_load(&vt_process.state) >= VT_ENDED || vt_is_other_process()) return NULL;
     l = NULL;
     if (!is_early() && !inside && refused != (uint32_t)VT_SYS0(getpid)) {
-        inside = 1; /* it may call what is traced: the program's own malloc */
+        inside = 1; /* the start may call traced functions, such as the program's own malloc */
         vt_hold_signals(&mask);
         if (start_once()) l = begin_thread();
         if (l) l->blocked = mask;
@@ -302,12 +311,13 @@ uint64_t vt_random(void)
     return r;
 }
 
-/* The files that exist under the old name follow. No location may write meanwhile: it would look for the new name. */
+/* Sets the rank and renames the files that exist under the old name. The locks keep all locations from writing in the
+   meantime: they would look for the new name. */
 static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uint64_t world, const uint8_t *run)
 {
     struct vt_file *h = &vt_process.head;
     uint32_t n = atomic_load(&vt_process.locations), old = vt_process.name_rank, me = (uint32_t)VT_SYS0(gettid);
-    static char prefix[sizeof h->prefix]; /* of the old names */
+    static char prefix[sizeof h->prefix]; /* the old prefix */
     uint64_t mask, inner;
     vt_hold_signals(&mask);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
@@ -336,7 +346,8 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
     vt_release_signals(&mask);
 }
 
-static long claim = -1; /* on the names, from the choice of a number until they are taken */
+/* descriptor of the lock on the names, held from the choice of a number until the names are taken */
+static long claim = -1;
 
 uint32_t vt_take_count(void)
 {
@@ -348,8 +359,9 @@ uint32_t vt_take_count(void)
     return vt_process.set.count;
 }
 
-/* MPI found no other rank though the launcher has started some: the MPI library is not the launcher's. Says so, once, and in the
-   trace. Returns the launcher's rank, by which the files are called: all such processes are rank 0 of a world of their own. */
+/* If MPI_COMM_WORLD has one rank, but the launcher started several processes, the MPI library does not belong to the
+   launcher. Prints one message and defines a property. Returns the launcher's rank, which the file names then contain:
+   each such process is rank 0 of its own world. */
 static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
 {
     static char text[128];
@@ -369,7 +381,7 @@ static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
     return launched.rank;
 }
 
-/* The names with ranks are those of the run's first world: not of one that a process of this run started. */
+/* File names contain the ranks of the first world of the run, not of a world that a process of this run spawned. */
 void vt_set_world(const struct vt_world *w)
 {
     struct vt_location *l = vt_location_of_thread(0);
@@ -382,7 +394,7 @@ void vt_set_world(const struct vt_world *w)
     claim = -1;
 }
 
-/* At the end of a process that was in no world. */
+/* Runs at the end of a process that belongs to no world. */
 void vt_be_alone(void)
 {
     if (vt_process.named || !vt_process.first) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of a recording process. */
+/* A recording process. process.c owns vt_process. */
 #ifndef VT_PROCESS_H
 #define VT_PROCESS_H
 
@@ -7,9 +7,13 @@
 
 #pragma GCC visibility push(hidden)
 
-struct vt_location *vt_location_of_thread(unsigned events); /* counts them as lost where it should record and cannot */
+/* Returns the location of the calling thread; creates it at the first event. Returns NULL if the thread is not
+   recorded; then counts the events as lost, if recording was intended but not possible. */
+struct vt_location *vt_location_of_thread(unsigned events);
+/* Defines the properties of the process in this location: command, executable, directory, settings, groups. */
 void vt_define_process(struct vt_location *l);
-void vt_be_alone(void); /* claims rank 0's file names if this process has no rank and they are unused */
+/* Claims rank 0's file names if this process has no rank and they are unused. */
+void vt_be_alone(void);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording for shims; function events have their own path in funwrap. */
+/* Recording for shims. Function events have their own code in funwrap. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "clock.h"
@@ -25,7 +25,7 @@ void vt_write(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
-        /* not two words at a time: reading what was just stored in halves stalls the processor */
+        /* one word at a time: a load of two words just stored one by one stalls the processor */
         for (unsigned i = 1; i < n; i++) VT_SET(at[i], words[i]);
         VT_SET(l->last, now);
         vt_publish(l, at + n);
@@ -34,7 +34,7 @@ void vt_write(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(VT_READ(vt_window_leave))) vt_window_wrote(vt_location_to_record(0), words, n);
 }
 
-/* ---- The same for few words ---- */
+/* ---- Records of few words ---- */
 
 __attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
                                                    unsigned n)

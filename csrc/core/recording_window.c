@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_START_AFTER and VT_STOP_AFTER: recording is on between two moments only, each so many seconds after the program's start or
-   a call of a region. There is no timer: the slow path of an event looks at the clock. So the end comes late, up to a chunk
-   of each thread, and what was recorded behind it is taken back; the begin comes at the first event behind it. */
+/* VT_START_AFTER and VT_STOP_AFTER: recording is on only between two moments. A moment is a time in seconds after the
+   program's start, or a call of a region. vtrace has no timer: the slow path of an event compares the clock. Recording
+   therefore starts at the first event after the start moment. A thread may detect the stop moment up to a chunk too
+   late; vtrace then discards the later records. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +15,24 @@
 #define SECOND UINT64_C(1000000000)
 
 struct moment {
-    uint64_t ns; /* since the program's start */
-    const char *region; /* instead; NULL: none */
+    uint64_t ns; /* since the program's start; UINT64_MAX: not a time */
+    const char *region; /* name of the region whose calls count; NULL: not a region */
     int64_t calls;
-    uint32_t id; /* of a named region; 0: not defined yet */
-    _Atomic int64_t left; /* calls to come */
-    _Atomic int pending; /* it is set, and has not come yet */
+    uint32_t id; /* of the named region; 0: not defined yet */
+    _Atomic int64_t left; /* calls that must still begin */
+    _Atomic int pending; /* the moment is set and has not come yet */
 };
 
 static struct moment start = {.ns = UINT64_MAX}, stop = {.ns = UINT64_MAX};
 static struct vt_clock_pair began;
-static _Atomic uint64_t look = UINT64_MAX; /* ticks: when the clock is looked at next */
-static uint64_t cut_at = UINT64_MAX; /* ticks: what was recorded later is taken back, UINT64_MAX: nothing */
+static _Atomic uint64_t look = UINT64_MAX; /* ticks: time of the next comparison with the clock */
+static uint64_t cut_at = UINT64_MAX; /* ticks: records after this time are discarded; UINT64_MAX: none */
 
-/* The call of stop.region that is the last one: who is in it, and how often. */
+/* The last call of stop.region: the location that is inside this call, and the depth of recursive calls. */
 static struct vt_location *_Atomic last_in;
 static uint32_t last_depth;
-uint32_t vt_window_enters[2], vt_window_leave; /* the heads of records that concern these regions, 0: none */
+/* first words of the records that enter or leave these regions; 0: none */
+uint32_t vt_window_enters[2], vt_window_leave;
 int vt_window_watches;
 
 static void prepare(struct moment *m, const char *text, char *name)
@@ -51,7 +53,8 @@ static void prepare(struct moment *m, const char *text, char *name)
     vt_window_watches = 1;
 }
 
-/* Before the program's own code where functions are watched; settings have been read. */
+/* Reads the moments from the settings. Call this function after vt_settings_read, and before the program's own code
+   runs if functions are counted. */
 void vt_window_prepare(void)
 {
     static char names[2][sizeof vt_process.set.start_after];
@@ -61,7 +64,7 @@ void vt_window_prepare(void)
     prepare(&stop, vt_process.set.stop_after, names[1]);
 }
 
-/* When the runtime starts: the program began at mono, by CLOCK_MONOTONIC_RAW. */
+/* Runs when the runtime starts. mono: start of the program, by CLOCK_MONOTONIC_RAW (ns). */
 void vt_window_start(uint64_t mono)
 {
     began = vt_process.head.pair;
@@ -76,7 +79,7 @@ void vt_window_start(uint64_t mono)
 
 int vt_window_is_due(uint64_t now) { return now >= atomic_load_explicit(&look, memory_order_relaxed); }
 
-/* l: of the calling thread, which is not recording; NULL: it has none. */
+/* Switches recording at a moment that has come. l: location of the calling thread, with l->busy clear; NULL: none. */
 static void turn(struct vt_location *l, struct moment *m, int on, uint64_t when)
 {
     int pending = 1;
@@ -85,14 +88,15 @@ static void turn(struct vt_location *l, struct moment *m, int on, uint64_t when)
     vt_switch_at(l, on, when);
 }
 
-/* Ticks until a moment, from a look at both clocks; negative: since. Ticks a ns are those since the runtime's start. */
+/* Returns the ticks until a moment; negative if the moment has passed. p: a reading of both clocks. The rate in ticks
+   per ns is the mean since the runtime's start. */
 static double ticks_until(uint64_t ns, const struct vt_clock_pair *p)
 {
     double rate = p->mono > began.mono ? (double)(p->ticks - began.ticks) / (double)(p->mono - began.mono) : 1;
     return ((double)ns - (double)p->mono) * rate;
 }
 
-/* At an event's slow path, not under busy, or where the calling thread has no location (NULL). */
+/* Runs in the slow path of an event, with l->busy clear. l: NULL if the calling thread has no location. */
 void vt_window_look(struct vt_location *l)
 {
     struct vt_clock_pair p = vt_clock_measure();
@@ -106,7 +110,7 @@ void vt_window_look(struct vt_location *l)
         else if (next < 0 || ticks < next) next = ticks;
     }
     if (next < 0) return;
-    /* The speed of the clock is known only roughly so far: look again before the end. */
+    /* Early in the run the rate of the clock is known only roughly, so the next comparison comes before the moment. */
     atomic_store(&look, p.ticks + (uint64_t)(p.mono - began.mono < SECOND / 10 ? next / 2 : next * 0.99) + 1);
 }
 
@@ -114,7 +118,7 @@ void vt_window_look(struct vt_location *l)
 
 static int is_name(const struct moment *m, const char *name) { return m->region && name && !strcmp(m->region, name); }
 
-/* Which of the two a function concerns: bits VT_WATCHED_START and VT_WATCHED_STOP. */
+/* Returns which moments count calls of a function: bits VT_WATCHED_START and VT_WATCHED_STOP. */
 uint8_t vt_window_bits(const char *const *names, unsigned n)
 {
     uint8_t bits = 0;
@@ -125,7 +129,7 @@ uint8_t vt_window_bits(const char *const *names, unsigned n)
     return bits;
 }
 
-/* Named regions: their records are looked at from here on. */
+/* Notes the id of a new region if a moment has its name. From now on vt_write checks the records of this region. */
 void vt_window_defined(const char *name, uint32_t id)
 {
     struct moment *both[] = {&start, &stop};
@@ -161,14 +165,16 @@ static void leave(struct vt_location *l)
     turn(l, &stop, 0, vt_now());
 }
 
-/* Of a function with such bits, before the event is recorded. l: vt_location_to_record(0), here and below. */
+/* Counts the call of a function with such bits, before its event is recorded. Here and below l is the result of
+   vt_location_to_record(0). */
 void vt_window_function(struct vt_location *l, uint8_t bits, int leaves)
 {
     if (!leaves) enter(l, bits & VT_WATCHED_START, bits & VT_WATCHED_STOP);
     else if (bits & VT_WATCHED_STOP) leave(l);
 }
 
-/* Before a record with one of vt_window_enters, and behind any while vt_window_leave is set. */
+/* vt_write calls vt_window_enter before a record with one of vt_window_enters. It calls vt_window_wrote after each
+   record while vt_window_leave is set. */
 void vt_window_enter(struct vt_location *l, uint32_t what)
 {
     enter(l, what == vt_window_enters[0], what == vt_window_enters[1]);
@@ -184,19 +190,20 @@ void vt_window_wrote(struct vt_location *l, const uint64_t *words, unsigned n)
 
 uint64_t vt_window_cut(void) { return VT_READ(cut_at); }
 
-/* Threads that ended before they noticed. */
+/* Switches recording off in the locations of threads that ended before they detected the stop moment. */
 static void follow_ended(void)
 {
     for (uint32_t i = 1; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         uint32_t ended = 1;
-        if (!l || !atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue; /* nobody takes it over meanwhile */
+        /* no thread takes the location over while `ended` is 0 */
+        if (!l || !atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
         if (!VT_READ(l->stopped)) vt_switch_follow(l, vt_now());
         atomic_store(&l->ended, 1);
     }
 }
 
-/* Brings everything to its last state, and tells a user why there is nothing. */
+/* Brings all locations to the last state. Prints a message if recording never started. */
 void vt_window_end(struct vt_location *l)
 {
     if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) vt_window_look(l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_GROUPS_SPEC: GROUP=NAME;NAME;... in lines, # before a comment (VampirTrace 5.14 User Manual, 5.3). Rules of a filter
-   may name the groups; the file goes into the trace, where vtunify makes groups of regions of it. */
+/* VT_GROUPS_SPEC: a file with lines GROUP=NAME;NAME;... and comments after # (VampirTrace 5.14 User Manual, 5.3). Rules
+   of a filter may name the groups. The text of the file becomes a property in the trace; vtunify creates groups of
+   regions from it. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "define.h"
@@ -10,10 +11,10 @@
 #include "safe_files.h"
 #include "text.h"
 
-#define MOST_BYTES 50000u /* goes into one definition */
+#define MOST_BYTES 50000u /* the text must fit into one definition */
 #define MOST_MEMBERS 8192u
 
-static char text[MOST_BYTES + 2], cut[MOST_BYTES + 2]; /* as read, and in pieces */
+static char text[MOST_BYTES + 2], cut[MOST_BYTES + 2]; /* the text as read, and a copy split into strings */
 static struct {
     const char *group, *pattern;
 } members[MOST_MEMBERS];
@@ -64,7 +65,7 @@ void vt_groups_load(void)
     text[0] = 0;
 }
 
-/* 1: a group whose name fits the pattern has the function. */
+/* Returns 1 if a group whose name matches the pattern contains the function. */
 int vt_groups_hold(const char *group, const struct vt_names_of *f)
 {
     for (uint32_t i = 0; i < nmembers; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definitions by the thread that calls, which begins to record with them: regions, attributes, texts. */
+/* Definitions of regions, attributes and texts by the calling thread. The thread gets a location if it has none. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <string.h>
@@ -56,7 +56,7 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
 
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)
 {
-    vt_note_code(code); /* before the definition: vtunify must know the file that the code is of */
+    vt_note_code(code); /* before the definition: vtunify needs the module that contains the code */
     struct vt_location *l = vt_location_of_thread(0);
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
@@ -68,7 +68,7 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
     return vt_define_end(l, &m) ? id : 0;
 }
 
-/* Of two threads that come at once both define the region; vtunify joins equal ones. */
+/* Two threads may define the region at the same time; vtunify merges equal regions. */
 uint32_t vt_call_define(struct vt_call *c)
 {
     uint32_t none = 0, *counted = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definitions by the thread that calls. */
+/* Definitions of regions, attributes and texts by the calling thread. */
 #ifndef VT_REGIONS_H
 #define VT_REGIONS_H
 
@@ -8,15 +8,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Defines the region; 0 where the call is not to be recorded. */
+/* Defines the region of a call; returns 0 if the call is not recorded. */
 uint32_t vt_call_define(struct vt_call *c);
 
-/* Ids of attributes, made at the first use: number (INT64) and text (STRING); 0: no more, or nothing is recorded. */
+/* Returns the id of an attribute; defines it at its first use. type: OTF2_Type, such as INT64 or STRING. Returns 0 if
+   no id is left or nothing is recorded. */
 uint32_t vt_attribute_id(_Atomic uint32_t *id, const char *name, const char *description, uint8_t type);
+/* Defines a text; returns its id, or 0. */
 uint32_t vt_define_text(const char *text);
 
 #pragma GCC visibility pop
 
+/* Returns the region of a call; 0: the call is not recorded. */
 static inline uint32_t vt_call_region(struct vt_call *c)
 {
     uint32_t region = atomic_load_explicit(&c->region, memory_order_relaxed);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a finished chunk again to find its records, classes and open regions: the path of an event keeps none of them. */
+/* Replays the records of a full chunk: finds their number, their classes and the open regions. The fast path of an
+   event stores none of these. */
 #include "buffer.h"
 #include "location.h"
 #include "replay.h"
 
-/* Classes of kinds, and whether a record of that kind changes the stack, as function events do. */
+/* Classes of each kind of record. STACK: a record of this kind changes the stack, like function events do. */
 #define STACK 0x80000000u
 static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
 #define KIND_CLASS(name, number, words, class, ...)                                                                    \
@@ -16,7 +17,7 @@ static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
 #undef KIND_CLASS
 };
 
-/* The state of the walk, apart from the location so that it stays in registers. */
+/* State of the replay. The state is separate from the location, so that the compiler keeps the state in registers. */
 struct walk {
     uint32_t depth, found;
     uint64_t *open;
@@ -29,8 +30,8 @@ static inline void enter(struct walk *k, uint64_t what)
     k->depth++;
 }
 
-/* A leave ends the regions above its own too: longjmp and exceptions pass them by. Below the regions that are known by
-   name, depth counts alone. */
+/* A leave also ends all regions entered after its own: longjmp and exceptions skip their leave events. For regions
+   deeper than VT_OPEN_MAX only the depth is counted. */
 static inline void leave(struct walk *k, uint64_t what)
 {
     if (VT_LIKELY(k->depth && k->depth <= VT_OPEN_MAX && k->open[k->depth - 1] == what)) {
@@ -48,7 +49,7 @@ static inline void leave(struct walk *k, uint64_t what)
         }
 }
 
-/* Notes whether the location has probably not met this function before. */
+/* Notes if the location has probably not recorded this function before. */
 static inline void meet(struct walk *k, uint32_t offset)
 {
     uint32_t *slot = &k->filter[(offset * 0x9e3779b1u) >> 21];
@@ -63,7 +64,7 @@ static inline void heap(struct walk *k, uint32_t kind, uint32_t id)
     else if (kind != VT_K_HEAP) enter(k, VT_WHAT(VT_K_ENTER, 0, id));
 }
 
-/* A record that is no function event. */
+/* Handles a record that is not a function event. */
 static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
 {
     uint32_t kind = VT_KIND(what), class = classes[kind];
@@ -77,7 +78,7 @@ static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
     else if (kind == VT_K_THREAD) k->depth = 0;
 }
 
-/* 1: the n words at w begin with a call like c. */
+/* Returns 1 if the n words at w begin with a call of the shape c. */
 static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     uint32_t i = 0;
@@ -86,8 +87,9 @@ static inline int is_like(const struct vt_shape *c, const uint64_t *w, uint32_t 
     return i && i == c->records;
 }
 
-/* How many calls like c stand one behind the other at w: a loop over messages makes hundreds. The compared words stay in
-   registers, so that a call costs a third of what is_like does. 0 where calls have more records than are compared. */
+/* Returns the number of calls of shape c in a row at w: a loop over messages writes hundreds of them. The compared
+   words stay in registers, so that a call takes a third of the time of is_like. Returns 0 if the shape has more than 4
+   records. */
 static inline uint32_t alike(const struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     const uint32_t words = c->words, last = c->records - 1;
@@ -103,7 +105,7 @@ static inline uint32_t alike(const struct vt_shape *c, const uint64_t *w, uint32
     return calls;
 }
 
-/* Learns the call that begins at w. 0: it is no such call, or a longer one. */
+/* Learns the shape of the call that begins at w. Returns 0 if no call begins there, or if the call is too long. */
 static int learn(struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     c->classes = 0;
@@ -128,8 +130,8 @@ static inline int begins_call(uint32_t what)
     return kind == VT_K_ENTER || (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP && kind != VT_K_LEAVE_ALLOC);
 }
 
-/* Walks over the records that leave the stack as it is: a call such as MPI_Waitall has hundreds of them. Among equal ones
-   the next one's place is known before this one is loaded. */
+/* Skips the records that do not change the stack: a call such as MPI_Waitall writes hundreds of them. Between equal
+   records the position of the next record is known before its first word is loaded. */
 static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_t *count, uint32_t *found)
 {
     while (i < n) {
@@ -144,7 +146,7 @@ static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_
     return i;
 }
 
-/* Walks from word i to the next function event. Returns where that is, or n. */
+/* Replays from word i up to the next function event. Returns the index of its first word, or n. */
 static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shapes *shapes, const uint64_t *w,
                                                  uint32_t i, uint32_t n, uint32_t *records)
 {
@@ -192,7 +194,7 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
     for (uint32_t i = 0; i < n;) {
         uint32_t what = (uint32_t)w[i];
         if (!VT_LIKELY(what & VT_FUNCTION)) {
-            copy = k; /* so that k stays in registers */
+            copy = k; /* the address of k is not passed, so that k stays in registers */
             i = others(&copy, &l->shapes, w, i, n, &records);
             k = copy;
             continue;
@@ -213,7 +215,8 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
     VT_SET(l->records, l->records + records);
 }
 
-/* The stack after n more words of records, without those deeper than VT_OPEN_MAX, and how low it was meanwhile. */
+/* Returns the depth of the stack after n more words of records. open has room for VT_OPEN_MAX regions. *least becomes
+   the smallest depth on the way, if that is smaller. */
 uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least)
 {
     struct walk k = {depth, 0, open, NULL};
@@ -228,7 +231,8 @@ uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, u
     return k.depth;
 }
 
-/* The time of a chunk's last published record; lost: the events that had been told as lost then. */
+/* Returns the time (ticks) of the last published record of a chunk. lost: number of events that the records up to then
+   report as lost. */
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost)
 {
     uint32_t n = vt_chunk_used(c) / 8;

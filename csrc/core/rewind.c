@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rewind: what a location has recorded since its mark is discarded, as if recording had been off. Chunks behind the mark's
-   are given back, newest first, and the mark's is filled again: whoever reads the buffer meanwhile, after a crash, finds a
-   prefix of what was recorded. The stack is made to fit where the two moments lie at different levels of it. */
+/* Rewind: discards the records of a location since its mark, as if recording had been off. Later chunks than the chunk
+   of the mark are released, newest first; then the location writes into the chunk of the mark again. If the process
+   crashes in between, a reader of the buffer finds a prefix of the records. If the mark and the rewind are at different
+   depths of the stack, extra enter and leave records repair the stack. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "buffer.h"
@@ -11,7 +12,7 @@
 #include "rewind.h"
 #include "switch.h"
 
-/* Under busy. */
+/* Requires that l->busy is set. */
 static void set_mark(struct vt_location *l)
 {
     uint64_t now = vt_now(), word = VT_HEAD(VT_K_REWIND_MARK, 0, 0);
@@ -42,7 +43,7 @@ struct stack {
     uint64_t open[VT_OPEN_MAX];
 };
 
-/* The stacks at the mark and now; returns how many of the outermost regions stayed open in between. */
+/* Finds the stacks at the mark and now. Returns how many of the outermost regions stayed open in between. */
 static uint32_t stacks(const struct vt_location *l, struct stack *then, struct stack *now)
 {
     struct vt_chunk *c = l->mark.chunk;
@@ -61,7 +62,7 @@ static uint32_t stacks(const struct vt_location *l, struct stack *then, struct s
     }
 }
 
-/* Takes the last chunk out of the list of full ones. */
+/* Removes the last chunk from the list of full chunks. */
 static struct vt_chunk *take_last(struct vt_location *l)
 {
     struct vt_chunk *last = l->full_last, *c = l->full;
@@ -75,8 +76,8 @@ static struct vt_chunk *take_last(struct vt_location *l)
     return last;
 }
 
-/* The mark's chunk, full meanwhile, becomes the one that is filled; the later ones go. Functions that were new in them
-   are new again. */
+/* The full chunk of the mark becomes the current chunk; later chunks are released. The filter of known functions is
+   cleared, since the discarded chunks may have been the first to contain a function. */
 static void go_back(struct vt_location *l)
 {
     struct vt_chunk *c = l->mark.chunk;
@@ -99,7 +100,7 @@ static void go_back(struct vt_location *l)
     memset(l->filter, 0xff, sizeof l->filter);
 }
 
-/* Under the lock. */
+/* Requires the lock of the location. */
 static void discard(struct vt_location *l)
 {
     struct vt_chunk *c = l->mark.chunk;
@@ -125,7 +126,8 @@ static void put(struct vt_location *l, uint64_t open, int enter, uint64_t when)
     vt_put_record(l, &word, 1, when);
 }
 
-/* Leaves what was left since the mark, tells of the gap, and enters what was entered since then and is still open. */
+/* Writes a leave for each region left since the mark, then a REWOUND record for the gap, then an enter for each region
+   that was entered since the mark and is still open. */
 static void tell(struct vt_location *l, const struct stack *then, const struct stack *here, uint32_t kept, uint64_t now)
 {
     uint64_t gap[2] = {VT_HEAD(VT_K_REWOUND, 1, 0), now > l->last ? now - l->last : 0};
@@ -138,7 +140,7 @@ static void tell(struct vt_location *l, const struct stack *then, const struct s
     vt_stay_off(l);
 }
 
-/* Under busy. */
+/* Requires that l->busy is set. */
 static void rewind_to_mark(struct vt_location *l)
 {
     static const char at_another[] =
@@ -166,9 +168,10 @@ static void rewind_to_mark(struct vt_location *l)
     else if (!marked && !l->stopped) vt_warn("VT_REWIND without VT_SET_REWIND_MARK before it: nothing is discarded");
 }
 
-/* Takes back what was recorded after a moment, which lies in the chunk being filled, and leaves then what has been left since;
-   returns how many regions were entered since and are open: these are in open. Not in deep stacks, of which not all is
-   known. Under busy, or when the location records no more. */
+/* Discards the records after a moment (ticks), which lies in the current chunk. Writes a leave for each region that was
+   left since then. Returns how many regions were entered since then and are still open; `open` receives them. Does
+   nothing if the stack is deeper than VT_OPEN_MAX. Requires that l->busy is set, or that the location records no
+   more. */
 unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX])
 {
     struct stack then, here;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The flight recorder, VT_MODE=RING: a location whose share is used up overwrites its oldest chunk instead of writing it out.
-   The chunk behind it tells how many records are gone and since when. All locations are written at the end; before it when
-   the program or a signal asks: then each by its own thread, at its next event, so that no thread waits for another one. */
+/* The flight recorder, VT_MODE=RING: a location that has used up its share of the buffer overwrites its oldest chunk.
+   The next chunk stores how many records are lost. All locations are written at the end of the program. If the program
+   or a signal requests it, they are written earlier: each thread writes its own location at its next event, so that no
+   thread waits for another thread. */
 #include "buffer.h"
 #include "location.h"
 #include "ring.h"
 
-static _Atomic uint32_t asked; /* how often all locations were to be written */
+static _Atomic uint32_t asked; /* number of requests to write all locations */
 
-/* Gives up the oldest chunk; 0: there is none. Under the lock. */
+/* Releases the oldest chunk; returns 0 if there is none. Requires the lock of the location. */
 int vt_ring_drop(struct vt_location *l)
 {
     struct vt_chunk *c = l->full;
@@ -20,8 +21,8 @@ int vt_ring_drop(struct vt_location *l)
     l->full = vt_chunk_next(c);
     if (!l->full) l->full_last = NULL;
     uint64_t *behind = l->full ? &l->full->dropped : &l->dropped;
-    VT_SET(*behind,
-           *behind + c->dropped + c->records); /* before the chunk goes: who reads a dead process's finds one */
+    /* before the chunk is released: a reader of a dead process's buffer then finds the chunk or its count */
+    VT_SET(*behind, *behind + c->dropped + c->records);
     VT_SET(l->records, l->records - c->records);
     VT_SET(l->overwritten, l->overwritten + c->records);
     vt_chunk_give(c);
@@ -41,5 +42,5 @@ void vt_ring_ask(void)
 
 int vt_ring_is_asked(const struct vt_location *l) { return VT_READ(l->answered) != atomic_load(&asked); }
 
-/* This location has written all that was asked so far. */
+/* Notes that this location has written everything requested up to now. */
 void vt_ring_answered(struct vt_location *l) { VT_SET(l->answered, atomic_load(&asked)); }
