@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffer: one file of 64-KiB chunks, mapped shared, so that what was recorded outlives the process whatever ends it.
-   It grows by segments. Chunks are taken and given back without a lock. This file owns each chunk that no location has; a
-   chunk has one owner at any time, the location that fills it or whose list it is in. */
+/* The buffer is one file of 64-KiB chunks, mapped shared, so the records outlive the process even if it is killed. The
+   buffer grows by segments. Threads take and return chunks without a lock. A chunk has one owner at any time: the
+   location that fills the chunk or has the chunk in a list, otherwise this file. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -19,21 +19,21 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define FIRST_SEGMENT (4u << 20)
-#define NEXT_SEGMENTS 4u /* times the first: ext4 fills 16 MiB twice as fast per page as 4 MiB */
-#define ON_TMPFS 4u /* divides the sizes: tmpfs takes the pages at once, and they count against the job */
+#define NEXT_SEGMENTS 4u /* times the first; ext4 fills 16 MiB twice as fast per page as 4 MiB */
+#define ON_TMPFS 4u /* divides the sizes: tmpfs allocates all pages at once, and they count as memory of the job */
 #define MAX_SEGMENTS 65536u
-#define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the end of one location fits behind these */
+#define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the rest holds the end of one location */
 
 static char *segments[MAX_SEGMENTS];
 static uint8_t in_memory[MAX_SEGMENTS]; /* 1: not in the file */
 static _Atomic uint32_t segment_count;
 static uint32_t first_bytes = FIRST_SEGMENT;
 static struct vt_identity file;
-static _Atomic int has_file; /* segments are to lie in the file */
-static _Atomic int has_memory; /* some do not */
-static struct stat root; /* directory in which paths began when the buffer was created */
-static _Atomic uint64_t free_chunks; /* list of given-back chunks: address / 64 KiB, and a tag in the upper half */
-static _Atomic uint64_t fresh; /* never used ones: address / 64 KiB of the next, their number in the upper 16 bits */
+static _Atomic int has_file; /* 1: new segments go into the file */
+static _Atomic int has_memory; /* 1: some segments are not in the file */
+static struct stat root; /* root directory when the buffer was created */
+static _Atomic uint64_t free_chunks; /* list of returned chunks: address / 64 KiB; upper half: a tag against ABA */
+static _Atomic uint64_t fresh; /* unused chunks: address / 64 KiB of the next one; upper 16 bits: their number */
 
 #define FRESH_SHIFT 48
 
@@ -44,7 +44,7 @@ static uint64_t segment_offset(uint32_t number)
     return number ? first_bytes + (uint64_t)(number - 1) * NEXT_SEGMENTS * first_bytes : 0;
 }
 
-/* An address range at a multiple of the chunk size. */
+/* Reserves an address range that begins at a multiple of the chunk size. */
 static char *reserve(uint32_t bytes)
 {
     long p = VT_SYS6(mmap, 0, bytes + VT_CHUNK_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -56,10 +56,10 @@ static char *reserve(uint32_t bytes)
     return start;
 }
 
-/* Clears a segment that is new by writing it. Storing into pages of a file that were never written makes the kernel read each
-   of them and ask the file system about it, which takes ext4 three times as long. Chunk by chunk, for it looks at all that one
-   call has written whenever a page of that is stored into for the first time. A page that cannot be written is cleared when it
-   is stored into. */
+/* Clears a new segment by writing zeros. Without this write, the first store into each page makes the kernel read the
+   page and query the file system; with ext4 such a store takes three times as long. One call writes one chunk, since
+   ext4 examines all pages of a call at the first store into one of them. The kernel clears a page that this function
+   cannot write. */
 static void clear_in_file(long fd, uint32_t number)
 {
     static const char zeros[VT_CHUNK_SIZE];
@@ -74,19 +74,19 @@ static long map_from_file(char *at, uint32_t number)
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
     long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
-    if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need the first only */
+    if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need only the first */
     vt_release_signals(&mask);
     if (r >= 0)
         r = VT_SYS6(mmap, at, segment_bytes(number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                     segment_offset(number));
-    if (r < 0 && r > -4096) /* ext4 keeps what it got before the disk was full, and the program needs it */
+    if (r < 0 && r > -4096) /* ext4 keeps blocks that it allocated before the disk was full */
         VT_SYS4(fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment_offset(number),
                 segment_bytes(number));
     VT_SYS1(close, fd);
     return r < 0 && r > -4096 ? r : 0;
 }
 
-/* Several threads may grow at once: each gets a segment of its own. */
+/* Adds a segment to the buffer. Concurrent callers add one segment each. Returns 0 if there is no memory. */
 static int grow(void)
 {
     uint32_t number = atomic_fetch_add(&segment_count, 1);
@@ -108,10 +108,10 @@ static int grow(void)
         atomic_store(&has_memory, 1);
         VT_SET(in_memory[number], 1);
     }
-    /* most forked children record little: the kernel is not to read, that is to clear, the pages around the first ones */
+    /* Most forked children record little: MADV_RANDOM keeps the kernel from clearing the pages around the used ones. */
     if (!number && vt_process.head.forked) VT_SYS3(madvise, at, bytes, MADV_RANDOM);
     VT_SET(segments[number], at);
-    uint32_t skip = number == 0; /* chunk 0 is the file's head */
+    uint32_t skip = number == 0; /* chunk 0 is the head of the file */
     uint64_t chunks = bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
     uint64_t mine = ((uintptr_t)at / VT_CHUNK_SIZE + skip) | chunks << FRESH_SHIFT;
     if (!(old >> FRESH_SHIFT) && atomic_compare_exchange_strong(&fresh, &old, mine)) return 1;
@@ -138,7 +138,7 @@ static struct vt_chunk *take_fresh(void)
         uint64_t next = (number + 1) | ((old >> FRESH_SHIFT) - 1) << FRESH_SHIFT;
         if (!atomic_compare_exchange_weak(&fresh, &old, next)) continue;
         struct vt_chunk *c = (struct vt_chunk *)(number * VT_CHUNK_SIZE);
-        VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE); /* one call instead of 16 faults; may be unknown */
+        VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE); /* 1 call for 16 page faults; old kernels lack it */
         return c;
     }
     return NULL;
@@ -158,7 +158,8 @@ void vt_chunk_give(struct vt_chunk *c)
 {
     uint64_t head = atomic_load(&free_chunks), mine;
     __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
-    /* At the end of the program a thread may still be storing a record that nobody will read. */
+    /* At the end of the program a thread may still be storing a last record into the chunk: nobody may reuse the
+       chunk. */
     if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ENDED) return;
     do {
         VT_SET(c->next, (uint32_t)head);
@@ -166,10 +167,8 @@ void vt_chunk_give(struct vt_chunk *c)
     } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
 }
 
-/* A chunk that is written goes to nobody else: its location begins it anew. */
 void vt_chunk_keep(struct vt_chunk *c) { __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE); }
 
-/* Puts a chunk that is full into a list of those that wait to be written. */
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c)
 {
     VT_SET(c->next, 0);
@@ -202,11 +201,8 @@ static long create_file(void)
     return 0;
 }
 
-/* 1: all that is recorded outlives the process. */
 int vt_buffer_in_file(void) { return atomic_load(&has_file) && !atomic_load(&has_memory); }
 
-/* 1: the buffer file exists; another process may have removed it. Where this process may not look, or has another root
-   directory since a chroot, the file is taken to exist. */
 int vt_buffer_is_there(void)
 {
     struct stat s;
@@ -216,9 +212,6 @@ int vt_buffer_is_there(void)
     return VT_SYS4(newfstatat, AT_FDCWD, "/", &s, 0) >= 0 && (s.st_ino != root.st_ino || s.st_dev != root.st_dev);
 }
 
-/* The chunk behind the head, for definitions of the end that nothing else can hold: what is stored there outlives the
-   process without a system call. NULL: there is none, or it is full. sequence, thread: of
-   the location whose definitions it holds; the sequence counts on where the chunk begins. */
 struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread)
 {
     char *head = (char *)vt_process.mapped;
@@ -233,7 +226,6 @@ struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread)
     return c;
 }
 
-/* 1: the chunk is lost when the process ends. */
 int vt_chunk_in_memory(const struct vt_chunk *c)
 {
     if (!vt_buffer_is_there()) return 1;
@@ -244,14 +236,13 @@ int vt_chunk_in_memory(const struct vt_chunk *c)
     return 1;
 }
 
-/* The mapping stays: threads may still be storing into it. */
 void vt_buffer_close(int keep)
 {
     if (atomic_load(&has_file) && !keep) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
 }
 
-/* The parent's chunks are no more. Memory takes their place: a recording of the parent that was interrupted by the handler
-   that forked goes on here and stores its record. */
+/* Maps anonymous memory in place of the parent's chunks. If a signal handler has forked, the child continues the
+   interrupted call of the parent, which then stores its record into one of these chunks. */
 void vt_buffer_forget(void)
 {
     uint32_t n = atomic_load(&segment_count);
@@ -269,8 +260,8 @@ void vt_buffer_forget(void)
     vt_process.mapped = NULL;
 }
 
-/* Puts the process's head into the buffer. A process may be killed amid this: the file has no head then, or still is a
-   buffer's. */
+/* The order of the stores matters, since the process may be killed between any two of them. The file then has no magic,
+   or has the content VT_BUFFER. */
 void vt_buffer_tell(void)
 {
     const size_t version = offsetof(struct vt_file, version), content = offsetof(struct vt_file, content);

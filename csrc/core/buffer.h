@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffer and its chunks. */
+/* The buffer and its chunks (format.h, struct vt_chunk). */
 #ifndef VT_BUFFER_H
 #define VT_BUFFER_H
 
@@ -7,28 +7,46 @@
 #include "core.h"
 #include "write.h"
 
-#define VT_LIMIT_WORDS 8 /* of each chunk of events: for two LIMIT records, each perhaps behind a TIME */
+#define VT_LIMIT_WORDS 8 /* reserved in each chunk of events for two LIMIT records, each with a TIME record */
 
 #pragma GCC visibility push(hidden)
 
+/* Creates the buffer file and maps its first segment; uses anonymous memory if the file cannot be created. Returns 0 if
+   there is no memory. */
 int vt_buffer_open(void);
+/* Copies the head of the process (vt_process.head) into the buffer file. */
 void vt_buffer_tell(void);
+/* Returns a chunk, which the caller owns from now on; NULL if there is no memory. */
 struct vt_chunk *vt_chunk_take(void);
+/* Returns a chunk to the buffer. */
 void vt_chunk_give(struct vt_chunk *c);
+/* Marks a written chunk as free; its location keeps the chunk for reuse. */
 void vt_chunk_keep(struct vt_chunk *c);
+/* Appends a full chunk to the list of chunks that wait to be written. */
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
+/* 1: all chunks are in the buffer file, so all records outlive the process. */
 int vt_buffer_in_file(void);
+/* 1: the buffer file exists; another process may have removed the file. Also 1 if this process cannot look: it lacks
+   the permission, or a chroot has changed its root directory. */
 int vt_buffer_is_there(void);
+/* The chunk behind the head of the buffer file, for definitions of the end that fit nowhere else. Storing into the
+   chunk needs no system call, and its bytes outlive the process. sequence, thread: of the location whose definitions go
+   into the chunk; the first use of the chunk increments *sequence. Returns NULL if there is no buffer file or the chunk
+   is full. */
 struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread);
+/* 1: the chunk is lost when the process ends. */
 int vt_chunk_in_memory(const struct vt_chunk *c);
+/* Removes the buffer file, unless keep is 1. The mapping remains, since other threads may still store into it. */
 void vt_buffer_close(int keep);
-void vt_buffer_forget(void); /* in a forked child */
+/* In a forked child: replaces the parent's chunks by anonymous memory. */
+void vt_buffer_forget(void);
+/* The next chunk of a list; NULL: c is the last. */
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 
 #pragma GCC visibility pop
 
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
-/* Where the records of the program end. */
+/* The end of the room for records of the program. */
 static inline uint64_t *vt_chunk_limit(struct vt_chunk *c) { return vt_chunk_end(c) - VT_LIMIT_WORDS; }
 static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }
 static inline uint32_t vt_chunk_used(const struct vt_chunk *c)

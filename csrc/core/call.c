@@ -5,14 +5,14 @@
 #include <string.h>
 #include "call.h"
 
-/* For a function that this libc lacks. */
+/* Replaces a function that this libc lacks. */
 static long missing(void)
 {
     errno = ENOSYS;
     return -1;
 }
 
-/* Of functions with several versions the newest, which is what dlsym finds. */
+/* If a function has several versions, dlsym returns the newest. */
 void *vt_call_find(struct vt_call *c)
 {
     int saved = errno;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of libc that this library itself stands before: those that begin and end threads and processes, and locks. */
+/* The functions of libc that libvtrace.so.1 itself wraps: those that create and end threads and processes, and
+   locks. */
 #ifndef VT_CALL_H
 #define VT_CALL_H
 
@@ -7,19 +8,22 @@
 #include <stdint.h>
 #include "write.h"
 
-/* Exported without a version, so that what a preloaded library defines serves every version that programs ask for. */
+/* Exports a symbol without a version: a preloaded library then defines the symbol for all versions that programs
+   use. */
 #define VT_CALL_EXPORT __attribute__((visibility("default")))
 
+/* A wrapped function. */
 struct vt_call {
     const char *name;
     uint8_t paradigm, role; /* enum vt_paradigm, vt_role */
     _Atomic uint32_t region; /* 0: not called yet, or not recorded */
-    void *_Atomic next;
+    void *_Atomic next; /* next definition of the function; NULL: not looked up yet */
 };
 
 #pragma GCC visibility push(hidden)
 
-/* The definition of libc, or of another tool between it and us. */
+/* Looks up the next definition of a function: of libc, or of another tool between libc and vtrace. Keeps errno. Returns
+   a function that fails with ENOSYS if there is no definition. */
 void *vt_call_find(struct vt_call *c);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which clock stamps the records, and moments measured on all clocks at once. */
+/* Choosing the clock of the records, and reading all clocks at the same moment. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-#define VT_PAIR_AGE 1000000000u /* ns after which a pair is measured anew, sooner at first: the program may be killed */
+#define VT_PAIR_AGE 1000000000u /* maximum age of a pair in ns; the first pairs follow sooner */
 
 int vt_clock_is_counter;
 uint32_t vt_clock_step;
@@ -17,14 +17,15 @@ uint32_t vt_clock_step;
 uint64_t vt_clock_ns(int id)
 {
     struct timespec t;
-    clock_gettime(id, &t); /* in the vDSO; it sets errno only for a clock that does not exist */
+    clock_gettime(id, &t); /* in the vDSO; sets errno only for an unknown clock */
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The kernel gives the counter up as its own clock when it is not steady over cores or time. */
+/* 1: the kernel uses the counter as its own clock source. The kernel stops doing so if the counter differs between
+   cores or drifts. */
 static int kernel_trusts_counter(void)
 {
-    static char source[64]; /* a forked child finds what its parent has read */
+    static char source[64]; /* a forked child reuses the text that its parent has read */
     if (!vt_process.set.clock_counter) return 0;
     if (!*source &&
         vt_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) <= 0)
@@ -37,10 +38,11 @@ static int kernel_trusts_counter(void)
 #define STEP_LEAST (8u << 16)
 #define STEP_MOST (80u << 16)
 
-/* The multiple of a step (in 65536ths) that a distance is nearest to. */
+/* The number of steps nearest to a distance. distance: ticks; step: 65536ths of a tick. */
 static uint64_t steps_in(uint64_t distance, uint64_t step) { return ((distance << 16) + step / 2) / step; }
 
-/* A guess of the step made exact along readings that lie more and more steps apart; 0 if too few are multiples of it. */
+/* Refines an estimate of the step with readings that are more and more steps apart. Returns 0 if too few readings are
+   multiples of the step. */
 static uint64_t refine(const uint64_t *at, uint64_t step)
 {
     uint64_t last = 0, fit = 0;
@@ -57,11 +59,12 @@ static uint64_t refine(const uint64_t *at, uint64_t step)
     return fit >= READINGS - READINGS / 16 ? step : 0;
 }
 
-/* Many counters advance by more than one tick at a time: AMD's time stamp counter by those of a cycle at 100 MHz. Times
-   need fewer bytes as multiples of that. A reading may take several such steps, and a tick more or less. */
+/* Finds the step by which the counter advances. Many counters advance by more than one tick at a time: AMD's time stamp
+   counter advances by the ticks of a 100 MHz cycle. Times take fewer bytes as multiples of the step. Two readings may
+   be several steps apart, plus or minus one tick. */
 static uint32_t find_step(void)
 {
-    static uint64_t at[READINGS]; /* a child may begin in a handler with a small stack */
+    static uint64_t at[READINGS]; /* static: a forked child may run this in a signal handler with a small stack */
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < READINGS; i++) at[i] = vt_now();
     for (int i = 1; i < READINGS; i++)
@@ -101,7 +104,7 @@ struct vt_clock_pair vt_clock_measure(void)
 {
     struct vt_clock_pair best = {0, 0, 0};
     uint64_t width = UINT64_MAX;
-    for (int i = 0; i < 5; i++) { /* the narrowest bracket: an interrupt may fall into the others */
+    for (int i = 0; i < 5; i++) { /* keep the shortest interval: an interrupt may lengthen the others */
         uint64_t before = vt_now(), mono = vt_clock_ns(CLOCK_MONOTONIC_RAW), after = vt_now();
         if (after - before >= width) continue;
         width = after - before;
@@ -113,7 +116,7 @@ struct vt_clock_pair vt_clock_measure(void)
     return best;
 }
 
-/* The newest pair, for all threads: words that change only while version is odd. */
+/* The newest pair, shared by all threads. words change only while version is odd (a seqlock). */
 static struct {
     _Atomic uint32_t version;
     _Atomic uint64_t words[3];
@@ -128,7 +131,7 @@ static int read_recent(struct vt_clock_pair *p)
     return !(version & 1) && p->ticks && atomic_load(&recent.version) == version;
 }
 
-/* At first the clock is measured more often: a run of a few seconds has pairs to interpolate between, too. */
+/* The first pairs are measured more often, so that a run of a few seconds also has pairs for the interpolation. */
 struct vt_clock_pair vt_clock_recent(void)
 {
     static _Atomic uint64_t next;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chunks to blocks. May run inside a signal handler that interrupted malloc: all memory is prepared at the start.
-   zstd is used through its stable ABI with own prototypes (zstd.h, "ZSTD_initStaticCCtx"), LEB128 where it is missing. */
+/* Compresses chunks into blocks, with zstd, or as LEB128 if there is no libzstd.so.1. This code may run inside a signal
+   handler that interrupted malloc, so its memory comes from the kernel. zstd is called through its stable ABI, with
+   prototypes of this file (zstd.h, "ZSTD_initStaticCCtx"). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "sys.h"
 
 #define CONTEXTS 2
-/* More than zstd's bound (zstd.h, "ZSTD_COMPRESSBOUND"), and than the longest LEB128. */
+/* Exceeds both zstd's bound (zstd.h, "ZSTD_COMPRESSBOUND") and the longest LEB128. */
 #define OUT_BYTES (VT_COLUMNS_MOST + 1024)
 #define LEVEL 1
 #define CONTEXT_BYTES (sizeof(struct vt_codec_context) + zstd.context_bytes + 64)
-#define SMALL (16u << 10) /* for up to so many bytes zstd takes larger tables */
+#define SMALL (16u << 10) /* bytes; for inputs up to this size zstd uses larger tables */
 
 /* clang-format off */
 struct zstd_parameters { unsigned window, chain, hash, search, match, target; int strategy; };
@@ -37,7 +38,7 @@ struct vt_codec_context {
 
 static struct vt_codec_context *_Atomic contexts[CONTEXTS];
 
-/* Memory of the kernel's; what the program leaves to us may be little, and a second context is seldom needed. */
+/* A context is mapped when it is first used: memory may be scarce, and a second context is seldom needed. */
 static struct vt_codec_context *make(void)
 {
     struct vt_codec_context *x = vt_pages(CONTEXT_BYTES);
@@ -48,7 +49,7 @@ static struct vt_codec_context *make(void)
 
 static void *find(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
 
-/* Before the program's own code: loading a library takes memory and stack that a signal handler may not have. */
+/* A constructor loads zstd, since loading a library takes memory and stack that a signal handler may not have. */
 __attribute__((constructor)) static void open_zstd(void)
 {
     int saved = errno;
@@ -68,7 +69,7 @@ __attribute__((constructor)) static void open_zstd(void)
     errno = saved;
 }
 
-/* Context number i, which is made when it is wanted first; NULL: no memory. */
+/* Returns context number i; NULL: no memory. */
 static struct vt_codec_context *context(int i)
 {
     struct vt_codec_context *old = contexts[i], *x = old ? old : make();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records to columns. Records of one kind lie together, and values that change little become small: zstd then finds more, in
-   fewer bytes. */
+/* Records as columns. Records of one kind are adjacent, and values that change little become small numbers, so zstd
+   compresses the columns better. */
 #include "columns.h"
 
 /* Swaps the two blocks of a 2x2 arrangement of bit fields between two words. */
@@ -11,7 +11,8 @@ static inline void swap_fields(uint64_t *a, uint64_t *b, int shift, uint64_t mas
     *a ^= t << shift;
 }
 
-/* Byte k of word i goes to planes[k * n + i], for k below count: eight words at a time as an 8x8 matrix of bytes. */
+/* Copies byte k of word i to planes[k * n + i], for k < count. The loop transposes eight words at a time, as an 8x8
+   matrix of bytes. */
 static uint8_t *transpose(uint8_t *planes, const uint64_t *words, size_t n, size_t count)
 {
     size_t i = 0;
@@ -29,8 +30,10 @@ static uint8_t *transpose(uint8_t *planes, const uint64_t *words, size_t n, size
     return planes + n * count;
 }
 
+/* Number of bytes that a value needs. */
 static uint8_t bytes_of(uint64_t bits) { return bits ? (uint8_t)((71 - __builtin_clzll(bits)) / 8) : 0; }
 
+/* Index of a what in p->whats; a new what is appended. */
 static inline uint32_t number_of(struct vt_packer *p, uint32_t what, uint32_t *count)
 {
     uint32_t at = what * 0x9e3779b1u >> 18;
@@ -41,8 +44,8 @@ static inline uint32_t number_of(struct vt_packer *p, uint32_t what, uint32_t *c
     return *count - 1;
 }
 
-/* Numbers what happened in the order in which it came first, counts how often, and keeps the times. Returns the records,
-   0 where the last one is cut. */
+/* Numbers the distinct whats (format.h, struct vt_columns) by first occurrence, counts the records of each, and copies
+   the times. Returns the number of records; 0 if the last record is incomplete. */
 static uint32_t number_all(struct vt_packer *p, const uint64_t *words, uint32_t n, uint32_t *whats)
 {
     uint32_t records = 0, at = 0, count = 0;
@@ -58,8 +61,9 @@ static uint32_t number_all(struct vt_packer *p, const uint64_t *words, uint32_t 
     return at == n ? records : 0;
 }
 
-/* Each time as multiple of the clock's step, and in the lowest byte what it is off. Not where most are few steps: what
-   they are off would say more than they. Returns the step that was used. */
+/* Replaces each time by a multiple of the clock's step, with the rest in the lowest byte. Times remain ticks if most of
+   them are only a few steps: the rests would take more bytes than the multiples save. Returns the step, or 0 if times
+   remain ticks. */
 static uint32_t in_steps(uint64_t *times, uint32_t n, uint32_t step)
 {
     uint32_t far = 0, most = step >> 13; /* 8 steps */
@@ -73,7 +77,7 @@ static uint32_t in_steps(uint64_t *times, uint32_t n, uint32_t step)
     return step;
 }
 
-/* The payload behind the times, sorted by what happened. */
+/* Copies the payload behind the times, sorted by what. */
 static void sort_payload(struct vt_packer *p, const uint64_t *words, uint32_t records, uint32_t whats)
 {
     uint32_t next = records, at = 0;
@@ -96,7 +100,7 @@ static uint64_t all_bits(const uint64_t *words, uint32_t n)
     return bits;
 }
 
-/* Each word as its difference to the one before, its sign in bit 0. */
+/* Replaces each word by its difference to the previous word, with the sign in bit 0. */
 static void differ(uint64_t *words, uint32_t n)
 {
     uint64_t before = 0;

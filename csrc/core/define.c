@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definitions: written once, into chunks of the same buffer, before the first event that refers to them. */
+/* Definitions. Each is written once, into a chunk of the buffer, before the first event that refers to it. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "buffer.h"
@@ -10,7 +10,6 @@
 #include "settings.h"
 #include "text.h"
 
-/* Puts the chunk of definitions being filled into the list of full ones. Under the lock. */
 void vt_defs_finish(struct vt_location *l)
 {
     struct vt_chunk *c = l->defs;
@@ -37,20 +36,19 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
-/* Of all chunks the one behind the buffer's head alone lies at no multiple of their size. */
+/* 1: the chunk behind the head of the buffer, the only chunk whose address is not a multiple of the chunk size. */
 static int is_last(const struct vt_chunk *c) { return (uintptr_t)c % VT_CHUNK_SIZE != 0; }
 
+/* Bytes for definitions in a chunk. */
 static uint32_t room_of(const struct vt_chunk *c)
 {
     return VT_CHUNK_SIZE - (uint32_t)((uintptr_t)c % VT_CHUNK_SIZE) - VT_CHUNK_DATA - 1;
 }
 
-/* A writer into the location's definition chunk with room for most bytes; full when there is none. The bytes
-   count from vt_define_end on, which must follow. Between both calls the location is locked. */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
 {
     struct vt_mp none = {NULL, NULL, 1};
-    /* one byte stays free: a head of 0 means full only for events */
+    /* One byte remains unused: only for events a head of 0 means a full chunk. */
     if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1 || !vt_location_lock(l)) return none;
     if ((l->defs && vt_chunk_used(l->defs) + most <= room_of(l->defs)) || (!is_last(l->defs) && begin_chunk(l)))
         return vt_mp_into((char *)l->defs + VT_READ(l->defs->head), most);
@@ -107,7 +105,6 @@ static void define_setting(struct vt_location *l, const char *name, const char *
     vt_define_property(l, key, value);
 }
 
-/* The value that is used for VT_MAX_SIZE; by_disk: it follows from the free space. */
 void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk)
 {
     char value[32], text[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definitions of a location. */
+/* Definitions that a location writes. */
 #ifndef VT_DEFINE_H
 #define VT_DEFINE_H
 
@@ -8,14 +8,21 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Begins a definition of up to `most` bytes and locks the location; vt_define_end must follow. Returns a writer, whose
+   member `full` is set if there is no room. */
 struct vt_mp vt_define_begin(struct vt_location *l, size_t most);
+/* Publishes the definition and unlocks the location. Returns 0 if the definition is lost. */
 int vt_define_end(struct vt_location *l, const struct vt_mp *m);
+/* Appends the current chunk of definitions to the list of full chunks. The caller holds the lock. */
 void vt_defs_finish(struct vt_location *l);
+/* Defines a property of the run. */
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
+/* Defines the values of all settings as properties. */
 void vt_define_settings(struct vt_location *l);
-/* The value that is used for VT_MAX_SIZE; by_disk: it follows from the free space. */
+/* Defines the effective value of VT_MAX_SIZE in bytes. by_disk 1: the value follows from the free space. */
 void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk);
-void vt_define_clock(struct vt_location *l); /* the clocks, now */
+/* Reads all clocks now and defines the times. */
+void vt_define_clock(struct vt_location *l);
 
 #pragma GCC visibility pop
 
