@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files in directories where other users may create files, too. A name that vtrace wants may be a symbolic link, a hard link
-   or a FIFO of another user, before the program starts or while it runs: nothing of theirs is written or replaced. */
+/* Opens and creates files in directories where other users may create files, too. A name that vtrace wants may be a
+   symbolic link, a hard link or a FIFO of another user, before the program starts or while it runs. vtrace does not
+   write or replace files of other users. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "sys.h"
 #include "text.h"
 
-/* Above the descriptors that a program's own opens get: were ours closed by the program, a number that low could mean a
-   file of its own by the time we write. */
+/* vtrace uses descriptors above those that the program's own opens return. The program may close a descriptor of
+   vtrace; a low number could then belong to a file of the program when vtrace writes. */
 #define DESCRIPTOR 700
 
 static int is_path(long fd)
@@ -25,13 +26,14 @@ static int is_file(long fd, const struct stat *file)
     return VT_SYS2(fstat, fd, &s) >= 0 && s.st_ino == file->st_ino && s.st_dev == file->st_dev;
 }
 
-/* Moves a descriptor up. Another thread of the program may have closed it and have got its number for a file of its own:
-   that is neither written nor, as far as can be seen, closed. */
+/* Moves a descriptor to a high number. Another thread of the program may close the descriptor meanwhile and get its
+   number for a file of the program. vtrace does not write to that file and, as far as it can detect the case, does not
+   close it. */
 static long move_up(long fd, const char *path, int flags)
 {
     struct stat named;
     long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
-    if (above < 0) return fd; /* the program may not have so many */
+    if (above < 0) return fd; /* the limit on descriptors of the program is lower */
     if ((flags & O_ACCMODE) != O_RDONLY) {
         if (VT_SYS4(newfstatat, AT_FDCWD, path, &named, 0) < 0 || !is_file(above, &named)) {
             VT_SYS1(close, above);
@@ -43,8 +45,9 @@ static long move_up(long fd, const char *path, int flags)
     return above;
 }
 
-/* Opens a file for a moment. Never as 0, 1 or 2, even where the program has closed these: what it prints would go into
-   our file. Meanwhile they are taken by descriptors that can be written as little as closed ones. */
+/* Opens a file for a short time. Descriptors 0, 1 and 2 are not used, even if the program has closed them: its output
+   would go into the file of vtrace. During the open, closed ones are replaced by O_PATH descriptors, to which the
+   program cannot write. */
 long vt_open(const char *path, int flags, int mode)
 {
     long taken[3] = {-1, -1, -1}, fd;
@@ -66,7 +69,8 @@ static int is_same(const struct stat *s, const struct vt_identity *file)
     return s->st_ino == file->inode && s->st_dev == file->device && s->st_uid == file->owner;
 }
 
-/* The owner of files that this process creates: a network file system may give them to another user than the process's. */
+/* Returns the owner of files that this process creates. On a network file system the owner may differ from the user of
+   the process. */
 static uint32_t own_user(void)
 {
     const struct vt_identity *first = &vt_scratch.made[VT_DEFINITIONS];
@@ -81,7 +85,7 @@ int vt_is_foreign(const char *path)
     return look(path, &s) >= 0 && !is_own(&s);
 }
 
-/* A new file, open for reading and writing. -EEXIST: the name is taken, by whatever. */
+/* Creates a file, open for reading and writing. Returns -EEXIST if the name exists. */
 long vt_create(const char *path, int mode, struct vt_identity *made)
 {
     struct stat s;
@@ -96,7 +100,8 @@ long vt_create(const char *path, int mode, struct vt_identity *made)
     return fd;
 }
 
-/* The same for a temporary name: what a killed process of this user left there goes. */
+/* Like vt_create, for a temporary name: first removes a file of this user with that name, which a killed process may
+   have left. */
 long vt_create_temporary(const char *path, struct vt_identity *made)
 {
     long fd = vt_create(path, 0666, made);
@@ -105,7 +110,7 @@ long vt_create_temporary(const char *path, struct vt_identity *made)
     return r < 0 ? r : vt_create(path, 0666, made);
 }
 
-/* Opens a file that vt_create has made. -ESTALE: another one has its name. */
+/* Opens a file that vt_create created. Returns -ESTALE if another file has its name. */
 long vt_reopen(const char *path, int flags, const struct vt_identity *made)
 {
     struct stat s;
@@ -117,7 +122,7 @@ long vt_reopen(const char *path, int flags, const struct vt_identity *made)
     return r < 0 ? r : -ESTALE;
 }
 
-/* Renames a file that vt_create has made; replaces this user's files only. */
+/* Renames a file that vt_create created. Replaces files of this user only. */
 long vt_replace(const char *from, const char *to, const struct vt_identity *made)
 {
     struct stat s;
@@ -128,7 +133,8 @@ long vt_replace(const char *from, const char *to, const struct vt_identity *made
     return VT_SYS4(renameat, AT_FDCWD, from, AT_FDCWD, to);
 }
 
-/* Opens a regular file for reading whose name another user may have taken: a FIFO would keep the program waiting. */
+/* Opens a regular file for reading; another user may own the name. O_NONBLOCK: the open of a FIFO would block the
+   program. */
 long vt_open_plain(const char *path, struct stat *s)
 {
     long fd = vt_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -139,7 +145,7 @@ long vt_open_plain(const char *path, struct stat *s)
     return r < 0 ? r : -ESTALE;
 }
 
-/* A small file, zero-terminated: bytes read or -errno. */
+/* Reads a small file into a zero-terminated string. Returns the bytes read or -errno. */
 long vt_read_plain(const char *path, char *into, size_t bytes)
 {
     struct stat s;
@@ -152,7 +158,8 @@ long vt_read_plain(const char *path, char *into, size_t bytes)
     return n;
 }
 
-/* Writes a small file under a temporary name, PATH.tmpPID in `temporary`, and renames it. 0 or -errno. */
+/* Writes a small file under a temporary name, PATH.tmpPID in `temporary`, and renames it to PATH. Returns 0 or
+   -errno. */
 long vt_put_file(const char *path, char *temporary, const char *text)
 {
     struct vt_identity made;
@@ -169,7 +176,7 @@ long vt_put_file(const char *path, char *temporary, const char *text)
     return r;
 }
 
-/* 1: the file belongs to this user, to root, or to the owner of the directory around it. */
+/* Returns 1 if the file belongs to this user, to root, or to the owner of the directory `around`. */
 static int is_trusted(const struct stat *s, const char *around)
 {
     struct stat a;
@@ -177,8 +184,9 @@ static int is_trusted(const struct stat *s, const char *around)
     return VT_SYS4(newfstatat, AT_FDCWD, around, &a, 0) >= 0 && a.st_uid == s->st_uid;
 }
 
-/* 1: another user has put a directory, or a link to one, where this process would have made its own. In it the other user
-   decides about each name. Directories of a group this process writes by, and sticky ones, are shared on purpose. */
+/* Returns 1 if another user has created a directory, or a link to one, where this process would have created its own.
+   In such a directory the other user controls each name. Sticky directories, and directories that a group of this
+   process may write, count as shared on purpose. */
 int vt_is_strangers_directory(const char *path)
 {
     static char around[VT_PATH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings that are texts of their own kinds: a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL). */
+/* Settings with text values: a moment (VT_START_AFTER, VT_STOP_AFTER) or a signal (VT_RING_SIGNAL). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #define SECOND UINT64_C(1000000000)
 #define MOST_SECONDS 1000000000u
 
-/* Seconds, "10", "0.5" or "10s", or "REGION:100". The number of the region's characters, 0 for seconds, -1 for neither. */
 long vt_setting_moment(const char *text, uint64_t *value)
 {
     const char *colon = strrchr(text, ':'), *digits = colon ? colon + 1 : text;
@@ -44,7 +43,7 @@ void vt_setting_read_moment(int speaks, const char *name, char *into, size_t byt
         vt_say(1, "%s=%.100s is not seconds (10 or 0.5s) or calls of a region (NAME:100): it is left out", name, text);
 }
 
-/* Signals that mean nothing to the kernel itself. */
+/* Signals that the kernel itself does not raise to report an error. */
 static const struct {
     const char *name;
     int number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The VT_ variables that the traced program obeys, read from its environment by the table in settings_table.h. */
+/* The VT_ variables of the traced program's environment. settings_table.h lists all of them. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,11 @@ static const struct setting {
     const char *name;
     enum type type;
     enum leaves leaves;
-    size_t offset, bytes; /* of a uint64_t in struct vt_settings; of a text, whose bytes are not 0 */
+    /* offset: of a field of struct vt_settings; bytes: length of a text field, 0 for a uint64_t */
+    size_t offset, bytes;
     uint64_t standard, least, most;
     const char *page;
-    const char *text[2]; /* meaning; default in words, NULL if it is the number */
+    const char *text[2]; /* meaning; default in words, NULL: show `standard` */
 } table[] = {
 #define NUMBER(name, field, type, standard, least, most, leaves, page, ...)                                            \
     {#name, type, leaves, offsetof(struct vt_settings, field), 0, standard, least, most, page, {__VA_ARGS__}},
@@ -45,7 +46,7 @@ static uint64_t *field(struct vt_settings *set, const struct setting *s)
     return (uint64_t *)(void *)((char *)set + s->offset);
 }
 
-/* 0: not a number in digits, with K, M or G (1024-based) behind it where a size is meant. */
+/* Parses a number in decimal digits; a size may end in K, M or G (powers of 1024). Returns 0 if the text is neither. */
 static int parse_number(const char *text, int size, uint64_t *value)
 {
     uint64_t v = 0;
@@ -74,7 +75,7 @@ static int parse_yesno(const char *text, uint64_t *value)
     return 0;
 }
 
-/* yes, no or locks. */
+/* Accepts yes, no and locks. */
 static int parse_pthread(const char *text, uint64_t *value)
 {
     if (strcasecmp(text, "locks")) return parse_yesno(text, value);
@@ -125,7 +126,7 @@ void vt_settings_show_size(char *into, size_t bytes, uint64_t size)
     show(into, bytes, &s, size);
 }
 
-/* " (100K to 1G)": of numbers and sizes. */
+/* Writes the range of a number or size, such as " (100K to 1G)". */
 static void show_range(char *into, size_t bytes, const struct setting *s)
 {
     struct vt_text t = vt_text_into(into, bytes);
@@ -158,7 +159,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
         if (set->speaks) vt_say(1, "%s=%.100s is not %s%s: %s is used", s->name, text, allowed[s->type], range, used);
         return;
     }
-    if (s->type == SIZE && !v && !s->standard) return; /* 0: unset, as the guide's default says */
+    if (s->type == SIZE && !v && !s->standard) return; /* 0 means unset, as in the guide */
     uint64_t kept = v < s->least ? s->least : v > s->most ? s->most : v;
     *field(set, s) = kept;
     if (kept == v) return;
@@ -167,7 +168,8 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     vt_say(1, "%s=%.100s is too %s%s: %s is used", s->name, text, v < kept ? "small" : "large", range, used);
 }
 
-/* PLACE: file_locations.c reads those by itself, for they belong together. */
+/* Reads a setting that is a text. file_locations.c reads the settings of type PLACE, since they depend on each
+   other. */
 static void read_text(struct vt_settings *set, const struct setting *s)
 {
     char *into = (char *)set + s->offset;
@@ -178,7 +180,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
 
 /* ---- Unknown names ---- */
 
-/* How many letters must be changed, put in, left out or swapped with the next to make one name of the other (Damerau). */
+/* Returns the edit distance of two names: insertions, deletions, substitutions and swaps of neighbours (Damerau). */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 32 };
@@ -209,7 +211,7 @@ static const char *known_name(size_t i)
     return i < SETTINGS ? table[i].name : i < SETTINGS + OTHERS ? others[i - SETTINGS] : NULL;
 }
 
-#define NEAR 4 /* a name that differs by so much is another one */
+#define NEAR 4 /* names at this distance or more are not suggested */
 
 static void look_at_name(const char *name)
 {
@@ -239,7 +241,8 @@ static void look_at_names(void)
     }
 }
 
-/* 1: this process tells wrong settings. One process of a run does: not other ranks, nor programs that a traced one starts. */
+/* Returns 1 if this process prints messages about invalid settings. One process of a run prints them: not the other
+   ranks, and not programs that a traced program starts. */
 static int speaks(void)
 {
     const char *rank = vt_launcher_rank();
@@ -248,12 +251,12 @@ static int speaks(void)
 
 void vt_settings_read(struct vt_settings *set)
 {
-    static int read; /* a filter wants them before the first event does */
+    static int read; /* a filter reads the settings before the first event */
     if (set == &vt_process.set && read) return;
     read |= set == &vt_process.set;
     set->verbose = 1;
     set->speaks = speaks();
-    for (int first = 1; first >= 0; first--) /* VT_VERBOSE first: it decides what is said */
+    for (int first = 1; first >= 0; first--) /* VT_VERBOSE first: it decides which messages are printed */
         for (size_t i = 0; i < SETTINGS; i++)
             if (!table[i].bytes && first == !strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
@@ -267,7 +270,8 @@ void vt_settings_read(struct vt_settings *set)
     if (set->speaks) look_at_names();
 }
 
-/* The value of a setting that is a number, a size in bytes, or yes (1) or no (0); 0 for an unknown name. */
+/* Returns the value of a setting: a number, a size in bytes, or 1 for yes and 0 for no. Returns 0 for an unknown
+   name. */
 uint64_t vt_setting(const char *name)
 {
     for (size_t i = 0; i < SETTINGS; i++)
@@ -280,14 +284,14 @@ static const char *const switches[] = {[VT_SHIM_MPI] = "VT_MPITRACE",
                                        [VT_SHIM_MEMORY] = "VT_MEMTRACE",
                                        [VT_SHIM_OPENMP] = "VT_OMPTRACE"};
 
-/* 1: the settings let shims of this kind record. */
+/* Returns 1 if the settings let shims of this kind record. */
 int vt_settings_allow(uint32_t kind)
 {
     return !kind || kind >= sizeof switches / sizeof *switches || vt_setting(switches[kind]);
 }
 
-/* The same before the runtime starts, and without starting the runtime. 1 also for a wrong value: the runtime has to start to
-   tell it. */
+/* Like vt_settings_allow, before the runtime starts and without starting it. Also returns 1 for an invalid value, since
+   only the started runtime prints a message. */
 int vt_settings_want(uint32_t kind)
 {
     if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
@@ -296,7 +300,7 @@ int vt_settings_want(uint32_t kind)
     return text && *text && (!parse_yesno(text, &wanted) || wanted);
 }
 
-/* The value of VT_PTHREAD, before the runtime starts and without starting the runtime. */
+/* Returns the value of VT_PTHREAD before the runtime starts, without starting it. */
 enum vt_pthread vt_settings_pthread(void)
 {
     uint64_t value = VT_PTHREAD_YES;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All settings, each stated once: whoever includes this defines NUMBER, TEXT and OTHER for what it takes of them. From here are
-   struct vt_settings, what `vtrace settings` shows, the table of docs/settings.md (tools/settings_page.py writes it) and the
-   suggestions for misspelt names. Defaults and limits: guide, Table 4.5.
+/* All settings. A file that includes this table defines the macros NUMBER, TEXT and OTHER for the columns that it
+   needs. The table defines struct vt_settings, the output of `vtrace settings`, the table of docs/settings.md (written
+   by tools/settings_page.py) and the suggestions for misspelt names. Defaults and limits: guide, Table 4.5.
 
-   NUMBER(name, field of struct vt_settings, type, default, least, most, what it leaves out of the trace, page of docs,
+   NUMBER(name, field of struct vt_settings, type, default, least, most, part of the trace left out, page of docs,
           meaning[, the default in words])
-   TEXT(name, field, bytes, type, what it leaves out, page, meaning, the default in words)
-   OTHER(name, what it leaves out): read by others than the runtime, or without effect: of VampirTrace or abolished (guide, D.1.2)
+   TEXT(name, field, bytes, type, part of the trace left out, page, meaning, the default in words)
+   OTHER(name, part of the trace left out): a setting that another program of vtrace reads, or a setting without effect
+         (of VampirTrace, or abolished: guide, D.1.2)
 
-   What a setting leaves out: NOTHING, PART (for a part of the run), WHOLE (during the whole run: src/vtrace/left_out.py). */
+   Part of the trace that a setting leaves out: NOTHING, PART (records of a part of the run), WHOLE (records during the
+   whole run; src/vtrace/left_out.py). */
 #ifndef NUMBER
 #define NUMBER(...)
 #endif

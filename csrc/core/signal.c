@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_RING_SIGNAL: a signal upon which a flight recorder writes what it keeps. The program's own handler runs behind ours,
-   also one that it installs later by sigaction or signal, which stand here before libc's. Without one the signal does
-   nothing else. */
+/* VT_RING_SIGNAL: a signal that makes the flight recorder write its records. The program's own handler runs after the
+   handler of vtrace, even if the program installs its handler later: the functions sigaction and signal of this file
+   precede those of libc. If the program has no handler, the signal has no other effect. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "slow_path.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
-static int number; /* of the signal, 0: none */
-static struct sigaction own[2]; /* what the program wants, and how it was before or will be */
-static _Atomic uint32_t now; /* which of them */
+static int number; /* of the signal; 0: none */
+static struct sigaction own[2]; /* the action that the program set, and the action before or after it */
+static _Atomic uint32_t now; /* index of the current action in `own` */
 
-/* By a signal handler. The thread that it interrupted writes at once, unless it is just recording. */
+/* Runs in the signal handler. The interrupted thread writes its records at once, unless it is recording an event. */
 static void vt_ring_signalled(void)
 {
     struct vt_location *l = vt_own_location;
@@ -45,7 +45,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     else if (has_handler) program.sa_handler(signal);
 }
 
-/* Puts ours in the place of the program's, with what it asked the kernel for. */
+/* Installs the handler of vtrace in place of the program's, with the flags and mask that the program asked for. */
 static int install(const struct sigaction *program, struct sigaction *old)
 {
     int (*next)(int, const struct sigaction *, struct sigaction *);
@@ -59,7 +59,7 @@ static int install(const struct sigaction *program, struct sigaction *old)
     return next(number, &ours, old);
 }
 
-/* Once, when the runtime starts. */
+/* Runs once, when the runtime starts. */
 void vt_signal_start(void)
 {
     struct sigaction none = {.sa_handler = SIG_DFL};
@@ -96,7 +96,7 @@ VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
     return sigaction(sig, &action, &before) ? SIG_ERR : before.sa_handler;
 }
 
-/* Before a handler asks for them: looking a name up is nothing for a handler. */
+/* Finds the next definitions early: dlsym is not safe in a signal handler. */
 __attribute__((constructor)) static void find(void)
 {
     vt_call_next(&call_sigaction);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The slow path of an event: the chunk is full, the state of the process has changed, or the time since the last record does
-   not fit 32 bits. */
+/* The slow path of an event. An event takes it if the chunk is full, if the state of the process has changed, or if the
+   time since the last record does not fit into 32 bits. */
 #define _GNU_SOURCE
 #include "clock.h"
 #include "file.h"
@@ -14,8 +14,8 @@
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
-    if (VT_UNLIKELY(vt_window_is_due(now)) &&
-        l == vt_own_location) { /* nothing has been done yet: a signal handler may come */
+    /* busy may be cleared here, since no state has changed yet: a signal handler may record */
+    if (VT_UNLIKELY(vt_window_is_due(now)) && l == vt_own_location) {
         vt_busy_end(l);
         vt_window_look(l);
         vt_busy_begin(l);
@@ -45,7 +45,7 @@ void vt_write_out(struct vt_location *l)
     uint64_t begin = vt_now();
     vt_ring_answered(l);
     if (vt_location_lock(l)) {
-        vt_chunk_finish(l); /* the next event begins another */
+        vt_chunk_finish(l); /* the next event begins a new chunk */
         vt_location_unlock(l);
         vt_file_flush(l);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the process, and the pages that tell a child from it. */
+/* The state of the process. A forked child differs from its parent by the content of *vt_process.alive. */
 #define _GNU_SOURCE
 #include "state.h"
 #include "sys.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of recording before the end of the program: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, no space for files. A LIMIT
-   record says so in the location that stops, also for a process that is killed later. VT_MAX_SIZE stops functions, I/O, memory and the user API
-   first; its last twentieth is for MPI, threads and processes. */
+/* Stops recording before the end of the program: VT_MAX_FLUSHES, VT_MAX_SIZE, no memory, or no space for files. A LIMIT
+   record states the reason in the location that stops, even if the process is killed later. VT_MAX_SIZE first stops
+   functions, I/O, memory and the user API; its last twentieth is reserved for MPI, threads and processes. */
 #define _GNU_SOURCE
 #include <sys/statfs.h>
 #include "buffer.h"
@@ -11,10 +11,11 @@
 #include "stop.h"
 #include "sys.h"
 
-#define RESERVE 20 /* part of VT_MAX_SIZE */
+#define RESERVE 20 /* 1/RESERVE of VT_MAX_SIZE */
 #define GIB (UINT64_C(1) << 30)
 
-/* Into the chunk at hand, or behind the records of the one that could not be written: each keeps VT_LIMIT_WORDS free. */
+/* Writes a LIMIT record into the current chunk, or after the records of a chunk that could not be written. Each chunk
+   keeps VT_LIMIT_WORDS free for the record. */
 static void put_limit(struct vt_location *l, enum vt_lost why)
 {
     if (!vt_location_lock(l)) return;
@@ -24,7 +25,9 @@ static void put_limit(struct vt_location *l, enum vt_lost why)
         uint64_t *at = vt_stamp(l, begin, VT_HEAD(VT_K_LIMIT, 1, why), vt_now());
         *at++ = VT_CLASS_ALL;
         if (c == l->chunk) l->cursor = at;
-        else { /* it has been looked through already */ uint32_t records = at - begin > 2 ? 2 : 1;
+        else {
+            /* the chunk has been replayed already */
+            uint32_t records = at - begin > 2 ? 2 : 1;
             c->used += (uint32_t)(8 * (at - begin));
             c->records += records;
             c->classes |= VT_CLASS_CONTROL;
@@ -36,7 +39,7 @@ static void put_limit(struct vt_location *l, enum vt_lost why)
     vt_location_unlock(l);
 }
 
-/* told: the LIMIT record stands already. Under busy. */
+/* told: 1 if the LIMIT record is already written. Requires that l->busy is set. */
 void vt_stop(struct vt_location *l, enum vt_lost why, int told)
 {
     if (!told) put_limit(l, why);
@@ -49,8 +52,9 @@ void vt_stop(struct vt_location *l, enum vt_lost why, int told)
 
 /* ---- VT_MAX_SIZE ---- */
 
-/* The most bytes that the local files of this process may have. Where VT_MAX_SIZE is not set: 1 GiB, but no more
-   than its part of 10 GiB and of a tenth of the free space, which it shares with the other processes of the node; VT_BUFFER_SIZE while there is room. */
+/* Returns the limit on the bytes of local files of this process. Default: 1 GiB, but at most the share of this process
+   in 10 GiB and in a tenth of the free space; the processes of the node share both. The default is at least
+   VT_BUFFER_SIZE while there is enough space. */
 static uint64_t max_size(struct vt_location *l)
 {
     const struct vt_settings *set = &vt_process.set;
@@ -69,7 +73,8 @@ static uint64_t max_size(struct vt_location *l)
     return most;
 }
 
-/* Stops classes in all locations: the next event of each takes the slow path, which looks at `full`. */
+/* Stops classes of records in all locations. With limit NULL, the next event of a location takes the slow path, which
+   reads `full`. */
 static void stop_all(enum vt_full full)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -80,7 +85,8 @@ static void stop_all(enum vt_full full)
     }
 }
 
-/* After a location has written to its files. One flush may write far beyond the limit: the reserve is kept. */
+/* Runs after a location has written to its files. A single flush may exceed the limit; the reserve is added in this
+   case, too. */
 void vt_size_look(struct vt_location *l)
 {
     uint64_t most = max_size(l), written = atomic_load(&vt_process.written), none = 0;
@@ -90,14 +96,14 @@ void vt_size_look(struct vt_location *l)
     else if (written >= none) stop_all(VT_FULL_ALL);
 }
 
-/* Brings a location to the state of the process, at its next event. Under busy. */
+/* Brings a location to the state of the process, at its next event. Requires that l->busy is set. */
 void vt_size_follow(struct vt_location *l, uint64_t now)
 {
     uint32_t full = atomic_load(&vt_process.full);
     uint64_t words[2] = {VT_HEAD(VT_K_LIMIT, 1, VT_LOST_SIZE), full == VT_FULL_ALL ? VT_CLASS_ALL : VT_CLASS_FIRST};
     l->size = full;
     if (l->stopped) return;
-    if (vt_location_lock(l)) { /* a rewind would take the record back */
+    if (vt_location_lock(l)) { /* a rewind would discard the LIMIT record */
         l->mark.voided |= l->mark.chunk != NULL;
         l->mark.chunk = NULL;
         vt_location_unlock(l);
@@ -107,7 +113,7 @@ void vt_size_follow(struct vt_location *l, uint64_t now)
     else if (!l->off) l->nmissed = 0;
 }
 
-/* Regions that VT_MAX_SIZE stops first, by their ids. */
+/* Bit set of the regions that VT_MAX_SIZE stops first, by id. */
 static uint8_t goes_first[VT_ID_MAX / 8 + 1];
 
 void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
@@ -119,7 +125,7 @@ void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
         __atomic_fetch_or(&goes_first[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
 }
 
-/* 1: VT_MAX_SIZE stops this record first. */
+/* Returns 1 if VT_MAX_SIZE stops this record first. */
 int vt_size_goes_first(uint32_t what)
 {
     static const uint32_t classes[128] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording off and on, for the whole process. While it is off each event takes the slow path, which keeps
-   the stack: regions left then that were entered before are recorded, and those entered then and still open are entered
-   anew when recording goes on. So stacks stay balanced, and the fast path needs no test. The classes that VT_MAX_SIZE
-   stops first (stop.c) are left out in the same way. */
+/* Switches recording off and on, for the whole process. While recording is off, each event takes the slow path, which
+   follows the stack. A leave is recorded if its region was entered before recording was switched off. When recording is
+   switched on, regions entered meanwhile and still open get an enter record. Stacks therefore stay balanced, and the
+   fast path needs no test. Classes that VT_MAX_SIZE stops first (stop.c) are handled in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include "clock.h"
@@ -15,7 +15,7 @@
 #include "stop.h"
 #include "switch.h"
 
-/* Not before what has been recorded, nor while the location was stopped by a flush. */
+/* Writes a record at a time not before the last record, nor before the end of the last flush. */
 static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t when)
 {
     if (when < l->last) when = l->last;
@@ -48,7 +48,7 @@ static void put_on(struct vt_location *l, uint64_t when)
     l->nmissed = l->size ? out + (l->nmissed - n) : 0;
 }
 
-/* Brings the location to the state of the process, at the time at which that changed. */
+/* Brings the location to the state of the process, at the time of the last switch. */
 void vt_switch_follow(struct vt_location *l, uint64_t now)
 {
     uint32_t off = atomic_load(&vt_process.off);
@@ -65,7 +65,7 @@ static void enter(struct vt_location *l, uint64_t what)
     l->nmissed++;
 }
 
-/* 0: of a region entered before recording was switched off; then what was entered since is left, too. */
+/* Returns 0 if the region was entered before recording was switched off; regions entered since then count as left. */
 static int leave(struct vt_location *l, uint64_t what)
 {
     if (l->nmissed > VT_MISSED) {
@@ -81,7 +81,8 @@ static int leave(struct vt_location *l, uint64_t what)
     return 0;
 }
 
-/* One record while recording is off. 0: it must be recorded, with those that come with it. */
+/* Handles one record while recording is off. Returns 0 if the record must be written, with the records of the same
+   moment. */
 static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload)
 {
     if (what & VT_FUNCTION) {
@@ -99,7 +100,7 @@ static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload
     case VT_K_ENTER_ADDRESS: enter(l, *payload | VT_OPEN_ADDRESS); return 1;
     case VT_K_LEAVE_ADDRESS: return leave(l, *payload | VT_OPEN_ADDRESS);
     case VT_K_THREAD: l->nmissed = 0; return 0;
-    case VT_K_HEAP: return 0; /* of a thread that ends: nobody would tell it later */
+    case VT_K_HEAP: return 0; /* heap of a thread that ends: no later record contains it */
     default: return 1;
     }
 }
@@ -113,8 +114,8 @@ static int is_stack(uint32_t what)
            (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP);
 }
 
-/* Records of one moment, when VT_MAX_SIZE has stopped some classes: recorded if any of them still is, or leaves a region
-   that was recorded. An operation of MPI-IO stays with its call. */
+/* Decides about records of one moment after VT_MAX_SIZE has stopped some classes. Returns 1 if one record is of another
+   class or leaves a recorded region; an operation of MPI I/O then keeps its call. */
 static int stays(struct vt_location *l, const uint64_t *words, unsigned n)
 {
     int stays = 0, goes = 0;
@@ -140,8 +141,8 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
     if (record) put(l, words, n, now);
 }
 
-/* 1: the event of a function is only counted, without reading the clock: the location has stopped, or records no functions any
-   more. 0: the event may have to be recorded, or something else is due. */
+/* Returns 1 if a function event is only counted, without a clock reading: the location has stopped or records no
+   functions any more. Returns 0 if the event may have to be recorded, or if another action is due. */
 int vt_leaves_out(struct vt_location *l, uint64_t what)
 {
     static const uint64_t none;
@@ -160,7 +161,7 @@ int vt_leaves_out(struct vt_location *l, uint64_t what)
 static _Atomic uint32_t switching; /* lock: one thread at a time */
 static void (*_Atomic told)(int on);
 
-/* Of an MPI shim. Older ones are shorter. */
+/* 1: the structure, perhaps from an older MPI shim, contains the member, and the member is set. */
 #define HAS(shim, member) ((shim)->size >= offsetof(struct vt_shim, member) + sizeof(shim)->member && (shim)->member)
 
 static void (*_Atomic synchronize)(void);
@@ -179,7 +180,7 @@ void vt_synchronize(struct vt_location *l)
     if (call) call();
 }
 
-/* On also before the first event, which starts the runtime. */
+/* Also 1 before the first event, which starts the runtime. */
 int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic_load(&vt_process.off); }
 
 static void change(struct vt_location *own, int on, uint64_t when)
@@ -191,7 +192,7 @@ static void change(struct vt_location *own, int on, uint64_t when)
     atomic_store(&vt_process.off, !on);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL); /* its next event takes the slow path */
+        if (l) VT_SET(l->limit, NULL); /* the next event takes the slow path */
     }
     if (!own) return;
     vt_switch_follow(own, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording off and on. */
+/* Switches recording off and on. */
 #ifndef VT_SWITCH_H
 #define VT_SWITCH_H
 
@@ -7,14 +7,22 @@
 
 #pragma GCC visibility push(hidden)
 
-void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* under busy */
-void vt_switch_follow(struct vt_location *l, uint64_t now); /* under busy */
-int vt_leaves_out(struct vt_location *l, uint64_t what); /* under busy */
-void vt_switch_attach(const struct vt_shim *shim); /* it will be told */
+/* Writes records of n words while recording is off, or after VT_MAX_SIZE has stopped classes. Requires that l->busy is
+   set. */
+void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
+/* Brings the location to the state of the process. Requires that l->busy is set. */
+void vt_switch_follow(struct vt_location *l, uint64_t now);
+/* Returns 1 if a function event is only counted. Requires that l->busy is set. */
+int vt_leaves_out(struct vt_location *l, uint64_t what);
+/* Registers the callbacks of a shim: for switches, and for the synchronization of clocks. */
+void vt_switch_attach(const struct vt_shim *shim);
+/* Returns 1 unless recording is switched off or has ended. */
 int vt_is_on(void);
-/* own: of the calling thread, not under busy; NULL: it has none. when: ticks, not later than now; 0: now. */
+/* Switches recording. own: location of the calling thread, with l->busy clear; NULL: none. when: ticks, not in the
+   future; 0: now. */
 void vt_switch_at(struct vt_location *own, int on, uint64_t when);
-void vt_synchronize(struct vt_location *l); /* and how far they are from those of other ranks */
+/* Defines a clock reading in the location, and lets the MPI shim measure the offsets to the clocks of other ranks. */
+void vt_synchronize(struct vt_location *l);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls that no shim sees and that leave errno alone. Results below 0 are -errno. */
+/* System calls without libc: shims do not record them, and errno does not change. Results below 0 are -errno. */
 #ifndef VT_SYS_H
 #define VT_SYS_H
 
@@ -50,16 +50,17 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
 #define VT_SYS6(name, a, b, c, d, e, f)                                                                                \
     vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* Between hold and release no signal handler of the thread runs, so that siglongjmp or cancellation leaves nothing half
-   done. Signals that a fault of this thread raises come through: the program may have a handler that reports them. */
+/* Between vt_hold_signals and vt_release_signals no signal handler runs in the thread, so that siglongjmp or
+   cancellation cannot leave an action half done. Signals for faults of this thread are not blocked: the program may
+   have a handler that reports them. */
 #define VT_SIGNAL(number) (1ull << ((number) - 1))
 #define VT_FAULTS (VT_SIGNAL(SIGSEGV) | VT_SIGNAL(SIGBUS) | VT_SIGNAL(SIGFPE) | VT_SIGNAL(SIGILL) | VT_SIGNAL(SIGTRAP))
 
 static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8); }
 static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
 
-/* Our writes may have sent signals whose default ends the program: SIGXFSZ at a limit on file sizes, SIGPIPE when nobody
-   reads standard error any more. These are taken back. */
+/* A write of vtrace may raise signals that end the program by default: SIGXFSZ at a limit on file sizes, SIGPIPE if no
+   process reads standard error. vt_release_signals removes these signals. */
 #define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
 
 static inline void vt_release_signals(const uint64_t *old)
@@ -70,7 +71,7 @@ static inline void vt_release_signals(const uint64_t *old)
     VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 
-/* 1: a signal waits that came while signals were held. */
+/* Returns 1 if a signal is pending that came while signals were blocked. */
 static inline int vt_signal_waits(const uint64_t *old)
 {
     uint64_t waiting = 0;
@@ -78,6 +79,7 @@ static inline int vt_signal_waits(const uint64_t *old)
     return (waiting & ~*old & ~VT_WRITE_SIGNALS & ~VT_FAULTS) != 0;
 }
 
+/* Sleeps for a tenth of a millisecond. */
 static inline void vt_pause(void)
 {
     struct timespec t = {0, 100000};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings and messages without stdio, which the traced program may be in the middle of. */
+/* Strings and messages without stdio: a signal handler may interrupt the program inside stdio. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +23,6 @@ void vt_text_add(struct vt_text *t, const char *s)
     *t->at = 0;
 }
 
-/* As a word of a shell's command. */
 void vt_text_word(struct vt_text *t, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
@@ -45,7 +44,6 @@ static void add_number(struct vt_text *t, uint64_t v, unsigned base)
     vt_text_add(t, d);
 }
 
-/* Bytes that would do something to a terminal or end a line become question marks, C1's of UTF-8 among them. */
 void vt_text_plain(char *s)
 {
     for (; *s; s++) {
@@ -58,8 +56,8 @@ void vt_text_plain(char *s)
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }
 void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
-/* Standard error when the program started. After close(2) descriptor 2 is the next file that the program opens, where a message
-   would be damage. */
+/* Identity of standard error when the program started. After close(2) the next open of the program returns descriptor
+   2; a message must not go into that file. */
 static struct stat standard_error;
 
 static int is_standard_error(void)
@@ -74,8 +72,9 @@ void vt_text_start(void)
     if (VT_SYS2(fstat, 2, &standard_error) < 0) standard_error.st_ino = 0;
 }
 
-/* Not on the stack, which may be a signal handler's small one. Two threads that speak at once wait for each other. Signals
-   are not held: who reads standard error may be slow, and the program must be able to end. */
+/* Prints a message. The line is not on the stack, which may be the small one of a signal handler. Two threads that
+   print at the same time wait for each other. Signals are not blocked: a write to standard error may take long, and the
+   program must be able to end. */
 static void say(const char *format, va_list args)
 {
     static char line[1400] = "vtrace: ";

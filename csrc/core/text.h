@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings without stdio, and messages. */
+/* Strings without stdio, and messages. A text never exceeds its memory: the rest is cut off. */
 #ifndef VT_TEXT_H
 #define VT_TEXT_H
 
@@ -13,14 +13,20 @@ struct vt_text {
 
 #pragma GCC visibility push(hidden)
 
+/* Begins an empty text in memory of the caller. */
 struct vt_text vt_text_into(char *memory, size_t bytes);
 void vt_text_add(struct vt_text *t, const char *s);
+/* Appends a string, quoted as a word for a shell. */
 void vt_text_word(struct vt_text *t, const char *s);
+/* Replaces control characters by question marks: those of ASCII, and those of C1 in UTF-8. */
 void vt_text_plain(char *s);
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);
-const char *vt_reason(long error); /* -errno */
+/* Returns a description of an error. error: -errno. */
+const char *vt_reason(long error);
+/* Stores the identity of standard error. Runs when the program starts. */
 void vt_text_start(void);
+/* Prints a line if VT_VERBOSE is at least `level`. */
 void vt_say(uint64_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #pragma GCC visibility pop

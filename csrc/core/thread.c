@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How threads begin, what they are called, and how they end: then a later thread may take over their location. */
+/* Begin, name and end of threads. A later thread may take over the location of an ended thread. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,11 +21,12 @@
 #include "text.h"
 #include "thread.h"
 
-#define INNER_KEYS 32 /* pthread keys below this need no memory (glibc) */
+#define INNER_KEYS 32 /* pthread keys below this number need no allocation (glibc) */
 
 static pthread_key_t at_end;
 
-/* The name that the thread has by now, which must not be the one that all have from the program's file. */
+/* Returns the current name of the thread; NULL if it is the default name, which all threads have from the program's
+   file. */
 const char *vt_thread_name(struct vt_location *l)
 {
     char path[64], name[sizeof l->name] = "";
@@ -70,7 +71,8 @@ const char *vt_thread_helper(void) { return helped; }
 static void (*_Atomic shim_at_end)(void);
 void vt_at_thread_end(void (*call)(void)) { atomic_store(&shim_at_end, call); }
 
-/* An exit handler of the thread; what other handlers record comes first, as far as they run in the first round. */
+/* Destructor of a pthread key. The end is written in the second round of destructors, after the records of other
+   destructors in the first round. */
 static void on_thread_end(void *location)
 {
     struct vt_location *l = location;
@@ -114,21 +116,24 @@ static uint32_t share(uint64_t bytes, uint32_t least)
     return chunks < least ? least : chunks > UINT32_MAX ? UINT32_MAX : (uint32_t)chunks;
 }
 
-/* Guide, Table 4.5: 70 % of VT_BUFFER_SIZE for the first thread and 10 % for each other, or both sizes as given. */
+/* Returns the share of a location in the buffer, in chunks. Guide, Table 4.5: 70 % of VT_BUFFER_SIZE for the first
+   thread and 10 % for each other thread, or both sizes as set. */
 static uint32_t quota_of(uint32_t number)
 {
     const struct vt_settings *s = &vt_process.set;
-    uint32_t most =
-        s->max_size ? share(s->max_size / 20, 2) : UINT32_MAX; /* so that what one flush writes keeps to it */
-    uint32_t filling = s->mode == VT_MODE_RING; /* beside those that a flight recorder keeps */
+    /* a single flush must not exceed VT_MAX_SIZE by much */
+    uint32_t most = s->max_size ? share(s->max_size / 20, 2) : UINT32_MAX;
+    /* the current chunk, in addition to those that the flight recorder keeps */
+    uint32_t filling = s->mode == VT_MODE_RING;
     uint64_t bytes = !number ? (s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7)
                              : (s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10);
     uint32_t chunks = share(bytes, number ? 1 : 2);
     return (chunks < most || s->mode == VT_MODE_RING ? chunks : most) + filling;
 }
 
-/* The location of a thread that is gone. Its exit handlers have run; the kernel tells when no handler of anybody
-   else can record for it any more. Whoever takes the word `ended` away decides, so that no two threads adopt it. */
+/* Takes over the location of an ended thread. The thread's destructors have run. tgkill returns -ESRCH when no other
+   destructor can record in the location. The thread that changes `ended` to 0 decides, so that no two threads take over
+   the same location. */
 static struct vt_location *adopt(uint32_t thread)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -137,7 +142,8 @@ static struct vt_location *adopt(uint32_t thread)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         uint32_t ended = 1;
         if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
-        if (l->helper != vt_thread_helper()) continue; /* a location is a helper's or the program's throughout */
+        /* helper threads do not share a location with threads of the program */
+        if (l->helper != vt_thread_helper()) continue;
         if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
         if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
             atomic_store(&l->ended, 1);
@@ -154,7 +160,7 @@ static struct vt_location *adopt(uint32_t thread)
             l->mark.voided = 0;
             vt_location_unlock(l);
         }
-        if (l->busy) vt_location_mend(l); /* it was cancelled while recording */
+        if (l->busy) vt_location_mend(l); /* the thread was cancelled while recording */
         vt_busy_begin(l);
         vt_put(l, record, 2, vt_now());
         vt_busy_end(l);
@@ -174,7 +180,7 @@ static void say_too_many(int at_once)
                 VT_MAX_LOCATIONS - 1);
 }
 
-/* 1: a thread whose location would have this number is recorded. */
+/* Returns 1 if a thread whose location would have this number is recorded. */
 static int may_begin(uint32_t number)
 {
     uint32_t ended = atomic_load(&vt_process.ended), alive = ended < number ? number - ended : 0;
@@ -183,7 +189,7 @@ static int may_begin(uint32_t number)
     return 0;
 }
 
-/* The next one, which nobody gives back: files with a gap in their numbers look as if some were lost. */
+/* Takes the next number. A number is not returned: a gap in the numbers of files would look like lost files. */
 static int take_number(uint32_t *number)
 {
     *number = atomic_load(&vt_process.locations);
@@ -215,9 +221,9 @@ struct vt_location *vt_location_new(uint32_t thread)
     l->quota = quota_of(number);
     vt_ring_answered(l);
     l->first = l->last = vt_now();
-    memset(l->filter, 0xff, sizeof l->filter); /* no offset has all bits */
+    memset(l->filter, 0xff, sizeof l->filter); /* an offset never has all bits set */
     if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
-    VT_SYS2(munmap, l, bytes); /* another thread ends the program and has made the main thread's */
+    VT_SYS2(munmap, l, bytes); /* another thread ends the program and has created the main thread's location */
     return NULL;
 }
 
@@ -227,8 +233,8 @@ void vt_location_here(struct vt_location *l)
     vt_cursor = l && vt_clock_is_counter && !vt_window_watches ? &l->write_cursor : NULL;
 }
 
-/* For an event that came while its thread was recording: a signal handler's, which is lost, or the first one after
-   siglongjmp left a recording for good. NULL: lost, and counted. */
+/* Handles an event that comes while its thread is recording. The event of a signal handler is lost and counted; returns
+   NULL. After siglongjmp has left a recording for good, clears busy and returns the location. */
 static struct vt_location *not_busy(struct vt_location *l, unsigned events)
 {
     if (vt_suppressed) return NULL;
@@ -238,11 +244,10 @@ static struct vt_location *not_busy(struct vt_location *l, unsigned events)
     }
     if (!l->stopped) l->lost_why = VT_LOST_SIGNAL;
     atomic_fetch_add_explicit(&l->lost, events, memory_order_relaxed);
-    VT_SET(l->limit, NULL); /* the next event takes the slow path and tells of the loss */
+    VT_SET(l->limit, NULL); /* the next event takes the slow path and reports the loss */
     return NULL;
 }
 
-/* The calling thread's location, free to record so many events. */
 struct vt_location *vt_location_to_record(unsigned events)
 {
     struct vt_location *l = vt_location_of_thread(events);

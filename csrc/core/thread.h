@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How threads begin, what they are called, how they end. */
+/* Begin, name and end of threads. thread.c owns the assignment of locations to threads. */
 #ifndef VT_THREAD_H
 #define VT_THREAD_H
 
@@ -7,15 +7,26 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Returns a location for a thread: a new one, or that of an ended thread; NULL: the thread is not recorded. thread: id
+   (gettid). */
 struct vt_location *vt_location_new(uint32_t thread);
-void vt_location_here(struct vt_location *l); /* it is the calling thread's; NULL: the thread has none */
+/* Sets the location of the calling thread; NULL: none. */
+void vt_location_here(struct vt_location *l);
+/* Returns the location of the calling thread, with busy clear. Returns NULL if the thread cannot record now; counts the
+   events as lost. */
 struct vt_location *vt_location_to_record(unsigned events);
-int vt_thread_start(void); /* once; 0: nobody will know when threads end */
-void vt_thread_watch(struct vt_location *l); /* by its thread */
-const char *vt_thread_name(struct vt_location *l); /* as it is now; NULL: nobody has named it */
-void vt_thread_begins(uint64_t number); /* by a thread that is new */
-void vt_thread_helps(const char *library); /* by a new thread that a library has made for itself; a constant */
-const char *vt_thread_helper(void); /* what the calling thread has said so; NULL: it has not */
+/* Runs once, when the runtime starts. Returns 0 if vtrace cannot detect the end of threads. */
+int vt_thread_start(void);
+/* Makes vtrace detect the end of the calling thread, whose location is l. */
+void vt_thread_watch(struct vt_location *l);
+/* Returns the current name of the thread; NULL: it has the default name. */
+const char *vt_thread_name(struct vt_location *l);
+/* Writes a THREAD_BEGIN record. A new thread calls this function. number: as in the record of its creation. */
+void vt_thread_begins(uint64_t number);
+/* Marks the calling thread as a helper of a library. A new thread calls this function. library: a constant string. */
+void vt_thread_helps(const char *library);
+/* Returns the library whose helper the calling thread is; NULL: none. */
+const char *vt_thread_helper(void);
 
 #pragma GCC visibility pop
 

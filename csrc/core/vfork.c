@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A vfork child runs in its parent's memory until it execs. What it records would stand in the parent's location, so the
-   location has no room until its thread is seen in the parent again. The wrapper must leave the stack as it found it,
-   since the child returns through it first: hence assembly, and a jump instead of a call. */
+/* The child of a vfork runs in its parent's memory until it calls exec. Its records would go into the parent's
+   location. The location therefore has no room until its thread runs in the parent again. The wrapper must leave the
+   stack unchanged, since the child returns through it first. The wrapper is therefore written in assembly, and jumps to
+   the next vfork. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -9,14 +10,14 @@
 #include "location.h"
 #include "vfork.h"
 
-/* The next vfork: libc's or another tool's, and before that is known the bare system call. */
+/* The next vfork: that of libc or of another tool; the bare system call before it is found. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);
 __attribute__((visibility("hidden"))) pid_t (*vt_real_vfork)(void) = vt_bare_vfork;
 
-/* The one of a preloaded shim, which leads back to ours. */
+/* The vfork of a preloaded shim, which jumps to the vfork of this file. */
 extern const char vt_shim_vfork[] __attribute__((weak));
 
-static int is_libc = 1; /* no other tool stands behind us */
+static int is_libc = 1; /* no other tool wraps vfork */
 
 __attribute__((constructor)) static void find(void)
 {
@@ -97,7 +98,8 @@ __asm__(".text\n.globl vfork, vt_vfork\n.type vfork, %function\n.type vt_vfork, 
 #endif
 /* clang-format on */
 
-/* 1: the system call itself follows, and vt_vfork_done in the parent. 0: another tool's vfork does, for good. */
+/* Returns 1 if the wrapper makes the system call itself, and then calls vt_vfork_done in the parent. Returns 0 if the
+   wrapper jumps to the vfork of another tool. */
 __attribute__((used, visibility("hidden"))) int vt_vfork_prepare(void)
 {
     if (is_libc && recorded.begins) recorded.begins();

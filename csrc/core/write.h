@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The path of a record, to be inlined: no lock, no allocation, no call. For the runtime itself and for shims that are
-   installed with it; what stands in a user's executable, perhaps of another version, calls vt_write_N of core.h.
-   A call would cost a record as much as its words do, and more behind a system call. */
+/* The inlined path of a record: no lock, no allocation, no call. For the runtime and for shims that are installed with
+   it. Code in a user's executable may belong to another version of vtrace and calls vt_write_N of core.h. A call would
+   cost a record as much as its words do, and more after a system call. */
 #ifndef VT_WRITE_H
 #define VT_WRITE_H
 
@@ -11,28 +11,29 @@
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A load or store of a variable that another thread may read or set at the same moment: atomic, relaxed. */
+/* Loads or stores a variable that another thread may load or store concurrently: atomic, relaxed. */
 #define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
-/* The part of a location that each record reads and writes. */
+/* The part of a location that each record uses. */
 struct vt_write_cursor {
-    uintptr_t busy; /* the stack pointer of who is recording; keeps signal handlers out */
-    uint64_t *cursor; /* where the next record goes */
+    uintptr_t busy; /* stack pointer of the code that is recording, 0: none; a signal handler then records nothing */
+    uint64_t *cursor; /* position of the next record */
     uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
     uint64_t last; /* ticks of the newest record */
 };
 
 #pragma GCC visibility push(default)
 
-/* The calling thread's; NULL: it has no location yet, or the clock is no counter. */
+/* Of the calling thread; NULL: it has no location yet, or the clock is not a counter. */
 extern _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 
+/* Like vt_write_few, for all cases that the fast path does not handle. Words after the first n are ignored. */
 void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
 #pragma GCC visibility pop
 
-/* Only where the clock is a counter. */
+/* Reads the counter. Valid only if the clock is a counter. */
 static inline uint64_t vt_counter(void)
 {
 #if defined(__x86_64__)
@@ -61,14 +62,14 @@ static inline uintptr_t vt_stack_pointer(void)
 #endif
 }
 
-/* One more of the calls that a limit leaves; 0: they are used up. */
+/* Takes one of the calls that a limit lets pass. Returns 0 if none is left. */
 static inline int vt_take_one(_Atomic int64_t *left)
 {
     return atomic_load_explicit(left, memory_order_relaxed) > 0 &&
            atomic_fetch_sub_explicit(left, 1, memory_order_relaxed) > 0;
 }
 
-/* Between begin and end a signal handler of this thread records nothing. */
+/* Between vt_cursor_begin and vt_cursor_end a signal handler of this thread records nothing. */
 static inline void vt_cursor_begin(struct vt_write_cursor *p)
 {
     VT_SET(p->busy, vt_stack_pointer());
@@ -81,8 +82,8 @@ static inline void vt_cursor_end(struct vt_write_cursor *p)
     VT_SET(p->busy, 0);
 }
 
-/* Makes the records up to the cursor part of the chunk: whoever reads it after a crash goes no further. Chunks lie
-   at multiples of their size, so the cursor's low half is the offset. */
+/* Publishes the records up to the cursor: after a crash a reader reads up to here. Chunks are aligned to their size, so
+   the low 16 bits of the cursor are the offset. */
 static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor)
 {
     struct vt_chunk *c = (struct vt_chunk *)((uintptr_t)(cursor - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
@@ -90,8 +91,8 @@ static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor
     __atomic_store_n(&c->head, (uint16_t)(uintptr_t)cursor, __ATOMIC_RELEASE);
 }
 
-/* Writes one or more whole records of n <= 5 words at one moment, now. The words stay in registers: nothing is called on
-   the way that would push them out. Returns the clock's ticks, 0 where it took the slow path, and perhaps nothing stands. */
+/* Writes one or more whole records of n <= 5 words at the current time. The words stay in registers, since the fast
+   path calls no function. Returns the time (ticks); 0 if the slow path was taken, which may have written nothing. */
 static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                                    uint64_t e, unsigned n)
 {
