@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that a filter hits, found by the symbol tables of modules with hooks: one byte for every 16 bytes of code,
-   so that the hook of a function that is not recorded reads that byte and returns (csrc/hooks). The executable and the
-   libraries that are loaded with it are read before the program's own code runs, others at their first event. */
+/* Finds the functions to which rules of a filter apply, by the symbol tables of modules with hooks. The result is one
+   byte for every 16 bytes of code, so that the hook of a function that is not recorded reads this byte and returns
+   (csrc/hooks). The executable and the libraries loaded with it are read before the program's own code runs; later
+   modules are read at their first event. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -24,7 +25,7 @@
 #include "filter_map.h"
 
 #define HOOK "__cyg_profile_func_enter"
-#define HOOK_INSIDE "vt_inside" /* what csrc/hooks refers to: its hooks are no dynamic symbols */
+#define HOOK_INSIDE "vt_inside" /* csrc/hooks refers to this symbol; its hooks are not dynamic symbols */
 #define MOST_SHARED 1024u
 
 struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
@@ -32,9 +33,9 @@ _Atomic uint32_t vt_filter_maps_known;
 uint32_t vt_function_rules;
 int vt_filter_map_prepared;
 
-static _Atomic uint32_t learning; /* lock: one thread appends */
+static _Atomic uint32_t learning; /* lock: one thread appends to the table */
 
-/* Functions that begin within the same 16 bytes and are not to be treated alike. */
+/* Functions with different rules that begin within the same 16 bytes. */
 static struct {
     uintptr_t function;
     uint8_t how;
@@ -44,11 +45,11 @@ static _Atomic uint32_t nshared;
 /* ---- Names ---- */
 
 static char *(*demangle)(const char *, char *, size_t *, int *);
-static char *room; /* the demangler's, under `learning`; kept for the next module */
+static char *room; /* buffer of the demangler, protected by `learning`; reused for each module */
 static size_t room_bytes;
-static int preparing; /* the program's own code does not run yet */
+static int preparing; /* the program's own code has not started */
 
-/* Of the C++ runtime: the program's own, one that a library brought along, else the machine's. */
+/* Finds the demangler of the C++ runtime: that of the program or its libraries, or else that of the system. */
 static void find_demangler(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
@@ -59,7 +60,7 @@ static void find_demangler(void)
     }
 }
 
-struct reading { /* one module */
+struct reading { /* one module that is being read */
     const char *file;
     size_t bytes;
     const ElfW(Sym) * symbols;
@@ -70,7 +71,8 @@ struct reading { /* one module */
     char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
 };
 
-/* The endings that compilers give to copies and parts of a function: .constprop.0, .part.1, .cold */
+/* Returns the length of the name without the suffixes that compilers add to clones and parts of a function:
+   .constprop.0, .part.1, .cold */
 static size_t without_clone(const char *name)
 {
     static const char *const known[] = {".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm", ".specialized"};
@@ -82,8 +84,9 @@ static size_t without_clone(const char *name)
     return least;
 }
 
-/* As vtunify shows it (src/vtrace/symbols/demangle.py). Fortran is known there by debug information, here by the symbols that its
-   compilers need: the name with underscore counts too. */
+/* Finds the names of a function as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects Fortran by
+   debug information; this function detects Fortran by the symbols of the Fortran runtime. A filter may therefore name a
+   Fortran function with its underscore, too. Returns 0 if the symbol has no usable name. */
 static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
 {
     size_t n = without_clone(symbol);
@@ -102,7 +105,7 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
         room = text;
         f->names[0] = text;
         vt_names_shorten(f, r->shortened, sizeof r->shortened);
-    } else if (module) { /* __MODULE_MOD_NAME */
+    } else if (module) { /* gfortran: __MODULE_MOD_NAME */
         struct vt_text t = vt_text_into(r->shortened, sizeof r->shortened);
         *module = 0;
         vt_text_add(&t, r->plain + 2);
@@ -110,7 +113,7 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
         vt_text_add(&t, module + 5);
         *module = '_';
         f->names[1] = r->shortened;
-    } else if (r->fortran && n < sizeof r->shortened) { /* name_, name.0 of a contained one */
+    } else if (r->fortran && n < sizeof r->shortened) { /* name_, or name.0 for a contained procedure */
         memcpy(r->shortened, r->plain, n + 1);
         char *dot = strrchr(r->shortened, '.');
         if (dot && dot > r->shortened) *dot = 0;
@@ -149,7 +152,7 @@ static const char *name_of(const struct reading *r, const ElfW(Sym) * s)
     return s->st_name < r->string_bytes ? r->strings + s->st_name : "";
 }
 
-/* 1: the module calls the hooks. Other modules have no function events, and reading them would take time. */
+/* Returns 1 if the module calls the hooks. Other modules have no function events, and are not read, to save time. */
 static int has_hooks(struct reading *r)
 {
     int hooks = 0;
@@ -161,14 +164,15 @@ static int has_hooks(struct reading *r)
     return hooks;
 }
 
-/* A slot that two functions with different treatment share holds VT_SHARED, and both stand in the list. */
+/* Marks the 16 bytes at which a function begins. If two functions with different rules begin there, the byte becomes
+   VT_SHARED, and both functions are added to `shared`. */
 static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
 {
     uint32_t n = atomic_load(&nshared);
     uint8_t *byte = &map[slot];
     if (!(taken[slot / 8] & 1 << slot % 8) || *byte == how) *byte = how;
     else if (n < MOST_SHARED) {
-        /* who came first is found by its own entry: it is written with every function of a slot that is shared */
+        /* the second pass of mark_all adds the function that came first */
         *byte = VT_SHARED;
         shared[n].function = function;
         shared[n].how = how;
@@ -181,7 +185,8 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
     struct vt_names_of f;
-    for (int again = 0; taken && again < 2; again++) /* once more for those that came before the slot was shared */
+    /* second pass: adds the functions that came before their byte became VT_SHARED */
+    for (int again = 0; taken && again < 2; again++)
         for (size_t i = 0; i < r->count; i++) {
             const ElfW(Sym) *s = &r->symbols[i];
             uintptr_t function = bias + s->st_value;
@@ -190,7 +195,7 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
                 function - m->code.start >= m->code.bytes)
                 continue;
             uint32_t slot = (uint32_t)((function - m->code.start) / 16);
-            if (again ? map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small for hooks */
+            if (again ? map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small to contain hooks */
             if (!names_of(r, name_of(r, s), &f)) continue;
             int64_t limit = vt_filter_limit(&f);
             uint8_t bits = vt_window_bits(f.names, VT_NAMES_MOST);
@@ -203,7 +208,7 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
 
 static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bias)
 {
-    static struct reading r; /* under `learning` */
+    static struct reading r; /* protected by `learning` */
     struct stat s;
     long fd = vt_open(path, O_RDONLY, 0), p = -1;
     memset(&r, 0, offsetof(struct reading, plain));
@@ -234,7 +239,7 @@ struct module {
 struct walk {
     struct module *modules;
     uint32_t n, most;
-    uintptr_t address; /* 0: all */
+    uintptr_t address; /* 0: note all modules */
 };
 
 static int note(struct dl_phdr_info *info, size_t bytes, void *data)
@@ -255,7 +260,7 @@ static int note(struct dl_phdr_info *info, size_t bytes, void *data)
     return w->n == w->most;
 }
 
-/* That of the module itself if it was read before, else of one that is gone, else a new one. */
+/* Returns the entry of the module if the module was read before; else a free entry, or a new one. */
 static uint32_t entry_for(uintptr_t start)
 {
     uint32_t n = atomic_load(&vt_filter_maps_known), found = n;
@@ -266,7 +271,8 @@ static uint32_t entry_for(uintptr_t start)
     return found;
 }
 
-/* Makes known what was read of a module: who sees its bytes sees all of it. */
+/* Publishes the result of reading a module. The store of `bytes` (release) is last, so a thread that loads `bytes` sees
+   all other fields. */
 static void publish(uint32_t n, const struct vt_filter_map *m)
 {
     int depth = (vt_function_rules & VT_RULES_DEPTH) != 0;
@@ -282,7 +288,7 @@ static void publish(uint32_t n, const struct vt_filter_map *m)
         atomic_store_explicit(&vt_filter_maps_known, n + 1, memory_order_release);
 }
 
-/* Reads the module that holds address, or with 0 all that are loaded. Under `learning`. */
+/* Reads the module that contains the address; 0: reads all loaded modules. Requires the lock `learning`. */
 static void learn(uintptr_t address)
 {
     struct walk w = {.most = address ? 1 : VT_FILTER_MAPS, .address = address};
@@ -300,7 +306,7 @@ static void learn(uintptr_t address)
     VT_SYS2(munmap, w.modules, bytes);
 }
 
-/* Learns without recording the demangler's allocations. */
+/* Reads modules without recording the allocations of the demangler. */
 static void learn_unheard(uintptr_t address)
 {
     int saved = errno, before = vt_suppressed;
@@ -317,8 +323,8 @@ static void learn_unheard(uintptr_t address)
     errno = saved;
 }
 
-/* 1: a signal handler may be running, in which nothing may be allocated: more signals are blocked than at the thread's first
-   event. The program may have blocked them, too. */
+/* Returns 1 if a signal handler may be running, which must not allocate: more signals are blocked than at the thread's
+   first event. The program may have blocked these signals itself. */
 static int may_be_handler(void)
 {
     uint64_t mask = 0;
@@ -334,23 +340,22 @@ struct vt_filter_map *vt_filter_map_of(uintptr_t code)
     return vt_filter_map_find(code);
 }
 
-/* Called from a handler a function of a new module is recorded: the next call from elsewhere learns about the module. */
+/* In a signal handler the function of an unread module is recorded. The next event outside a handler reads the
+   module. */
 uint8_t vt_filter_map_learn(uintptr_t function)
 {
     struct vt_filter_map *m = vt_filter_map_of(function);
     return m ? m->code.map[(function - m->code.start) / 16] : VT_SHOWN;
 }
 
-/* Of a slot that several functions share. */
 uint8_t vt_filter_map_shared(uintptr_t function)
 {
     uint32_t n = atomic_load(&nshared);
-    for (uint32_t i = n; i > 0; i--) /* the newest: another library may have lain there */
+    for (uint32_t i = n; i > 0; i--) /* newest first: an unloaded library may have had a function at the same address */
         if (shared[i - 1].function == function) return shared[i - 1].how;
     return VT_SHOWN;
 }
 
-/* 1: one more call of a function with a limit is recorded. */
 int vt_filter_map_take(uintptr_t function)
 {
     struct vt_filter_map *m = vt_filter_map_find(function);
@@ -370,7 +375,7 @@ static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)
     return 0;
 }
 
-/* After dlclose: another module may come to lie where one was. */
+/* Runs after dlclose: the loader may map another module where the unloaded module was. */
 static void forget_unloaded(void)
 {
     uint8_t is_loaded[VT_FILTER_MAPS] = {0};
@@ -384,18 +389,20 @@ static void forget_unloaded(void)
     }
 }
 
-/* The rank has become known, and other rules hold for it than those that were read with. */
+/* Runs when the rank becomes known: other rules of the filter may apply to this rank. */
 static void read_again(void)
 {
     uint64_t mask;
     if (!(vt_function_rules & VT_RULES_FILTER)) return;
     vt_lock(&learning, &mask);
     uint32_t n = atomic_load(&vt_filter_maps_known);
-    for (uint32_t i = 0; i < n; i++) VT_SET(vt_filter_maps[i].code.bytes, 0); /* each is read anew at its next event */
+    /* the next event of the module reads it again */
+    for (uint32_t i = 0; i < n; i++) VT_SET(vt_filter_maps[i].code.bytes, 0);
     vt_unlock(&learning, &mask);
 }
 
-/* Before the program's own code, so that no thread waits and no handler interrupts: the demangler allocates. */
+/* Runs before the program's own code, since the demangler allocates: no other thread has to wait, and no signal handler
+   interrupts. */
 __attribute__((constructor)) static void prepare(void)
 {
     const char *spec = getenv("VT_FILTER_SPEC"), *groups = getenv("VT_GROUPS_SPEC"),
@@ -404,7 +411,8 @@ __attribute__((constructor)) static void prepare(void)
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
     vt_filter_map_prepared = 1;
     if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !windows) return;
-    vt_process.pid = (uint32_t)VT_SYS0(getpid); /* of locks; the constructor that notes it may come later */
+    /* locks need the pid; the constructor that stores it may run later */
+    vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_suppressed = 1;
     vt_text_start();
     vt_settings_read(&vt_process.set);

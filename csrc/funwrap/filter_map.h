@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that a filter keeps out, of each module with hooks. */
+/* The folder funwrap records user functions, by the hooks of -finstrument-functions. funwrap.c has the hooks,
+   filter_map.c the rules of each module, levels.c the stack of recorded functions, and program_hooks.c passes the rules
+   to csrc/hooks.
+
+   filter_map.c owns vt_filter_maps and all variables declared here. In this folder these rules always hold:
+   - vt_function_rules is 0 if every function is recorded. The hooks then read no rule.
+   - An entry of vt_filter_maps is valid if its bytes are not 0. Load bytes (acquire) before the other members.
+   - A signal handler never reads a module, since the demangler allocates. Until the module is read, its functions are
+     recorded.
+   - The library is never unloaded, and a map stays valid after its module is unloaded. */
 #ifndef VT_FILTER_MAP_H
 #define VT_FILTER_MAP_H
 
@@ -8,37 +17,49 @@
 #include "../core/core.h"
 #include "../core/recording_window.h"
 
-enum { /* behind those of enum vt_how; VT_WATCHED_START and _STOP come behind these */
+enum { /* more values of enum vt_how; those of recording_window.h follow */
        VT_LIMITED = 2,
-       VT_SHARED = 3, /* vt_filter_map_shared tells */
+       VT_SHARED = 3, /* vt_filter_map_shared returns the rule of the function */
 };
 enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 
 #define VT_FILTER_MAPS 256u
 
 struct vt_filter_map {
-    struct vt_inside code; /* a module's; start stays when it is to be read anew, bytes do not */
-    int32_t *left; /* calls that are still recorded, of functions with a limit */
+    struct vt_inside code; /* code of a module; if the module must be read again, start stays and bytes becomes 0 */
+    int32_t *left; /* number of calls still to be recorded, for functions with a limit */
 };
 
 extern struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS] __attribute__((visibility("hidden")));
 extern _Atomic uint32_t vt_filter_maps_known __attribute__((visibility("hidden")));
-extern uint32_t vt_function_rules __attribute__((visibility("hidden"))); /* bits; 0: every function is recorded */
-extern int vt_filter_map_prepared __attribute__((visibility("hidden"))); /* vt_function_rules is what it will be */
+/* Bits of enum vt_function_rules; 0: every function is recorded. */
+extern uint32_t vt_function_rules __attribute__((visibility("hidden")));
+/* 1: vt_function_rules has its final value. */
+extern int vt_filter_map_prepared __attribute__((visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
-uint8_t vt_filter_map_learn(uintptr_t function); /* of a module that is not known yet */
-struct vt_filter_map *vt_filter_map_of(uintptr_t code); /* the same for the module; NULL: not now */
+/* Reads the module of a function, if possible now. Returns the rule of the function (enum vt_how and the values
+   above). */
+uint8_t vt_filter_map_learn(uintptr_t function);
+/* Returns the entry of the module whose code contains the address, and reads the module if necessary; NULL: not
+   possible now. */
+struct vt_filter_map *vt_filter_map_of(uintptr_t code);
+/* Returns the rule of a function whose byte is VT_SHARED. */
 uint8_t vt_filter_map_shared(uintptr_t function);
+/* Returns 1 if one more call of a function with a limit is recorded. */
 int vt_filter_map_take(uintptr_t function);
+/* Returns 1 if the event is recorded; updates the stack of the calling thread. how: rule of the function. */
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
-int vt_passes_else(uintptr_t function, int leaves); /* of another module */
-void vt_hook_enter(void *function, void *site); /* funwrap.c: what rules say is asked; it is not */
+/* Like vt_passes, for functions outside the first two modules. */
+int vt_passes_else(uintptr_t function, int leaves);
+/* The hooks: vt_hook_* apply the rules, vt_record_* do not. site: address of the call, not used. */
+void vt_hook_enter(void *function, void *site);
 void vt_hook_exit(void *function, void *site);
 void vt_record_enter(void *function, void *site);
 void vt_record_exit(void *function, void *site);
 #pragma GCC visibility pop
 
+/* Returns the entry of the module that contains the function; NULL: not read yet. */
 static inline struct vt_filter_map *vt_filter_map_find(uintptr_t function)
 {
     uint32_t n = atomic_load_explicit(&vt_filter_maps_known, memory_order_acquire);
@@ -47,8 +68,8 @@ static inline struct vt_filter_map *vt_filter_map_find(uintptr_t function)
     return NULL;
 }
 
-/* 1: the event of a function is recorded. Only where vt_function_rules is set. Mostly it is of the executable or of the first
-   library with hooks, which are looked at without a call. */
+/* Returns 1 if the event of a function is recorded. Call this function only if vt_function_rules is not 0. Most
+   functions belong to the executable or to the first library with hooks: their maps are read without a call. */
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
     uintptr_t first = function - vt_filter_maps[0].code.start, second = function - vt_filter_maps[1].code.start;

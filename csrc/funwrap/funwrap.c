@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* User functions: the hooks of gcc's and clang's -finstrument-functions (GCC manual, "Program Instrumentation Options").
-   This is the hottest code of vtrace: one clock read, one store, and the bookkeeping that keeps a crash readable. */
+/* Records user functions: the hooks of -finstrument-functions of gcc and clang (GCC manual, "Program Instrumentation
+   Options"). This code runs more often than all other code of vtrace. Its fast path consists of a clock reading, a
+   store, and the stores that keep the records readable after a crash. */
 #include "../core/clock.h"
 #include "../core/location.h"
 #include "../core/module.h"
@@ -9,7 +10,8 @@
 #include "../core/thread.h"
 #include "filter_map.h"
 
-/* Of code without a module an address would have to be looked up and kept. */
+/* Returns 1 if the function event is only counted. Returns 0 for a function outside all modules: its event needs the
+   address of the function instead of an offset. */
 static int leaves_out(struct vt_location *l, uintptr_t function, uint32_t leave)
 {
     uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function);
@@ -27,7 +29,7 @@ static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint
         return;
     }
     uint64_t now = vt_now();
-    uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function); /* who has stopped only counts */
+    uint32_t offset = l->stopped ? 0 : vt_code_offset(l, function); /* after a stop events are only counted */
     if (offset == VT_CODE_UNKNOWN) words[0] = VT_HEAD(leave ? VT_K_LEAVE_ADDRESS : VT_K_ENTER_ADDRESS, 1, 0);
     else words[0] |= offset;
     vt_put(l, words, offset == VT_CODE_UNKNOWN ? 2 : 1, now);
@@ -46,7 +48,8 @@ static inline __attribute__((always_inline)) void record(uintptr_t function, uin
     uintptr_t offset = function - l->code_base[0];
     uint32_t slot = l->code_slot[0];
     dt = now - l->last;
-    if (VT_UNLIKELY(offset >= VT_READ(l->code_size[0]))) { /* two modules that take turns are not looked up */
+    /* two cached modules: no look-up if calls alternate between them */
+    if (VT_UNLIKELY(offset >= VT_READ(l->code_size[0]))) {
         offset = function - l->code_base[1];
         slot = l->code_slot[1];
         if (offset >= VT_READ(l->code_size[1])) goto slow;
@@ -62,7 +65,7 @@ slow:
     record_slow(function, leave);
 }
 
-/* Functions of their own, so that a hook whose function is not recorded saves no registers. */
+/* Separate functions, so that a hook whose function is not recorded saves no registers. */
 __attribute__((noinline)) void vt_record_enter(void *function, void *site)
 {
     (void)site;
@@ -75,9 +78,9 @@ __attribute__((noinline)) void vt_record_exit(void *function, void *site)
     record((uintptr_t)function, VT_FUNCTION_LEAVE);
 }
 
-/* Libc has functions of these names that do nothing. Modules that vtrace-cc has linked ask for VTRACE_1, so that libc's
-   never serve a plug-in of a program without vtrace; modules that gcc alone has linked ask for libc's version, and find ours if
-   preloaded. */
+/* libc has empty functions with these names. Modules linked by vtrace-cc require the version VTRACE_1, so that a
+   plug-in of a program without vtrace never gets libc's functions. Modules linked by gcc alone require libc's version;
+   they find the hooks of this file if libvtrace.so.1 is preloaded. */
 #define VT_PUBLIC(hook) __attribute__((visibility("default"), alias(#hook)))
 #ifdef VT_LIBC_VERSION
 #define VT_HOOK(hook, name)                                                                                            \

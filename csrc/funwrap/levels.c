@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stack of a thread's functions, kept where a rule needs it: VT_MAX_STACK_DEPTH, and limits on the calls of a function,
-   whose last recorded call must be left in the trace though later ones are not. */
+/* The stack of a thread's functions, for the rules that need a stack. VT_MAX_STACK_DEPTH needs the depth. For a limit
+   on the calls of a function, the leave of the last recorded call must be recorded, though later calls are not. */
 #include "../core/location.h"
 #include "../core/memory.h"
 #include "../core/recording_window.h"
@@ -30,8 +30,8 @@ static int enter(struct vt_levels *k, uintptr_t function, uint8_t how)
     return recorded;
 }
 
-/* With a function those end that it called: longjmp and exceptions pass their hooks by. One that is not known was entered
-   before anything was kept. */
+/* A leave also ends the functions that the function called: longjmp and exceptions skip their hooks. A function that is
+   not found was entered before the stack was kept; its leave is recorded. */
 static int leave(struct vt_levels *k, uintptr_t function)
 {
     for (uint32_t i = k->n; i > 0; i--) {
@@ -45,7 +45,6 @@ static int leave(struct vt_levels *k, uintptr_t function)
     return 1;
 }
 
-/* 1: the event is recorded. */
 int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
 {
     struct vt_location *l = vt_own_location;

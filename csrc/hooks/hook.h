@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A hook of -finstrument-functions inside of an executable or library that vtrace-cc links, out of libvtrace-inside.a: the
-   compiler's call of it needs no jump through a table, and a function that a filter keeps out returns from here. At the
-   first call libvtrace.so.1 tells which functions those are, and which function records the others (struct vt_inside). Each
-   hook is a member of the archive by itself, so that a program may bring one of its own. */
+/* The hooks of -finstrument-functions in an executable or library that vtrace-cc links, from libvtrace-inside.a. The
+   compiler's calls of such a hook need no jump through the PLT. The hook of a function that a filter excludes returns
+   directly.
+
+   libvtrace.so.1 owns the rules (struct vt_inside, funwrap/program_hooks.c). A hook owns only its pointer `rules`. In
+   this folder these rules always hold:
+   - A hook asks libvtrace.so.1 for the rules until it has a pointer to them. Without libvtrace.so.1 it records nothing.
+   - A hook includes core.h only, since the runtime may be newer than the hook.
+   - Each hook is a separate member of the archive, so that a program may define one of the two itself. */
 #ifndef VT_HOOK_H
 #define VT_HOOK_H
 
@@ -10,7 +15,7 @@
 
 #define VT_LOAD(x, order) __atomic_load_n(&(x), order)
 
-__typeof__(vt_inside) vt_inside __attribute__((weak)); /* missing: nothing is recorded */
+__typeof__(vt_inside) vt_inside __attribute__((weak)); /* NULL without libvtrace.so.1: nothing is recorded */
 
 static void nothing(void *function, void *site)
 {
@@ -18,7 +23,7 @@ static void nothing(void *function, void *site)
     (void)site;
 }
 
-/* Hidden functions come first: a jump costs as much as all the rest. */
+/* The test for excluded functions comes first: a taken jump costs as much as all other instructions of the hook. */
 #define VT_INSIDE(name, record, ask)                                                                                   \
     void name(void *function, void *site);                                                                             \
     static void first_##ask(void *function, void *site);                                                               \
