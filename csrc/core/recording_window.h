@@ -22,8 +22,8 @@ int vt_window_is_due(uint64_t now);
 void vt_window_look(struct vt_location *l);
 /* Notes the id of a newly defined region. */
 void vt_window_defined(const char *name, uint32_t id);
-/* Counts a record that enters a watched region. l: vt_location_to_record(0), here and below. what: first word of the
-   record. */
+/* Counts a record that enters a watched region. l: result of vt_location_to_record(0), also in the functions below.
+   what: first word of the record. */
 void vt_window_enter(struct vt_location *l, uint32_t what);
 /* Looks for the end of the last counted call in the records just written. */
 void vt_window_wrote(struct vt_location *l, const uint64_t *words, unsigned n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Switches recording off and on, for the whole process. While recording is off, each event takes the slow path, which
    follows the stack. A leave is recorded if its region was entered before recording was switched off. When recording is
-   switched on, regions entered meanwhile and still open get an enter record. Stacks therefore stay balanced, and the
+   switched on, regions entered in between and still open get an enter record. Stacks therefore stay balanced, and the
    fast path needs no test. Classes that VT_MAX_SIZE stops first (stop.c) are handled in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>

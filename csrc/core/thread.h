@@ -23,7 +23,8 @@ void vt_thread_watch(struct vt_location *l);
 const char *vt_thread_name(struct vt_location *l);
 /* Writes a THREAD_BEGIN record. A new thread calls this function. number: as in the record of its creation. */
 void vt_thread_begins(uint64_t number);
-/* Marks the calling thread as a helper of a library. A new thread calls this function. library: a constant string. */
+/* Marks the calling thread as a helper thread of a library. A new thread calls this function. library: a constant
+   string. */
 void vt_thread_helps(const char *library);
 /* Returns the library whose helper the calling thread is; NULL: none. */
 const char *vt_thread_helper(void);

@@ -30,6 +30,7 @@ struct vt_filter_map {
     int32_t *left; /* number of calls still to be recorded, for functions with a limit */
 };
 
+/* The modules; vt_filter_maps_known is the number of entries in use. */
 extern struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS] __attribute__((visibility("hidden")));
 extern _Atomic uint32_t vt_filter_maps_known __attribute__((visibility("hidden")));
 /* Bits of enum vt_function_rules; 0: every function is recorded. */
