@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a recording process: its files are completed at MPI_Finalize, before an exec and at exit. No signal handlers: the
-   mapped buffer outlives other ends. */
+/* The end of a recording process. The runtime completes the local files at MPI_Finalize, before an exec and at exit.
+   The runtime needs no signal handlers for other ends, since the mapped buffer outlives the process. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -22,12 +22,13 @@
 #include "text.h"
 #include "thread.h"
 
-#define BUSY_WAIT 200 /* tenths of a millisecond that the end of the program waits for a thread to finish its record */
+#define BUSY_WAIT 200 /* maximum wait for another thread to finish a record, in units of 0.1 ms */
 
+/* Number of events that a location has lost. */
 static uint64_t lost_of(struct vt_location *l) { return atomic_load(&l->lost) + VT_READ(l->left); }
 
-/* Tells the events that the location lost since its last LOST record, by reason; unwritten: those that could not be written
-   just now. */
+/* Defines the number of events that the location has lost since its last LOST record, by reason. unwritten: number of
+   events that the caller could not write. */
 static void define_lost(struct vt_location *l, uint64_t unwritten)
 {
     uint64_t by[VT_LOST_MOST] = {0};
@@ -47,10 +48,10 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
     }
 }
 
-static uint32_t completed; /* numbers of locations that are completed at the end: a later one gets no files */
+static uint32_t completed; /* number of locations at the end of the program; later locations get no files */
 
-/* So that files that get lost are missed, those of the last thread, too. A number may have no location: its thread was just
-   beginning. */
+/* Defines the number of locations, so that vtunify notices missing files, even those of the last location. A number may
+   have no location, if its thread was just starting. */
 static void define_count(struct vt_location *first)
 {
     char text[16];
@@ -89,13 +90,14 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_end(l, &m);
 }
 
+/* 1: the files have all records of the location. */
 static int is_complete(struct vt_location *l)
 {
     return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !l->defs && !l->defs_full;
 }
 
-/* Chunks that could not be written stay in the buffer; their events are lost if the chunk is in memory only. Returns the
-   number of lost events. */
+/* Counts the events of unwritten chunks that are in memory only; these events are lost. Other unwritten chunks remain
+   in the buffer file. Returns the number of lost events. */
 static uint64_t count_unwritten(struct vt_location *l)
 {
     uint64_t lost = 0, records = 0;
@@ -111,7 +113,7 @@ static uint64_t count_unwritten(struct vt_location *l)
     return lost;
 }
 
-/* 1: no definitions are in memory only. */
+/* 1: no definitions of the location are in memory only. */
 static int ends_in_buffer(struct vt_location *l)
 {
     int all = 1;
@@ -122,7 +124,8 @@ static int ends_in_buffer(struct vt_location *l)
     return all;
 }
 
-/* How a location ended, where a store is enough to tell it. 0: there is no room. */
+/* Writes the definitions of the location's end into the last chunk of the buffer file. Returns 0 if there is no
+   room. */
 static int define_last(struct vt_location *l, uint64_t unwritten)
 {
     struct vt_location *first = atomic_load(&vt_locations[0]);
@@ -138,24 +141,24 @@ static int define_last(struct vt_location *l, uint64_t unwritten)
     return 1;
 }
 
-/* Writes all of a location that has come to its end: what it lost is known, and defined, when its events are written. Before
-   that go other definitions, unless they outlive the process in the buffer. Events that cannot be written stay there, and so does
-   the truth about it. last: nothing more is tried. 1: all is in the files. */
+/* Writes all records and definitions of a location at its end. The events are written first, because a failed write
+   adds to the lost events that the definitions state. If the buffer is in memory, earlier definitions are written
+   before the events. Events and definitions that cannot be written remain in the buffer. last: 1 if this is the last
+   attempt. Returns 1 if the files are complete. */
 static int write_end(struct vt_location *l, int last)
 {
-    int ended = atomic_load(&vt_process.state) == VT_ENDED; /* else an exec may fail, and recording go on */
+    int ended = atomic_load(&vt_process.state) == VT_ENDED; /* otherwise recording may continue after a failed exec */
     int wrote = (vt_buffer_in_file() ? vt_file_flush_events(l) : vt_file_flush(l)) >= 0;
     if (!wrote && !last) return 0;
     uint64_t unwritten = wrote ? 0 : count_unwritten(l);
     if (!wrote && ended && define_last(l, unwritten)) return 0;
     define_end(l, unwritten);
-    if (!wrote) l->unwritten = 1u << VT_EVENTS; /* these are given up, and counted */
+    if (!wrote) l->unwritten = 1u << VT_EVENTS; /* the unwritten events count as lost */
     wrote &= vt_file_flush_last(l) >= 0;
     if (!wrote && ended && !ends_in_buffer(l)) define_last(l, unwritten);
     return wrote;
 }
 
-/* At the end of a thread whose location no other takes over: then nothing is left to do at the end of the program. */
 void vt_location_complete(struct vt_location *l)
 {
     vt_busy_begin(l);
@@ -167,8 +170,8 @@ void vt_location_complete(struct vt_location *l)
     vt_busy_end(l);
 }
 
-/* Writes out what a location holds. At the end of the program other threads may still run: they find no room from
-   here on, and what they publish later is beyond what is read here. */
+/* Writes the records of a location. At the end of the program other threads may still run. Such a thread finds no room
+   from now on, and this function does not read the records that the thread publishes later. */
 static int complete(struct vt_location *l, int last)
 {
     int own = l == vt_own_location;
@@ -176,15 +179,15 @@ static int complete(struct vt_location *l, int last)
         VT_SET(l->limit, NULL);
         for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
     }
-    if (last) { /* it may not have noticed that recording was switched off or on */
+    if (last) { /* its thread may not have noticed that recording was switched off or on */
         vt_closing = 1;
         vt_switch_follow(l, vt_now());
         vt_closing = 0;
     }
     if (own || last) {
         if (!vt_location_lock(l)) return 0;
-        vt_chunk_finish(l); /* the next event begins another */
-        if (last) l->unwritten = 0; /* perhaps there is space again */
+        vt_chunk_finish(l); /* the next event begins another chunk */
+        if (last) l->unwritten = 0; /* try again: the disk may have space now */
         vt_location_unlock(l);
     }
     return last ? write_end(l, 1) : vt_file_flush(l) >= 0;
@@ -240,7 +243,6 @@ void vt_flush_together(void)
     vt_busy_end(l);
 }
 
-/* Completes the files before an exec. The next event begins another chunk. */
 int vt_suspend(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -275,7 +277,8 @@ static void say_size(uint64_t events)
         (unsigned long long)events, small ? "VT_PFORM_GDIR on a larger disk or a set" : "a larger");
 }
 
-/* vtunify replaces no archive by itself: the command that is told must work as it stands. */
+/* The option --force for the vtunify command in the message, which must work as printed. vtunify replaces an existing
+   archive only with --force. */
 static const char *force_for(const char *prefix)
 {
     static char archive[1040];
@@ -331,7 +334,8 @@ static void say_what_was_written(int all)
            (unsigned long long)records, (unsigned long long)bytes, force_for(operand), word);
 }
 
-/* A child that has recorded nothing since the fork has nothing to complete, and its parent's files are not its own. */
+/* A forked child that has recorded nothing returns early: it has no files, and the parent's files belong to the
+   parent. */
 __attribute__((destructor)) void vt_end(void)
 {
     int on = VT_ON;
@@ -339,7 +343,7 @@ __attribute__((destructor)) void vt_end(void)
     struct vt_location *l = vt_own_location && vt_own_location->in_use ? vt_own_location : NULL;
     vt_window_end(l && !VT_READ(l->busy) ? l : NULL);
     if (l) vt_busy_begin(l);
-    if (!atomic_load(&vt_locations[0])) { /* the main thread has recorded nothing: who the process is stands there */
+    if (!atomic_load(&vt_locations[0])) { /* main thread without records: location 0 identifies the process */
         struct vt_location *first = vt_location_new(vt_process.pid);
         if (first) vt_define_process(first);
     }

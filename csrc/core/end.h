@@ -7,12 +7,18 @@
 
 #pragma GCC visibility push(hidden)
 
-void vt_end(void); /* completes the files; nothing is recorded any more */
-int vt_suspend(void); /* completes the files before an exec; 0: it cannot, for other threads run */
-void vt_resume(void); /* after one that failed */
-void vt_flush(
-    void); /* writes out what the calling thread has recorded; of a flight recorder all threads, each when it can */
-void vt_location_complete(struct vt_location *l); /* by its thread, at its end */
+/* Completes the files and ends recording. */
+void vt_end(void);
+/* Completes the files before an exec. Returns 0 if the files are not complete, for example because other threads
+   run. */
+int vt_suspend(void);
+/* Continues recording after an exec that failed. */
+void vt_resume(void);
+/* Writes the records of the calling thread. A flight recorder writes the records of all threads, each at its next
+   event. */
+void vt_flush(void);
+/* Completes the files of a location. Called by its thread, at the end of the thread. */
+void vt_location_complete(struct vt_location *l);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The local files: names, heads, and blocks written straight with system calls, without keeping a descriptor open. */
+/* Names, heads and blocks of the local files. This code makes system calls directly and keeps no descriptor open. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #include "sys.h"
 #include "text.h"
 
-/* Guide 4.2.3.5: rank + 1 and the thread in hexadecimal; without a rank host, pid and start instead. */
+/* File names as in the guide, 4.2.3.5: rank + 1 and the location in hexadecimal. Without a rank: host, pid and
+   start. */
 static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t location, enum vt_content content)
 {
     const struct vt_file *h = &vt_process.head;
@@ -43,7 +44,7 @@ static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t loca
     if (vt_process.set.compression) vt_text_add(&t, ".z");
 }
 
-/* All of it, or an error: a limit or a full disk may let a part through first. */
+/* Writes both parts completely, or returns -errno. A file size limit or a full disk may allow a part of them. */
 static long write_all(long fd, struct iovec parts[2], uint64_t at)
 {
     while (parts[0].iov_len + parts[1].iov_len) {
@@ -89,11 +90,12 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     struct iovec parts[2] = {{&b, sizeof b}, {(void *)(uintptr_t)e.data, e.bytes}};
     long r = write_all(fd, parts, *end);
     if (r >= 0) *end += sizeof b + e.bytes;
-    else VT_SYS2(ftruncate, fd, *end); /* no half block stays: the chunk in the buffer is whole */
+    else VT_SYS2(ftruncate, fd, *end); /* removes the partial block; the buffer has the whole chunk */
     return r;
 }
 
-/* A new file with its head, or nothing: it gets its name when the head stands in it. scratch->path is the name. */
+/* Creates the file scratch->path with its head. The file gets this name after the head is written, so no file lacks its
+   head. Returns a descriptor or -errno. */
 static long create(struct vt_scratch *scratch, uint32_t location, enum vt_content content)
 {
     struct vt_text t = vt_text_into(scratch->other, sizeof scratch->other);
@@ -101,7 +103,7 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
     vt_text_add(&t, ".tmp");
     long fd = vt_create_temporary(scratch->other, &scratch->made[content]);
     if (fd < 0) {
-        if (fd == -EEXIST) strcpy(scratch->path, scratch->other); /* what messages are to name */
+        if (fd == -EEXIST) strcpy(scratch->path, scratch->other); /* the name for messages */
         return fd;
     }
     long r = write_head(fd, scratch, location, content);
@@ -112,9 +114,10 @@ static long create(struct vt_scratch *scratch, uint32_t location, enum vt_conten
     return r;
 }
 
-static _Atomic int has_started; /* vt_file_start has made the main thread's def file, which holds its head alone */
-static _Atomic int is_stale;    /* and this head tells an earlier name */
+static _Atomic int has_started; /* the def file that vt_file_start created is not in use yet */
+static _Atomic int is_stale;    /* the head of this file has an earlier name */
 
+/* Opens the file of vt_file_start at its first use. */
 static long open_started(struct vt_location *l, enum vt_content content)
 {
     if (content != VT_DEFINITIONS || l->number || !atomic_exchange(&has_started, 0)) return -ENOENT;
@@ -123,11 +126,12 @@ static long open_started(struct vt_location *l, enum vt_content content)
     return vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]);
 }
 
+/* Opens or creates a file of a location; *end: its size. Returns a descriptor or -errno. */
 static long open_for(struct vt_location *l, enum vt_content content, uint64_t *end)
 {
     struct stat s;
     uint64_t mask;
-    vt_lock(&vt_process.naming, &mask); /* a location that began while the names change has them changed too */
+    vt_lock(&vt_process.naming, &mask); /* names must not change between path_of and l->files */
     path_of(l->scratch.path, vt_process.head.prefix, vt_process.name_rank, l->number, content);
     int old = l->files & 1u << content;
     long fd = old ? vt_reopen(l->scratch.path, O_WRONLY, &l->scratch.made[content]) : open_started(l, content);
@@ -147,8 +151,9 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
 #define VT_SIGNAL_WAITS 1
 #define ROOM_OF_END 4096u
 
-/* Where the buffer is memory, a def file keeps room for the definitions of the end: no events may take the last of a disk.
-   bytes: what is to be written before. -ENOSPC: there is no such room; other failures stop nothing. */
+/* If the buffer is in memory, reserves disk space in the def file for the definitions of the end, so that events cannot
+   take the last space of the disk. bytes: size of the definitions that are written first. Returns -ENOSPC if there is
+   not enough space; ignores other failures. */
 static long keep_room(long fd, uint64_t at, uint64_t bytes)
 {
     if (vt_buffer_in_file()) return 0;
@@ -156,8 +161,8 @@ static long keep_room(long fd, uint64_t at, uint64_t bytes)
     return r == -ENOSPC ? r : 0;
 }
 
-/* Appends the chunks of a list, giving each back once it is written; those left in the list stay in the buffer.
-   Stops between two chunks when a signal waits for this thread. */
+/* Appends the chunks of a list to a file, and returns each written chunk to the buffer. Unwritten chunks remain in the
+   list. The function stops between two chunks if a signal is pending for this thread. */
 static long write_chunks(struct vt_location *l, enum vt_content content, struct vt_chunk **first)
 {
     uint64_t end = 0, begin;
@@ -192,7 +197,7 @@ static long write_list(struct vt_location *l, enum vt_content content, struct vt
 {
     long r = -EBADF;
     if (!*first && (content == VT_EVENTS || l->files & 1u << content)) return 0;
-    for (int i = 0; r == -EBADF && i < 3; i++) r = write_chunks(l, content, first); /* the program may close it */
+    for (int i = 0; r == -EBADF && i < 3; i++) r = write_chunks(l, content, first); /* EBADF: the program closed it */
     if (!*first) *last = NULL;
     if (r >= 0) return r;
     l->unwritten |= 1u << content;
@@ -211,7 +216,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room)
         l->keeps_room = keeps_room;
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         if (definitions) vt_defs_finish(l);
-        if (l->full && l->mark.chunk) { /* what is written cannot be taken back */
+        if (l->full && l->mark.chunk) { /* a rewind cannot discard written records */
             l->mark.chunk = NULL;
             l->mark.voided = 1;
         }
@@ -222,8 +227,6 @@ static int flush(struct vt_location *l, int definitions, int keeps_room)
     }
 }
 
-/* Writes what is full, definitions first: events must never lie in a file whose definitions were lost. Handlers run
-   between two chunks, with nothing held: they may not come back. 0 or -errno. */
 int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1); }
 
 int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1); }
@@ -243,7 +246,6 @@ void vt_file_start(void)
     vt_unlock(&vt_process.naming, &mask);
 }
 
-/* 1: the main thread's def file is where it belongs. */
 int vt_file_is_there(void)
 {
     uint64_t mask;
@@ -254,7 +256,6 @@ int vt_file_is_there(void)
     return is;
 }
 
-/* The files that location l (NULL: number 0, before it has any) already has get the process's present name and head. */
 void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank)
 {
     struct vt_scratch *scratch = l ? &l->scratch : &vt_scratch;
@@ -267,7 +268,7 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
         const struct vt_identity *made = l && l->files & 1u << content ? scratch->made : vt_scratch.made;
         scratch->made[content] = made[content];
         long r = vt_replace(scratch->other, scratch->path, &scratch->made[content]);
-        if (r < 0) { /* not there: it could not be made, and is tried anew */
+        if (r < 0) { /* the next flush tries to create the file again */
             int told = l && l->unwritten & 1u << content;
             if (l) l->files &= ~(1u << content);
             if (r != -ENOENT && !told)
@@ -277,7 +278,7 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
         long fd = vt_reopen(scratch->path, O_WRONLY, &scratch->made[content]);
         int fresh = fd >= 0 && write_head(fd, scratch, number, content) >= 0;
         if (fd >= 0) VT_SYS1(close, fd);
-        if (l && !fresh) l->stale |= 1u << content; /* the program may have used up its descriptors */
+        if (l && !fresh) l->stale |= 1u << content; /* for example, no descriptor was free */
         else if (!fresh) atomic_store(&is_stale, 1);
         if (l) l->files |= 1u << content;
     }
@@ -308,7 +309,7 @@ void vt_file_uctl(void)
     vt_text_add(&t, h->tool);
     vt_text_add(&t, "\n");
     long r = vt_put_file(vt_scratch.path, vt_scratch.other, text);
-    if (r == -EEXIST) /* a full disk is told elsewhere */
+    if (r == -EEXIST) /* other messages report a full disk */
         vt_warn("%s cannot be written (%s): vtunify cannot tell that the run is complete", vt_scratch.path,
                 vt_reason(r));
     vt_unlock(&vt_process.naming, &mask);

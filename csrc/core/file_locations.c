@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories and names of a run's files: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE,
-   VT_GNU_NMFILE (guide, Table 4.5), and variables of launchers and batch systems. */
+/* Directories and names of a run's files. Sources: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX, VT_FILE_UNIQUE and
+   VT_GNU_NMFILE (guide, Table 4.5), and the variables of launchers and batch systems. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -16,9 +16,10 @@
 #include "sys.h"
 #include "text.h"
 
-/* File names have 255 bytes; host, pid, start, thread and ending need up to 120 of them. */
+/* A file name has at most 255 bytes. Host, pid, start, location and suffix need up to 120 of these bytes. */
 #define PREFIX_MOST 128
 
+/* The value of the first variable that is set and not empty. */
 static const char *first_set(const char *const *names)
 {
     for (; *names; names++) {
@@ -28,7 +29,6 @@ static const char *first_set(const char *const *names)
     return NULL;
 }
 
-/* The rank as the launcher tells it before MPI_Init does: Hydra, PMIx, Open MPI, MVAPICH, ALPS and PALS, Slurm. */
 const char *vt_launcher_rank(void)
 {
     static const char *const names[] = {"PMIX_RANK",   "PMI_RANK",    "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
@@ -36,8 +36,8 @@ const char *vt_launcher_rank(void)
     return first_set(names);
 }
 
-/* How many processes of the program the launcher has started on this node: Open MPI, Hydra, MVAPICH, PALS, Slurm, whose
-   value may be "4(x2),3" for several nodes. 0: it does not say. */
+/* The number of processes that the launcher has started on this node; 0: unknown. Source: variables of Open MPI, Hydra,
+   MVAPICH, PALS and Slurm. For several nodes Slurm's value may be "4(x2),3". */
 static uint64_t launcher_processes(void)
 {
     static const char *const names[] = {
@@ -48,21 +48,21 @@ static uint64_t launcher_processes(void)
     return n < UINT32_MAX ? n : 0;
 }
 
-/* Slurm, Fujitsu's job system, PBS, LSF, Grid Engine. */
+/* The job id of Slurm, Fujitsu's job system, PBS, LSF or Grid Engine; NULL: none. */
 static const char *job(void)
 {
     static const char *const names[] = {"SLURM_JOB_ID", "PJM_JOBID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", NULL};
     return first_set(names);
 }
 
-/* ---- $NAME, ${NAME}, %h %p %r %j %% ---- */
+/* ---- Expansion of $NAME, ${NAME}, %h %p %r %j %% ---- */
 
 static int is_word(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* A variable's value; *text moves behind its name. NULL: $ without a name, which stands for itself. */
+/* The value of the variable at *text; *text moves behind its name. NULL: no name follows the $, which remains a $. */
 static const char *variable(const char **text, char *name, size_t bytes)
 {
     const char *begin = *text + ((*text)[0] == '{'), *end = begin;
@@ -87,7 +87,7 @@ static void add_letter(struct vt_text *t, char letter)
     else vt_text_add(t, letter == '%' ? "%" : plain);
 }
 
-/* Writes text with these replaced, as long as there is room. Returns a variable that is not set, NULL if all are. */
+/* Expands text into t, as far as there is room. Returns the name of a variable that is not set; NULL if all are set. */
 static const char *expand(const char *text, struct vt_text *t)
 {
     static char name[64];
@@ -106,7 +106,7 @@ static const char *expand(const char *text, struct vt_text *t)
 
 /* ---- The prefix ---- */
 
-/* The executable's name without .out or .exe (guide 4.2.3.2). */
+/* The name of the executable without .out or .exe (guide 4.2.3.2). */
 static void standard_prefix(char *into, size_t bytes)
 {
     static char path[PATH_MAX];
@@ -119,7 +119,8 @@ static void standard_prefix(char *into, size_t bytes)
     vt_text_add(&t, *name ? name : "a");
 }
 
-/* Reads VT_FILE_PREFIX: set->prefix is the name behind its last slash, asked the directory before the slash, "" without one. */
+/* Reads VT_FILE_PREFIX. set->prefix: the name behind the last slash; asked: the directory before it, "" if there is
+   none. */
 static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
 {
     const char *text = getenv("VT_FILE_PREFIX");
@@ -139,11 +140,10 @@ static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
         return;
     }
     strcpy(set->prefix, name);
-    if (slash) slash[slash == asked] = 0; /* of /heat the directory is / */
+    if (slash) slash[slash == asked] = 0; /* the directory of /heat is / */
     else *asked = 0;
 }
 
-/* The prefix becomes PREFIX_COUNT (guide 4.2.3.5). */
 void vt_place_count(struct vt_settings *set, uint32_t count)
 {
     struct vt_text t = vt_text_into(set->prefix, sizeof set->prefix);
@@ -153,7 +153,7 @@ void vt_place_count(struct vt_settings *set, uint32_t count)
     vt_text_dec(&t, count);
 }
 
-/* yes, no or a positive number; 1 is that number, as the guide has it. */
+/* Reads VT_FILE_UNIQUE: yes, no or a positive number. 1 is a number, not yes, as in the guide. */
 static void read_unique(struct vt_settings *set)
 {
     static const char *const yes[] = {"yes", "on", "true"}, *const no[] = {"no", "off", "false", "0"};
@@ -183,8 +183,8 @@ static void read_unique(struct vt_settings *set)
 
 /* ---- Directories ---- */
 
-/* The directory in which the program was started, noted before its own code can change the directory. Empty: it is gone, or
-   its path is too long. */
+/* The initial working directory, read before the program can change its directory. Empty: the directory does not exist
+   any more, or its path is too long. */
 static char here[sizeof((struct vt_settings *)0)->gdir];
 
 __attribute__((constructor)) static void note_directory(void)
@@ -194,7 +194,8 @@ __attribute__((constructor)) static void note_directory(void)
     noted = 1;
 }
 
-/* An absolute path, from where the program was started. 0: too long, or a variable is not set (*missing). */
+/* Expands text to an absolute path; a relative path begins at the initial directory. Returns 0 if the path is too long,
+   or if a variable (*missing) is not set. */
 static int read_path(const char *text, char *into, size_t bytes, const char **missing)
 {
     struct vt_text t = vt_text_into(into, bytes), all = t;
@@ -210,8 +211,10 @@ static int read_path(const char *text, char *into, size_t bytes, const char **mi
 
 static int is_writable(const char *path) { return !VT_SYS4(faccessat, AT_FDCWD, path, W_OK | X_OK, 0); }
 
-/* 1: the setting names a directory that can be used; -1: one that cannot be written to; -2: one that another user has made
-   where this run would make its own. One whose name has %h, %p, %r or %j in it cannot well be there before the run: it is made. */
+/* Reads a setting that names a directory. Creates the directory if the setting has %h, %p, %r or %j, since the user
+   cannot know its name before the run. Returns 1: usable; 0: not set, or a variable is not set; -1: not writable; -2:
+   another user has created the directory that this run would create. If the result is not 1, `into` gets the initial
+   directory. */
 static int read_directory(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name), *missing = NULL;
@@ -230,7 +233,7 @@ static int read_directory(const char *name, char *into, size_t bytes)
     return text && *text && !missing ? refused : 0;
 }
 
-/* The directory of VT_FILE_PREFIX, which is made, takes the place of VT_PFORM_GDIR. */
+/* Creates the directory in VT_FILE_PREFIX, and uses this directory instead of VT_PFORM_GDIR. */
 static void take_directory(const char *asked, struct vt_settings *set)
 {
     static char path[sizeof set->gdir];
@@ -254,9 +257,9 @@ static void take_directory(const char *asked, struct vt_settings *set)
                set->gdir);
 }
 
-static int is_told; /* that there is no place for files */
+static int is_told; /* 1: a message has said that no directory is usable */
 
-/* One line for both directories, by what read_directory returned. */
+/* Prints one line about both directories. global, local: results of read_directory. */
 static void say_unusable(int global, int local)
 {
     const char *instead = *here ? here : "no other";
@@ -274,7 +277,7 @@ static void say_unusable(int global, int local)
                instead, then);
 }
 
-/* Why a directory gets no files of ours: -errno, or 0. */
+/* Returns 0 if a directory can hold files; -errno: the reason why not. */
 static long refusal(const char *path)
 {
     struct statfs fs;
@@ -283,7 +286,6 @@ static long refusal(const char *path)
     return (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize < VT_CHUNK_SIZE ? -ENOSPC : 0;
 }
 
-/* 1: there is room for the buffer or for files. Where there is room for the buffer only, vtunify reads the buffer. */
 int vt_place_has_room(const struct vt_settings *set)
 {
     long r = refusal(set->gdir);
@@ -295,7 +297,8 @@ int vt_place_has_room(const struct vt_settings *set)
     return 0;
 }
 
-/* File systems of the network, by statfs(2): a mapping in them is slow, and what was stored last may be lost. */
+/* The name of a network file system (statfs(2)); NULL: local. On a network file system a mapping is slow, and the last
+   stores may be lost. */
 static const char *network(const char *path)
 {
     static const struct {
@@ -314,7 +317,7 @@ static const char *network(const char *path)
     return NULL;
 }
 
-/* The buffer moves off a network file system, unless the user wants it there. */
+/* Chooses a local directory for the buffer if the current one is on a network file system. */
 static void leave_network(struct vt_settings *set)
 {
     const char *kind = *set->ldir ? network(set->ldir) : NULL, *temporary = getenv("TMPDIR");
@@ -331,7 +334,6 @@ static void leave_network(struct vt_settings *set)
     }
 }
 
-/* A file that is to be read: its path. */
 void vt_place_read_path(const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name), *missing;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_FILTER_SPEC: which functions and calls are recorded, in VampirTrace's grammar (VampirTrace 5.14 User Manual, 5.1) or
-   Score-P's (Score-P User Manual, "Defining and Testing a Filter"), recognised by its keywords. docs/filter.md has both. */
+/* VT_FILTER_SPEC selects the functions and calls that are recorded. The file has VampirTrace's grammar (VampirTrace
+   5.14 User Manual, 5.1) or Score-P's (Score-P User Manual, "Defining and Testing a Filter"). The keywords of Score-P
+   identify its grammar. docs/filter.md describes both grammars. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,24 +13,24 @@
 #include "settings.h"
 #include "text.h"
 
-#define MOST_BYTES (1u << 20) /* of a file */
+#define MOST_BYTES (1u << 20) /* maximum size of the file */
 #define MOST_RULES 32768u
 #define ALL VT_CALL_ALL
 
 struct rule {
     const char *pattern;
-    int64_t limit; /* calls that are recorded; ALL */
+    int64_t limit; /* number of calls that are recorded, or ALL */
     uint32_t line;
-    uint32_t ranks; /* where its list of ranks begins in `ranges`, 0 none: all ranks */
-    uint8_t group; /* the pattern is of groups */
-    uint8_t mangled;
+    uint32_t ranks; /* index in `ranges` of the first range of its list; 0: all ranks */
+    uint8_t group; /* 1: the pattern is for names of groups */
+    uint8_t mangled; /* 1: the pattern is for mangled names */
 };
 
 static struct {
-    char *text; /* the file, cut into patterns */
+    char *text; /* the file, split into patterns */
     struct rule *rules;
-    uint32_t n, refused, nranges, begin; /* begin: where the list of ranks being read begins */
-    uint32_t (*ranges)[2]; /* first and last rank; a list ends with first > last */
+    uint32_t n, refused, nranges, begin; /* begin: index of the first range of the current list */
+    uint32_t (*ranges)[2]; /* first and last rank of each range; a list ends with first > last */
     int scorep, loaded;
     uint32_t rank;
 } filter;
@@ -54,7 +55,8 @@ static void add(const char *pattern, int64_t limit, uint32_t line, uint8_t group
 
 /* ---- Patterns ---- */
 
-/* One of a class [a-z], [!a-z]; *pattern moves behind it. Without an end it is no class. */
+/* 1: c is in the class at *pattern, such as [a-z] or [!a-z]; *pattern moves behind the class. -1: the class has no end,
+   so the [ is an ordinary character. */
 static int in_class(const char **pattern, char c)
 {
     const char *p = *pattern + 1, *end = strchr(p + (*p == '!' || *p == '^') + 1, ']');
@@ -70,7 +72,7 @@ static int in_class(const char **pattern, char c)
     return found != not;
 }
 
-/* One character of the name against the pattern's first piece, which *pattern moves behind. */
+/* 1: c matches the first element of the pattern; *pattern moves behind the element. */
 static int matches_one(const char **pattern, char c, int classes)
 {
     const char *p = *pattern;
@@ -81,7 +83,6 @@ static int matches_one(const char **pattern, char c, int classes)
     return *p == c || (*p == '?' && p == *pattern - 1);
 }
 
-/* Wildcards: * and ?, with classes also [...] and \. Takes time in the product of the lengths at most. */
 int vt_pattern_matches(const char *pattern, const char *name, int classes)
 {
     const char *star = NULL, *resume = NULL;
@@ -139,7 +140,7 @@ static int read_ranks(char *text, uint32_t line)
         filter.ranges[filter.nranges][0] = (uint32_t)first;
         filter.ranges[filter.nranges++][1] = (uint32_t)last;
     }
-    filter.ranges[filter.nranges][0] = 1; /* the end, and what holds for no rank where the list is bad */
+    filter.ranges[filter.nranges][0] = 1; /* the end of the list; a list without a valid range applies to no rank */
     filter.ranges[filter.nranges++][1] = 0;
     filter.begin = begin;
     return begin != 0;
@@ -162,7 +163,7 @@ static void read_rank_line(char *text, uint32_t line)
 static void read_vt_line(char *text, uint32_t line)
 {
     char *limit = NULL, *end;
-    for (char *at = text; (at = strstr(at, "--")); at += 2) limit = at; /* operator-- may stand before */
+    for (char *at = text; (at = strstr(at, "--")); at += 2) limit = at; /* the last --: a name may be operator-- */
     if (!limit) {
         refuse(line, "without -- and a limit: ", text);
         return;
@@ -180,17 +181,18 @@ static void read_vt_line(char *text, uint32_t line)
     int group = !strcasecmp(end, "G");
     if (*end && !group) {
         refuse(line, "only G is known behind the limit: the rule holds without ", end);
-        filter.refused -= !strcmp(end, "S") || !strcmp(end, "R") || !strcmp(end, "C"); /* right for VampirTrace */
+        filter.refused -= !strcmp(end, "S") || !strcmp(end, "R") || !strcmp(end, "C"); /* valid in VampirTrace */
     }
     for (char *rest = text, *name; (name = strsep(&rest, ";"));)
         if (*(name = trim(name))) add(name, calls, line, (uint8_t)group, 0);
 }
 
-/* ---- Score-P's grammar: blocks of EXCLUDE and INCLUDE, of which the last one that fits holds ---- */
+/* ---- Score-P's grammar: blocks of EXCLUDE and INCLUDE rules; the last matching rule applies ---- */
 
 static int is(const char *word, const char *keyword) { return !strcmp(word, keyword); }
 
-/* The next word, cut off in place; a backslash keeps the blank behind it, and stays, for the pattern. */
+/* Returns the next word, terminated in place. A blank after a backslash belongs to the word. The backslash remains, for
+   the pattern. */
 static char *next_word(char **rest)
 {
     char *s = *rest + strspn(*rest, " \t\r"), *begin = s;
@@ -212,7 +214,7 @@ static void read_scorep_line(char *text, uint32_t line)
         else if (is(word, "SCOREP_FILE_NAMES_BEGIN")) {
             block = FILES;
             refuse(line, "files are known to the compiler only (vtrace-cc): ", word);
-            filter.refused--; /* it is right for Score-P */
+            filter.refused--; /* valid in Score-P */
         } else if (is(word, "SCOREP_REGION_NAMES_END") || is(word, "SCOREP_FILE_NAMES_END")) block = OUTSIDE;
         else if (block == FILES) continue;
         else if (block == OUTSIDE) refuse(line, "outside of a block: ", word);
@@ -243,7 +245,6 @@ static void read_lines(char *text)
     }
 }
 
-/* 1: there are rules. */
 int vt_filter_load(void)
 {
     const char *rank = vt_launcher_rank();
@@ -253,10 +254,10 @@ int vt_filter_load(void)
     if (!*path()) return 0;
     filter.text = vt_pages(MOST_BYTES + 2);
     filter.rules = vt_pages(MOST_RULES * sizeof *filter.rules);
-    filter.ranges = vt_pages((MOST_BYTES + 4) * sizeof *filter.ranges); /* a number and a comma, or a line, each */
+    filter.ranges = vt_pages((MOST_BYTES + 4) * sizeof *filter.ranges); /* a range takes at least 2 bytes of text */
     if (!filter.text || !filter.rules || !filter.ranges) return 0;
     long n = vt_read_file(path(), filter.text, MOST_BYTES + 2);
-    filter.nranges = 1; /* 0 is no list */
+    filter.nranges = 1; /* index 0 means no list */
     filter.refused = 1; /* the file itself */
     if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all is recorded", path(), vt_reason(n));
     else if (n > MOST_BYTES) vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all is recorded", path(), MOST_BYTES);
@@ -270,10 +271,8 @@ int vt_filter_load(void)
 
 static void (*changed)(void);
 
-/* The map of functions has this called when other rules hold than those that it was made by. */
 void vt_filter_on_change(void (*call)(void)) { changed = call; }
 
-/* The process gets its rank: rules may be for some ranks only. */
 void vt_filter_rank(uint32_t rank)
 {
     int changes = rank != filter.rank && filter.nranges > 1;
@@ -283,6 +282,7 @@ void vt_filter_rank(uint32_t rank)
 
 /* ---- Answers ---- */
 
+/* 1: the rule applies to the rank of this process. */
 static int for_rank(const struct rule *r)
 {
     if (!r->ranks) return 1;
@@ -300,18 +300,19 @@ static int fits(const struct rule *r, const struct vt_names_of *f)
     return 0;
 }
 
+/* The rule that applies to a function; NULL: none. */
 static const struct rule *rule_of(const struct vt_names_of *f)
 {
     const struct rule *last = NULL;
     for (uint32_t i = 0; i < filter.n; i++) {
         if (!for_rank(&filter.rules[i]) || !fits(&filter.rules[i], f)) continue;
         last = &filter.rules[i];
-        if (!filter.scorep) break; /* VampirTrace: the first one holds */
+        if (!filter.scorep) break; /* VampirTrace: the first matching rule applies */
     }
     return last;
 }
 
-/* Cuts the place off the name of an OpenMP construct: while the program runs the line is unknown. */
+/* Removes the source location from the name of an OpenMP construct: at run time the line is unknown. */
 static void without_place(struct vt_names_of *f, char *into, size_t bytes)
 {
     const char *place = strstr(f->names[0], " @");
@@ -351,7 +352,6 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
 
 /* ---- Names ---- */
 
-/* The name without the arguments, too, for functions of C++. f->names[0] is the whole one. */
 void vt_names_shorten(struct vt_names_of *f, char *into, size_t bytes)
 {
     const char *name = f->names[0], *end = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launchers of parallel programs and their helpers: a preloaded library comes into them where a script under `vtrace run`
-   starts a job. They are not what the user wants to see; their environment goes to the ranks, which are. */
+/* Launchers of parallel programs and their helper processes. If a script under `vtrace run` starts a job, LD_PRELOAD
+   loads the library into the launcher too. Launchers are not traced, but pass their environment to the ranks. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "sys.h"
 #include "text.h"
 
-#define ANCESTORS 64 /* that are looked at */
+#define ANCESTORS 64 /* maximum number of ancestors to examine */
 
 static const char *const beginnings[] = {"mpiexec", "mpirun", "ompirun", "hydra_", "orte", "prte", "flux"};
 static const char *const names[] = {"orted", "prun", "srun",  "slurmstepd", "aprun", "apinit",
@@ -28,7 +28,7 @@ static int is_launcher(const char *name)
     return 0;
 }
 
-/* 1: this process is one. A program that is linked with vtrace may be called what it likes. */
+/* Only a preloaded library checks the name: a program that is linked with vtrace may have any name. */
 int vt_is_launcher(void)
 {
     static char path[PATH_MAX];
@@ -40,7 +40,7 @@ int vt_is_launcher(void)
     return is_launcher(name);
 }
 
-/* proc(5): number (name) state parent, and the start in clock ticks since boot as the 20th word from there. */
+/* Format, see proc(5): pid (comm) state ppid ...; the start time is the 20th field after the state. */
 int vt_process_look(uint32_t pid, struct vt_process_look *look)
 {
     static char text[1024];
@@ -61,8 +61,8 @@ int vt_process_look(uint32_t pid, struct vt_process_look *look)
     return at != NULL;
 }
 
-/* Shells and other programs that a launcher starts, and what these start before MPI_Init or without MPI, are of one run on
-   each host: they have the launcher's helper there as their parent, and the name of the job. */
+/* On each host, all programs that a launcher starts belong to one run, such as shells and programs without MPI. These
+   programs share the launcher's helper as their parent, and the job id. The run id is a checksum of both. */
 void vt_launcher_run(struct vt_file *h)
 {
     static char text[1024];
@@ -85,8 +85,8 @@ void vt_launcher_run(struct vt_file *h)
     memcpy(h->run, run, sizeof h->run);
 }
 
-/* Launchers, by the name of the process that starts the ranks on each host, and the variables with number and count of ranks.
-   mpiexec itself starts ranks on its own host, of Open MPI and of MPICH's gforker. */
+/* Known launchers: the name of the process that starts the ranks on each host, and the variables with the number of
+   ranks and the rank. Open MPI's mpiexec, and MPICH's with gforker, start the ranks on their own host themselves. */
 static const struct launcher {
     const char *helper, *size, *rank, *name;
 } launchers[] = {
@@ -110,7 +110,8 @@ static const struct launcher *launcher_called(const char *name)
     return NULL;
 }
 
-/* 1: the process has loaded an MPI library but not vtrace. If its mappings cannot be read it is another user's: no rank. */
+/* 1: the process has loaded an MPI library but not vtrace. 0 also if its mappings are not readable: the process then
+   belongs to another user, and is not a rank. */
 static int is_untraced_rank(uint32_t pid)
 {
     static char text[2 * PATH_MAX];
@@ -126,7 +127,7 @@ static int is_untraced_rank(uint32_t pid)
         text[kept + (size_t)n] = 0;
         mpi |= strstr(text, "/libmpi") != NULL;
         traced |= strstr(text, "/libvtrace") != NULL;
-        const char *line = strrchr(text, '\n'); /* the next read may go on with it */
+        const char *line = strrchr(text, '\n'); /* the next read may continue this line */
         kept = line ? strlen(line) : 0;
         if (kept) memmove(text, line, kept);
     }
@@ -134,8 +135,8 @@ static int is_untraced_rank(uint32_t pid)
     return mpi && !traced;
 }
 
-/* 1: the nearest launcher among this process's ancestors says that it has started several ranks of which this is one. A
-   program that a rank starts inherits the launcher's variables, but is no rank. */
+/* The nearest launcher among the ancestors decides, and must have set the rank and a number of ranks above 1. A program
+   that a rank starts inherits the launcher's variables, but is not a rank. */
 int vt_launcher_look(struct vt_launched *launched)
 {
     struct vt_process_look look;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launchers of ranks and their helpers. */
+/* Launchers of parallel programs and their helper processes. */
 #ifndef VT_LAUNCHER_H
 #define VT_LAUNCHER_H
 
 #include "state.h"
 
+/* A process, from /proc/PID/stat. */
 struct vt_process_look {
-    uint64_t began; /* clock ticks since boot */
+    uint64_t began; /* start time in clock ticks since boot */
     uint32_t parent;
-    char name[32], state; /* as in proc(5) */
+    char name[32], state; /* comm and state of proc(5) */
 };
 
+/* The launcher of this process, and the rank and number of ranks that the launcher has set. */
 struct vt_launched {
     const char *launcher;
     uint32_t rank, ranks;
@@ -18,11 +20,13 @@ struct vt_launched {
 
 #pragma GCC visibility push(hidden)
 
+/* 1: this process is a launcher or its helper, not a rank. */
 int vt_is_launcher(void);
-int vt_process_look(uint32_t pid, struct vt_process_look *look); /* 0: it is not there */
-/* Sets the run's id to that of all that the launcher starts on this host, if one has started this process. */
+/* Reads /proc/PID/stat. Returns 0 if there is no such process. */
+int vt_process_look(uint32_t pid, struct vt_process_look *look);
+/* If a launcher has started this process, sets the run id that all processes of the launcher on this host share. */
 void vt_launcher_run(struct vt_file *h);
-/* 1: a launcher has started this process as one of several ranks. */
+/* Returns 1 if a launcher has started this process as one of several ranks. */
 int vt_launcher_look(struct vt_launched *launched);
 
 #pragma GCC visibility pop

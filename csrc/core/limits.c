@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits on the number of recorded calls by VT_FILTER_SPEC, of calls other than functions with hooks (funwrap/filter_map.c).
-   All threads of a process count together. */
+/* The limits of VT_FILTER_SPEC on the number of recorded calls. A limit counts the calls of all threads of the process.
+   funwrap/filter_map.c applies the limits of functions with hooks. */
 #include "filter.h"
 #include "limits.h"
 #include "location.h"
@@ -15,7 +15,7 @@ int64_t vt_call_limit(const char *name, const char *group)
 
 int vt_hides(const char *name, const char *group) { return !vt_call_limit(name, group); }
 
-/* ---- Functions that ask at each call ---- */
+/* ---- Functions whose wrappers call vt_take_call at each call ---- */
 
 #define MOST_COUNTED 1024u
 static struct counted {
@@ -61,7 +61,7 @@ enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region
     return VT_CALL_COUNTED;
 }
 
-/* ---- Regions that the program enters and leaves by calls of their own ---- */
+/* ---- Regions of the user API ---- */
 
 #define MOST_LIMITED 4096u
 static struct {
@@ -83,11 +83,11 @@ uint32_t vt_limited_new(uint32_t region, int64_t limit)
     return n;
 }
 
-/* Once a region's calls are used up all that begin later are left out: so the innermost open ones of a thread are those that
-   its next ends belong to, and their number is all that must be kept. */
+/* When the limit of a region is reached, all later calls are not recorded. The unrecorded open calls of a thread are
+   therefore its innermost ones, and a counter per thread is sufficient to match the leaves. */
 uint32_t vt_limited_begin(uint32_t number)
 {
-    if (number >= MOST_LIMITED) return 0; /* no number of ours */
+    if (number >= MOST_LIMITED) return 0; /* not a number of vt_limited_new */
     return vt_take_one(&limited[number].left) ? limited[number].region : 0;
 }
 
@@ -107,7 +107,6 @@ uint32_t vt_limited_end(uint32_t number)
     return 0;
 }
 
-/* The location goes over to another thread. */
 void vt_limited_reset(struct vt_location *l)
 {
     for (uint32_t i = 0; l->left_out && i < MOST_LIMITED; i++) l->left_out[i] = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions that are recorded so many times, which begin and end by calls of their own. The region, 0: this one is not
-   recorded. */
+/* Regions with a limited number of recorded calls, which the program enters and leaves explicitly (the user API). */
 #ifndef VT_LIMITS_H
 #define VT_LIMITS_H
 
@@ -8,10 +7,15 @@
 
 #pragma GCC visibility push(hidden)
 
-uint32_t vt_limited_new(uint32_t region, int64_t limit); /* a number for it; 0: there are too many */
+/* Returns a number for a region of which only `limit` calls are recorded; 0: there are too many such regions. */
+uint32_t vt_limited_new(uint32_t region, int64_t limit);
+/* At the enter: returns the region; 0: the call is not recorded. */
 uint32_t vt_limited_begin(uint32_t number);
-void vt_limited_leave_out(struct vt_location *l, uint32_t number); /* this thread has begun one that is not recorded */
+/* Notes that the calling thread has entered the region without a record. */
+void vt_limited_leave_out(struct vt_location *l, uint32_t number);
+/* At the leave: returns the region; 0: the call is not recorded. */
 uint32_t vt_limited_end(uint32_t number);
+/* Forgets the open calls of a location that another thread takes over. */
 void vt_limited_reset(struct vt_location *l);
 
 #pragma GCC visibility pop
