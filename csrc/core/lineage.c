@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that a traced one starts belong to its run: run id, parent, prefix and directories go to them in one variable
-   of the environment. */
+/* Programs that a traced program starts belong to the same run. One environment variable passes the run id, parent,
+   prefix and directories to these programs. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +8,17 @@
 #include "lineage.h"
 #include "text.h"
 
-/* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, numbers in hexadecimal; behind pid a + if the process
-   is the first of its run, a * if it or a process before it is a rank of an MPI_COMM_WORLD */
+/* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, with hexadecimal numbers. A + follows pid if the
+   process is the first of its run. A * follows if the process or one of its ancestors is a rank of an
+   MPI_COMM_WORLD. */
 static char variable[sizeof VT_FAMILY_NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
-static char **ours;
+static char **ours; /* the array that enter_variable made last */
 static int has_rank;
 
 int vt_family_has_rank(void) { return has_rank; }
 
-/* The environment may be read by other threads and grown by setenv, and a shell frees the array and the strings that it
-   has made: it gets a new array, and the old one stays as it is. */
+/* Makes a new environment array and keeps the old array unchanged: other threads may read the old array, setenv may
+   grow it, and a shell frees the arrays and strings that it has made. */
 static void enter_variable(void)
 {
     size_t n = 0, at = SIZE_MAX;
@@ -56,7 +57,7 @@ void vt_family_tell(void)
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, ":");
     vt_text_add(&t, vt_process.set.ldir);
-    if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* another thread may be starting a program */
+    if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* other threads may read it */
     enter_variable();
 }
 
@@ -69,7 +70,7 @@ const char *vt_family_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-/* Copies n bytes up to the separator c, which must follow them. */
+/* Copies n bytes, which the separator c must follow. Returns the text behind the separator; NULL on failure. */
 static const char *take(char *into, size_t room, const char *from, size_t n, char c)
 {
     if (n >= room || strnlen(from, n) < n || from[n] != c) return NULL;
@@ -78,7 +79,6 @@ static const char *take(char *into, size_t room, const char *from, size_t n, cha
     return from + n + (c != 0);
 }
 
-/* Fills run, parent and the settings that follow the parent's. 0: this program has no traced parent. */
 int vt_family_read(struct vt_file *h, struct vt_settings *set)
 {
     const char *text = getenv("VTRACE_PARENT");
@@ -108,10 +108,10 @@ int vt_family_read(struct vt_file *h, struct vt_settings *set)
     if (*end != ':' || !(at = take(s.gdir, sizeof s.gdir, end + 1, n, ':'))) return 0;
     if (!take(s.ldir, sizeof s.ldir, at, strlen(at), 0) || s.gdir[0] != '/' || s.ldir[0] != '/') return 0;
     strcpy(s.base, s.prefix);
-    s.unique = s.count = 0; /* the parent has taken one */
+    s.unique = s.count = 0; /* the prefix already has the count */
     *set = s;
     *h = f;
     has_rank = ranked;
-    vt_process.first = first && f.parent_pid == f.pid; /* it was the same process before an exec */
+    vt_process.first = first && f.parent_pid == f.pid; /* equal pids: this process before an exec */
     return 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run that a process belongs to, and what it hands on to the programs that it starts. */
+/* The run of a process, and the environment variable that passes the run to the programs that the process starts. */
 #ifndef VT_LINEAGE_H
 #define VT_LINEAGE_H
 
@@ -9,11 +9,17 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Writes the state of this process (vt_process) into the variable, and the variable into the environment. */
 void vt_family_tell(void);
+/* Reads the variable into h (run, parent) and set (prefix, directories). Returns 0 if this program has no traced
+   parent. */
 int vt_family_read(struct vt_file *h, struct vt_settings *set);
-int vt_family_has_rank(void); /* this process, or one that has led to it, is a rank of an MPI_COMM_WORLD */
-const char *vt_family_variable(void); /* what children get, with its name; NULL: nothing is recorded yet */
-/* Has the environment of this process hold it, for what libc starts by itself. Not in the child of a vfork. */
+/* 1: this process or one of its ancestors is a rank of an MPI_COMM_WORLD. */
+int vt_family_has_rank(void);
+/* The variable as NAME=VALUE; NULL: nothing is recorded yet. */
+const char *vt_family_variable(void);
+/* Puts the variable into the environment again, before libc starts a program by itself (system, popen). Must not be
+   called in the child of a vfork. */
 void vt_family_enter(void);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locations: one per thread, its chunks, and everything the path of an event leaves to a function call. */
+/* The chunks of a location, its lock, and the part of writing a record that write.h does not inline. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "stop.h"
 #include "sys.h"
 
-#define ROOM_BESIDE 16 /* words that vt_put may write beside the caller's: TIME, LOST, FLUSH, LIMIT */
-#define LOCK_WAIT 50000 /* times a tenth of a millisecond */
+#define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, FLUSH, LIMIT */
+#define LOCK_WAIT 50000 /* maximum wait for a lock, in units of 0.1 ms */
 
 _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
@@ -22,9 +22,9 @@ _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initia
 _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 
-/* A busy word belongs to a frame that a signal handler has interrupted, or to one that siglongjmp has left. Stacks grow
-   downwards, and between an interrupted frame and its handler's lies what the kernel saves: more than SAVED bytes, while
-   this function is called by less than SAVED bytes of frames. */
+/* The busy word is the stack pointer of a frame. Stacks grow downwards. Between an interrupted frame and the frame of
+   its signal handler the kernel saves more than SAVED bytes. The frames between the handler and this function take less
+   than SAVED bytes. */
 #define SAVED 512
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 {
@@ -37,9 +37,6 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
     return here + SAVED > busy;
 }
 
-/* Chunks change hands and definitions are written under this lock: by the thread itself, by another one at the end of the
-   program. No signal handler of the holder runs. 0: this thread has it already, or the holder does not come back, or this
-   is a forked child that goes on where the handler that forked interrupted its parent. */
 int vt_location_lock(struct vt_location *l)
 {
     uint32_t me = (uint32_t)VT_SYS0(gettid);
@@ -65,7 +62,6 @@ void vt_location_unlock(struct vt_location *l)
     vt_release_signals(&mask);
 }
 
-/* After a recording that was left for good: cursor and times as the last record that was published left them. */
 void vt_location_mend(struct vt_location *l)
 {
     if (vt_location_lock(l)) {
@@ -74,20 +70,19 @@ void vt_location_mend(struct vt_location *l)
             l->cursor = vt_chunk_words(c) + vt_chunk_used(c) / 8;
             VT_SET(l->last, vt_replay_times(c, &l->lost_told));
         }
-        VT_SET(l->limit, NULL); /* its next event takes the slow path, which looks at everything */
+        VT_SET(l->limit, NULL); /* the next event takes the slow path */
         vt_location_unlock(l);
     }
     VT_SET(l->busy, 0);
 }
 
-/* Ends the chunk being filled and puts it into the list of full ones. Under the lock. */
 void vt_chunk_finish(struct vt_location *l)
 {
     struct vt_chunk *c = l->chunk;
     VT_SET(l->limit, NULL);
     VT_SET(l->chunk, NULL);
     if (!c) return;
-    c->used = vt_chunk_used(c); /* what a late thread publishes while the program ends is no part of it */
+    c->used = vt_chunk_used(c); /* excludes records that another thread publishes while the program ends */
     if (!c->used) {
         l->sequence--;
         l->chunks--;
@@ -99,7 +94,7 @@ void vt_chunk_finish(struct vt_location *l)
     vt_chunk_append(&l->full, &l->full_last, c);
 }
 
-/* Under the lock: at the end of the program no thread begins another one. */
+/* Begins a chunk of events. The caller holds the lock. At the end of the program no thread begins another chunk. */
 static int begin_chunk(struct vt_location *l)
 {
     struct vt_chunk *c = NULL;
@@ -129,8 +124,8 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
-/* Another chunk, after writing the full ones out if the location has used up its share, or memory has come to an end.
-   Under busy. flushed: set to the ticks when a flush began, else 0. */
+/* Begins the next chunk. If the location has reached its quota, or if there is no memory, the full chunks are written
+   first. The caller has set the busy word. *flushed: ticks when a flush began; unchanged if there was none. */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     if (!vt_location_lock(l)) return 0;
@@ -138,12 +133,12 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     int ring = vt_process.set.mode == VT_MODE_RING;
     if (ring && l->chunks >= l->quota) vt_ring_drop(l);
     int has = l->chunks < l->quota && begin_chunk(l);
-    if (!has && ring) has = vt_ring_drop(l) && begin_chunk(l); /* no more memory: it goes on with what it has */
+    if (!has && ring) has = vt_ring_drop(l) && begin_chunk(l); /* no memory: reuse the oldest chunk */
     int must_flush = !has && !ring && l->chunks;
     vt_location_unlock(l);
     if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
     *flushed = vt_now();
-    l->wants_spare = 1; /* else other threads might take all that is given back */
+    l->wants_spare = 1; /* otherwise other threads might take all returned chunks */
     if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
     else vt_size_look(l);
     l->wants_spare = 0;
@@ -157,19 +152,19 @@ out:
     return has;
 }
 
+/* 1: the location has room for so many words. */
 static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 {
     struct vt_chunk *c = VT_READ(l->chunk);
     if (vt_closing) return c && l->in_use && !l->stopped && vt_chunk_end(c) - l->cursor >= (long)words;
     if (l->stopped || !l->in_use || atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ON) return 0;
     if (c && vt_chunk_limit(c) - l->cursor >= (long)words) {
-        VT_SET(l->limit, vt_chunk_limit(c)); /* a signal handler may have taken it away, to have its losses told */
+        VT_SET(l->limit, vt_chunk_limit(c)); /* a signal handler that lost an event clears the limit */
         return 1;
     }
     return next_chunk(l, flushed);
 }
 
-/* How many events of the program words hold. */
 unsigned vt_events_in(const uint64_t *words, unsigned n)
 {
     unsigned events = 0;
@@ -180,7 +175,6 @@ unsigned vt_events_in(const uint64_t *words, unsigned n)
     return events;
 }
 
-/* Writes one record's first word with its time; returns where to go on. */
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now)
 {
     if (now < l->last) { /* counters of two cores may differ by a few ticks */
@@ -201,13 +195,13 @@ uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t 
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     uint64_t flushed = 0, lost;
-    if (!room(l, n + ROOM_BESIDE, &flushed)) { /* what comes after the end is no part of the trace */
+    if (!room(l, n + ROOM_BESIDE, &flushed)) { /* events after the end are not counted as lost */
         if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ON)
             atomic_fetch_add_explicit(&l->lost, vt_events_in(words, n), memory_order_relaxed);
         return;
     }
     uint64_t *at = l->cursor;
-    if (!at) return; /* in a forked child, see vt_location_lock */
+    if (!at) return; /* in a forked child: see vt_location_lock */
     lost = atomic_load_explicit(&l->lost, memory_order_relaxed);
     if (VT_UNLIKELY(lost != l->lost_told)) {
         at = vt_stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
@@ -229,8 +223,8 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     vt_publish(l, at);
 }
 
-/* A thread that switches recording off, stops some classes or asks for all records takes the limit away, which this thread may
-   just have set. */
+/* A thread that switches recording off, stops some classes or requests a flush clears the limit. This thread may have
+   set the limit again at the same moment. */
 void vt_stay_off(struct vt_location *l)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -239,7 +233,6 @@ void vt_stay_off(struct vt_location *l)
     if (VT_UNLIKELY(off || full || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
 }
 
-/* Counts a flush that came before the buffer was full. Under busy. */
 void vt_location_flushed(struct vt_location *l)
 {
     uint64_t most = vt_process.set.max_flushes, limit[2] = {VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), VT_CLASS_ALL};
@@ -249,7 +242,7 @@ void vt_location_flushed(struct vt_location *l)
     vt_stop(l, VT_LOST_LIMIT, 1);
 }
 
-/* Words of the chunk being filled are asked of their owner only: another thread's chunk counts as empty. */
+/* Only the owner reads the fill level of its current chunk: the current chunk of another thread counts as empty. */
 unsigned vt_buffer_level(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -265,7 +258,7 @@ unsigned vt_buffer_level(void)
     return (unsigned)level;
 }
 
-/* ---- The child of a vfork, which shares the memory of its parent ---- */
+/* ---- The child of a vfork shares the memory of its parent ---- */
 
 int vt_shares_memory(void)
 {
@@ -273,7 +266,6 @@ int vt_shares_memory(void)
     return l ? VT_READ(l->vforked) && vt_is_vfork_child(l) : vt_is_other_process();
 }
 
-/* 1: this is the child of a vfork, which records nothing. In the parent the location gets its room back. */
 int vt_is_vfork_child(struct vt_location *l)
 {
     if (vt_is_other_process()) return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locations: one per thread, and what it records. */
+/* Locations (OTF2): each thread has one, which holds its chunks and the state of its recording. */
 #ifndef VT_LOCATION_H
 #define VT_LOCATION_H
 
@@ -10,96 +10,97 @@
 #include "write.h"
 
 #define VT_MAX_LOCATIONS 65536u
-#define VT_FILTER_SLOTS 2048u /* of the per-location filter that finds functions new to the location */
-#define VT_MISSED 128u /* open regions that are entered anew when recording is switched on */
+#define VT_FILTER_SLOTS 2048u /* size of the filter that finds functions that are new to the location */
+#define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
 
-/* A recorded call of a library, from its enter to its leave, without others in it: the lower halves of its records' heads,
-   and where they stand. The next call of the function is mostly like it, and comparing heads costs a fraction of walking
-   from record to record, where each has to be known before the next one is found. */
+/* The shape of a recorded call without nested calls: the lower halves of the heads of its records, from enter to leave,
+   and the offsets of these heads. The next call of the function mostly has the same shape. To compare heads costs a
+   fraction of the time of a walk over the records, which needs each record to find the next one. */
 #define VT_SHAPE_RECORDS 6
 #define VT_SHAPES 16 /* functions, a power of two */
 struct vt_shape {
-    struct vt_shape *next; /* that followed it last time */
+    struct vt_shape *next; /* shape of the call that followed last time */
     uint32_t records, words, classes;
     uint32_t what[VT_SHAPE_RECORDS];
-    uint8_t at[VT_SHAPE_RECORDS];
+    uint8_t at[VT_SHAPE_RECORDS]; /* offsets of the heads in words */
 };
 struct vt_shapes {
     struct vt_shape *last, of[VT_SHAPES];
 };
 
-/* The stack of functions, where a rule needs it (levels.c of funwrap). */
-#define VT_LEVELS 65536u /* of deeper stacks the outer half is forgotten */
+/* The stack of functions, for rules that need the depth (funwrap/levels.c). */
+#define VT_LEVELS 65536u /* of a deeper stack the outer half is discarded */
 struct vt_levels {
-    uint32_t n, shown; /* levels, and how many of all open ones are recorded */
-    uint64_t open[VT_LEVELS]; /* function, bit 63: recorded */
+    uint32_t n, shown; /* number of levels, and number of recorded open functions */
+    uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
 };
 
-/* A location: one thread's recording. It lies in pages that a forked child sees zeroed, so that the child's first event finds
-   no room, takes the slow path and gets a buffer of its own. Its thread owns all members: other threads read them with VT_READ,
-   and change only `limit` and, under `lock`, chunks. */
+/* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
+   takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
+   with VT_READ, and change only `limit` and, with `lock` held, chunks. */
 struct vt_location {
-    /* Read and written by every event; away from the page's begin, where the chunk heads' addresses alias. */
+    /* Each event reads and writes this cursor. At the begin of the page its loads would alias stores to chunk heads,
+       whose addresses have the same low bits. */
     uint8_t away[192];
     union {
         struct vt_write_cursor write_cursor;
-        struct { /* its members, by their own names */
+        struct { /* the members of write_cursor */
             uintptr_t busy;
             uint64_t *cursor, *limit, last;
         };
     };
     uint64_t vforked; /* 1: the thread has called vfork */
-    uintptr_t code_base[2]; /* the two modules seen last: address range and place in the code space */
+    uintptr_t code_base[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_size[2], code_slot[2];
 
     uint32_t number, thread;
-    _Atomic uint32_t lock; /* kernel id of the thread that moves chunks of this location or defines; 0 free */
-    _Atomic uint32_t ended; /* 1: its thread has run its exit handlers; a later thread may adopt the location */
+    _Atomic uint32_t lock; /* kernel id of the holder, which moves chunks or writes definitions; 0: free */
+    _Atomic uint32_t ended; /* 1: the thread has run its exit handlers; a later thread may adopt the location */
     uint32_t in_use; /* 0 in a forked child */
-    uint32_t late; /* 1: exit handlers of its thread run, the others' first */
-    const char *helper; /* the library that has made its thread for itself; NULL: the program has */
-    uint64_t begun; /* number of its thread, whose begin stands in the trace; 0: it does not */
-    char name[16]; /* of its thread, as last defined */
-    uint32_t stopped; /* enum vt_lost: why it records no more */
-    uint32_t size; /* enum vt_full: what it knows of VT_MAX_SIZE */
-    uint64_t left; /* events that VT_MAX_SIZE has left out while others were recorded; no part of lost */
-    struct vt_chunk *spare; /* the last one written by a flush that wants another at once */
-    int wants_spare, keeps_room; /* keeps_room: in its def file, behind what is written now */
-    uint64_t signals; /* under the lock: the signal mask of before */
-    uint64_t blocked; /* the signal mask of its thread at the first event */
+    uint32_t late; /* 1: the exit handlers of the thread run; vtrace waits for the others */
+    const char *helper; /* library that created the thread for its own use; NULL: the program created the thread */
+    uint64_t begun; /* number of the thread, if the trace has its begin; else 0 */
+    char name[16]; /* last defined name of the thread */
+    uint32_t stopped; /* enum vt_lost: reason why recording has stopped; 0: recording */
+    uint32_t size; /* enum vt_full: state of VT_MAX_SIZE that the location has applied */
+    uint64_t left; /* events omitted by VT_MAX_SIZE while other classes were recorded; not in `lost` */
+    struct vt_chunk *spare; /* last chunk that a flush wrote, kept for the next events */
+    int wants_spare, keeps_room; /* keeps_room: reserve disk space in the def file for the end (file.c) */
+    uint64_t signals; /* signal mask before the lock was taken */
+    uint64_t blocked; /* signal mask of the thread at the first event */
 
-    struct vt_chunk *chunk, *full, *full_last; /* events: being filled, filled */
-    struct vt_chunk *defs, *defs_full, *defs_last; /* the same for definitions */
-    uint32_t sequence, defs_sequence, chunks, quota; /* chunks: of events in memory */
-    uint32_t flushes, files; /* files: bits VT_EVENTS, VT_DEFINITIONS already created */
-    uint32_t stale; /* bits of files whose head tells an earlier name: to be written when they are opened again */
-    _Atomic uint64_t lost; /* events not recorded, all in all */
-    uint64_t lost_told; /* of these, standing in LOST records */
-    uint32_t lost_why, unwritten; /* unwritten: bits like files, a write failed, the buffer must stay */
+    struct vt_chunk *chunk, *full, *full_last; /* events: current chunk, list of full chunks */
+    struct vt_chunk *defs, *defs_full, *defs_last; /* definitions: current chunk, list of full chunks */
+    uint32_t sequence, defs_sequence, chunks, quota; /* chunks: event chunks in the buffer; quota: maximum of chunks */
+    uint32_t flushes, files; /* files: bits 1 << enum vt_content of the existing files */
+    uint32_t stale; /* bits as in files: the head has an earlier name and is written at the next open */
+    _Atomic uint64_t lost; /* number of lost events */
+    uint64_t lost_told; /* number of lost events that LOST records state */
+    uint32_t lost_why, unwritten; /* unwritten: bits as in files: a write failed, so the buffer file must be kept */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
-    uint64_t complete; /* lost + 1 when its thread's last summary was written, 0: it was not */
+    uint64_t complete; /* lost + 1 when the summary at the end of the thread was written; 0: not written */
 
-    uint64_t resumed; /* ticks: when the last flush was over */
-    uint32_t off, nmissed; /* recording is switched off; regions entered since then, and the outermost of them */
-    uint64_t missed[VT_MISSED];
+    uint64_t resumed; /* ticks: end of the last flush */
+    uint32_t off, nmissed; /* off: 1 while recording is off; nmissed: open regions entered since then */
+    uint64_t missed[VT_MISSED]; /* the outermost of these regions */
 
     struct {
-        struct vt_chunk *chunk; /* where records go on after a rewind; NULL: there is no mark */
-        uint32_t offset, off, voided; /* voided: 1, there was one before a flush */
-        uint64_t last, lost_told; /* as they were then */
+        struct vt_chunk *chunk; /* chunk in which recording continues after a rewind; NULL: no mark */
+        uint32_t offset, off, voided; /* voided: 1 if a flush has removed the mark */
+        uint64_t last, lost_told; /* values of these members at the mark */
     } mark;
 
-    uint64_t dropped, overwritten; /* ring.c: records before the next chunk that are gone; all in all */
-    uint32_t answered; /* ring.c: how often it was written when that was asked for */
+    uint64_t dropped, overwritten; /* ring.c: overwritten records before the next chunk; total */
+    uint32_t answered; /* ring.c: number of flush requests that the location has served */
 
     struct vt_shapes shapes; /* replay.c */
-    struct vt_levels *levels; /* NULL: no rule needs them */
-    uint32_t *left_out; /* limits.c: calls of each limited region that are open and not recorded */
+    struct vt_levels *levels; /* NULL: no rule needs the levels */
+    uint32_t *left_out; /* limits.c: number of open, unrecorded calls of each limited region */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
-    struct vt_scratch scratch; /* under the lock */
+    struct vt_scratch scratch; /* used with the lock held */
 };
 
 _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),
@@ -108,26 +109,43 @@ _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location
 #pragma GCC visibility push(hidden)
 
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
-extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec"))); /* records nothing */
-/* This thread ends the program, and completes other threads' stacks in the room that their chunks have left. */
+/* 1: this thread records nothing. */
+extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
+/* 1: this thread ends the program and completes the stacks of other threads in the remaining room of their chunks. */
 extern _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
+/* The location of the calling thread; NULL: none yet. */
 extern _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
 
+/* 1: the function that set the busy word has been left by siglongjmp. 0: a signal handler has interrupted that
+   function. here: the stack pointer of the caller. */
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here);
+/* Locks the chunks and definitions of a location, for its thread, or for another thread at the end of the program. The
+   holder blocks signals. Returns 0 if this thread already holds the lock, if the holder does not release the lock in
+   time, or in a forked child that continues the interrupted call of its parent. */
 int vt_location_lock(struct vt_location *l);
 void vt_location_unlock(struct vt_location *l);
+/* Repairs the cursor and times after a siglongjmp out of a recording: the last published record is now the last
+   record. */
 void vt_location_mend(struct vt_location *l);
+/* Writes the first word of a record with its time, behind a TIME record if necessary. Returns the position behind
+   it. */
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
-void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now); /* off or on */
-void vt_stay_off(struct vt_location *l); /* behind it */
+/* Writes one or more records of n words, whether recording is on or off. now: ticks. */
+void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
+/* Called after vt_put_record: keeps the slow path in use if another thread has just requested it. */
+void vt_stay_off(struct vt_location *l);
+/* Appends the current chunk to the list of full chunks. The caller holds the lock. */
 void vt_chunk_finish(struct vt_location *l);
-void vt_location_flushed(struct vt_location *l); /* under busy */
+/* Counts a flush before the buffer was full. The caller has set the busy word. */
+void vt_location_flushed(struct vt_location *l);
+/* The number of events of the program in n words of records. */
 unsigned vt_events_in(const uint64_t *words, unsigned n);
+/* 1: this process is the child of a vfork, which records nothing. In the parent the location records again. */
 int vt_is_vfork_child(struct vt_location *l);
 
 #pragma GCC visibility pop
 
-/* As write.h has them, of a location. */
+/* The functions of write.h, for a location. */
 static inline void vt_busy_begin(struct vt_location *l) { vt_cursor_begin(&l->write_cursor); }
 static inline void vt_busy_end(struct vt_location *l) { vt_cursor_end(&l->write_cursor); }
 static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_cursor_publish(&l->write_cursor, cursor); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A lock for all threads of a process. */
+/* A spin lock between the threads of a process. The holder blocks signals. */
 #ifndef VT_LOCK_H
 #define VT_LOCK_H
 
@@ -7,19 +7,21 @@
 #include "state.h"
 #include "sys.h"
 
-/* A lock for all threads of a process. One that another process holds is its parent's, copied by a fork. */
+/* Returns 1 if this process got the lock. The value is the pid of the holder, or 0. The pid of another process is a
+   copy of the parent's lock after a fork, so the lock is free. */
 static inline int vt_try_lock(_Atomic uint32_t *lock)
 {
     uint32_t held = atomic_load(lock), me = vt_process.pid;
     return held != me && atomic_compare_exchange_strong(lock, &held, me);
 }
 
+/* *signals: the signal mask before. */
 static inline void vt_lock(_Atomic uint32_t *lock, uint64_t *signals)
 {
     vt_hold_signals(signals);
     for (int i = 0; !vt_try_lock(lock); i++) {
         if (i < 100) VT_SYS0(sched_yield);
-        else vt_pause(); /* the holder may have less priority than this thread */
+        else vt_pause(); /* the holder may have a lower priority than this thread */
     }
 }
 

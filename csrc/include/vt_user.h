@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The user API of vtrace for C and C++, with the names of VampirTrace's. With -DVTRACE the macros record; without it
-   they vanish, those that have a value are 0, and VT_IS_ON() is 1. -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER,
-   _COMMENT, _MSG) takes one family out. A program that is linked without vtrace does nothing in them.
-   Needs gcc, clang, or a compiler that knows their attributes. docs/user-api.md explains each macro. */
+/* The user API of vtrace for C and C++, with the names of VampirTrace's user API. docs/user-api.md explains each macro.
+
+   - With -DVTRACE the macros record.
+   - Without -DVTRACE the macros are empty. Macros that return an id are 0, and VT_IS_ON() is 1.
+   - -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER, _COMMENT, _MSG) disables one family of macros.
+   - In a program that is linked without vtrace the macros do nothing.
+   - With -DVTRACE the compiler must know GNU attributes, as gcc and clang do. */
 #ifndef VT_USER_H
 #define VT_USER_H
 
@@ -24,7 +27,7 @@
 #error "vt_user.h needs a compiler that knows GNU attributes: compile without -DVTRACE"
 #endif
 
-/* Weak: without libvtrace.so.1 they are NULL, and nothing needs to be linked. */
+/* Weak symbols: without libvtrace.so.1 the functions are NULL, so a program links without the library. */
 #define VT_USER_WEAK_ __attribute__((weak))
 
 #ifdef __cplusplus
@@ -35,7 +38,8 @@ void VT_User_end__(const char *name) VT_USER_WEAK_;
 unsigned int VT_User_def__(const char *name, const char *group, const char *file, int line) VT_USER_WEAK_;
 void VT_User_start2__(unsigned int id) VT_USER_WEAK_;
 void VT_User_end2__(unsigned int id) VT_USER_WEAK_;
-/* The region of this name; file NULL: where it begins is not known. site: keeps the id for the next time, or NULL. */
+/* Returns the id of the region with this name. file: source file of the region, or NULL if unknown. *site: receives the
+   id, for the next call at the same place; site may be NULL. */
 unsigned int VT_User_region__(const char *name, const char *file, int line, unsigned int *site) VT_USER_WEAK_;
 int VT_User_is_trace_on__(void) VT_USER_WEAK_;
 void VT_User_trace_on__(void) VT_USER_WEAK_;
@@ -68,7 +72,7 @@ void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
     } while (0)
 #define VT_USER_VALUE_(function, arguments) (function ? function arguments : 0u)
 
-/* A name that does not change is looked up once for each place in the source. */
+/* A name that is a constant is looked up once for each place in the source code. */
 #define VT_USER_KNOWN_(site) __atomic_load_n(&(site), __ATOMIC_RELAXED)
 #define VT_USER_REGION_(site, name, file, line)                                                                        \
     (!__builtin_constant_p(name) ? VT_User_region__(name, file, line, 0)                                               \
@@ -96,7 +100,8 @@ void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes)
 #define VT_USER_END2(id)
 #endif
 
-/* VT_TRACER(name) or VT_TRACER(id): the region lasts until the end of the scope, however it is left. */
+/* VT_TRACER(name) or VT_TRACER(id): enters the region here and leaves the region at the end of the scope, also by
+   return or exception. */
 #ifdef __cplusplus
 #if defined(VTRACE) && !defined(VTRACE_NO_REGION)
 #define __VT_NOINST_ATTR __attribute__((no_instrument_function))
@@ -161,7 +166,7 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, u
 #define VT_REWIND()
 #endif
 
-/* ---- Comments: on the run, and at a moment ---- */
+/* ---- Comments: VT_COMMENT_DEF on the whole run, VT_COMMENT with a time ---- */
 #if defined(VTRACE) && !defined(VTRACE_NO_COMMENT)
 #define VT_COMMENT_DEF(text) VT_USER_CALL_(VT_User_comment_def__, (text))
 #define VT_COMMENT(text) VT_USER_CALL_(VT_User_comment__, (text))
@@ -196,7 +201,7 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, u
 #define VT_MARKER(id, text)
 #endif
 
-/* ---- Messages of the program's own making: sender and receiver name the same tag, once in a communicator ---- */
+/* ---- User-defined messages: VT_MSG_SEND and VT_MSG_RECV have the same tag, unique in the communicator ---- */
 #if defined(VTRACE) && !defined(VTRACE_NO_MSG)
 #define VT_MSG_COMM_DEF(name) VT_USER_VALUE_(VT_User_msg_comm_def__, (name))
 #define VT_MSG_SEND(comm, tag, bytes) VT_USER_CALL_(VT_User_msg_send__, (comm, tag, bytes))
