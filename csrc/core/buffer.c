@@ -158,8 +158,8 @@ void vt_chunk_give(struct vt_chunk *c)
 {
     uint64_t head = atomic_load(&free_chunks), mine;
     __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
-    /* At the end of the program a thread may still be storing a last record into the chunk: nobody may reuse the
-       chunk. */
+    /* At the end of the program a thread may still be storing a last record into the chunk, so the chunk must
+       not be reused. */
     if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ENDED) return;
     do {
         VT_SET(c->next, (uint32_t)head);

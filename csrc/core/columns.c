@@ -33,7 +33,7 @@ static uint8_t *transpose(uint8_t *planes, const uint64_t *words, size_t n, size
 /* Number of bytes that a value needs. */
 static uint8_t bytes_of(uint64_t bits) { return bits ? (uint8_t)((71 - __builtin_clzll(bits)) / 8) : 0; }
 
-/* Index of a what in p->whats; a new what is appended. */
+/* The index of `what` in p->whats; a new value is appended. */
 static inline uint32_t number_of(struct vt_packer *p, uint32_t what, uint32_t *count)
 {
     uint32_t at = what * 0x9e3779b1u >> 18;
@@ -44,8 +44,8 @@ static inline uint32_t number_of(struct vt_packer *p, uint32_t what, uint32_t *c
     return *count - 1;
 }
 
-/* Numbers the distinct whats (format.h, struct vt_columns) by first occurrence, counts the records of each, and copies
-   the times. Returns the number of records; 0 if the last record is incomplete. */
+/* Numbers the distinct values of `what` (format.h, struct vt_columns) by first occurrence, counts the records of each
+   value, and copies the times. Returns the number of records; 0 if the last record is incomplete. */
 static uint32_t number_all(struct vt_packer *p, const uint64_t *words, uint32_t n, uint32_t *whats)
 {
     uint32_t records = 0, at = 0, count = 0;
@@ -77,7 +77,7 @@ static uint32_t in_steps(uint64_t *times, uint32_t n, uint32_t step)
     return step;
 }
 
-/* Copies the payload behind the times, sorted by what. */
+/* Copies the payload behind the times, grouped by the first word's lower half (`what`). */
 static void sort_payload(struct vt_packer *p, const uint64_t *words, uint32_t records, uint32_t whats)
 {
     uint32_t next = records, at = 0;

@@ -96,7 +96,7 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 int vt_shares_memory(void);
 
 /* The vfork of the runtime, for preloaded shims: their libvtrace.so.1 is behind libc in the search order, so the
-   program does not call its vfork. */
+   program calls the vfork of libc. */
 int vt_vfork(void);
 
 /* Switches the recording of this process off (0) or on (1). While recording is off, the leave of a region that was

@@ -258,7 +258,7 @@ int vt_filter_load(void)
     if (!filter.text || !filter.rules || !filter.ranges) return 0;
     long n = vt_read_file(path(), filter.text, MOST_BYTES + 2);
     filter.nranges = 1; /* index 0 means no list */
-    filter.refused = 1; /* the file itself */
+    filter.refused = 1; /* counts the whole file, unless it is read */
     if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all is recorded", path(), vt_reason(n));
     else if (n > MOST_BYTES) vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all is recorded", path(), MOST_BYTES);
     else if (memchr(filter.text, 0, (size_t)n)) vt_warn("VT_FILTER_SPEC=%s is no text: all is recorded", path());
@@ -280,7 +280,7 @@ void vt_filter_rank(uint32_t rank)
     if (changes && changed) changed();
 }
 
-/* ---- Answers ---- */
+/* ---- Queries ---- */
 
 /* 1: the rule applies to the rank of this process. */
 static int for_rank(const struct rule *r)

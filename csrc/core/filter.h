@@ -13,7 +13,7 @@
 /* The names by which a rule may match a function or call. NULL follows the last name. */
 struct vt_names_of {
     const char *names[VT_NAMES_MOST];
-    const char *mangled, *group;
+    const char *mangled, *group; /* mangled name; group such as "MPI" */
 };
 
 #pragma GCC visibility push(hidden)

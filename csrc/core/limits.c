@@ -23,7 +23,7 @@ static struct counted {
     _Atomic int64_t left;
     uint32_t region;
 } counted[MOST_COUNTED];
-static _Atomic uint32_t ncounted, counting; /* counting: lock */
+static _Atomic uint32_t ncounted, counting; /* counting: the lock for new entries */
 
 static struct counted *find_counted(const char *name)
 {

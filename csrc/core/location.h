@@ -18,13 +18,14 @@
    and the offsets of these heads. The next call of the function mostly has the same shape. To compare heads costs a
    fraction of the time of a walk over the records, which needs each record to find the next one. */
 #define VT_SHAPE_RECORDS 6
-#define VT_SHAPES 16 /* functions, a power of two */
+#define VT_SHAPES 16 /* number of functions with a shape; a power of two */
 struct vt_shape {
     struct vt_shape *next; /* shape of the call that followed last time */
     uint32_t records, words, classes;
     uint32_t what[VT_SHAPE_RECORDS];
     uint8_t at[VT_SHAPE_RECORDS]; /* offsets of the heads in words */
 };
+/* The shapes that a location has learned, by function. */
 struct vt_shapes {
     struct vt_shape *last, of[VT_SHAPES];
 };
@@ -57,7 +58,7 @@ struct vt_location {
     uint32_t number, thread;
     _Atomic uint32_t lock; /* kernel id of the holder, which moves chunks or writes definitions; 0: free */
     _Atomic uint32_t ended; /* 1: the thread has run its exit handlers; a later thread may adopt the location */
-    uint32_t in_use; /* 0 in a forked child */
+    uint32_t in_use; /* 1; a forked child reads 0 */
     uint32_t late; /* 1: the exit handlers of the thread run; vtrace waits for the others */
     const char *helper; /* library that created the thread for its own use; NULL: the program created the thread */
     uint64_t begun; /* number of the thread, if the trace has its begin; else 0 */
@@ -127,8 +128,8 @@ void vt_location_unlock(struct vt_location *l);
 /* Repairs the cursor and times after a siglongjmp out of a recording: the last published record is now the last
    record. */
 void vt_location_mend(struct vt_location *l);
-/* Writes the first word of a record with its time, behind a TIME record if necessary. Returns the position behind
-   it. */
+/* Writes the first word of a record with its time, behind a TIME record if necessary. Returns the next
+   position. */
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);

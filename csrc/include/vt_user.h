@@ -33,6 +33,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Programs use the macros below, not these functions. A result of type unsigned int is an id. type: VT_COUNT_TYPE_...
+   or VT_MARKER_TYPE_...; bytes: size of a message. */
 void VT_User_start__(const char *name, const char *file, int line) VT_USER_WEAK_;
 void VT_User_end__(const char *name) VT_USER_WEAK_;
 unsigned int VT_User_def__(const char *name, const char *group, const char *file, int line) VT_USER_WEAK_;
