@@ -81,7 +81,7 @@ def _value(kind: str, argument: str, listed: bool) -> str:
 def build(directory: Path, sources: Path) -> Path:
     (directory / "calls.h").write_text(calls())
     program = directory / "readback"
-    kernel = sorted((sources / "otf2_reader").glob("*.c"))
+    kernel = [*sorted((sources / "otf2_reader").glob("*.c")), sources / "otf2_writer" / "schema.c"]
     words = [need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", f"-I{directory}"]
     done = call([*words, Path(__file__).with_name("readback.c"), *kernel, "-o", program], directory)
     assert not done.stderr, str(done)
