@@ -117,7 +117,7 @@ def test_mpi4py_of_another_mpi(build: Builder, tmp_path: Path) -> None:
     found = look(tmp_path, "--mpicc", mpich.mpicc, **env)
     assert found["code"] == 0
     problem = found["mpi4py"]["problem"]
-    assert "it loads Open MPI" in problem
+    assert "mpi4py loads Open MPI" in problem
     assert "MPI4PY_LIBMPI=/path/libmpi.so" in problem
 
 
