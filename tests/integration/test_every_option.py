@@ -39,7 +39,7 @@ COMMANDS = [
 VALUES = {
     "begin": ("25%", "1ns"), "end": ("75%", "0.5us"), "ranks": ("0",), "top": ("2",), "most": ("1000",), "fit": ("1K",),
     "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
-    "directory": (".",), "executable": ("/bin/sh",), "aims": ("perfetto", "chrome", "csv", "parquet"),
+    "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "csv", "parquet"),
     "only": ("REGION",),
 }  # fmt: skip
 FREE = {("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K")}
@@ -62,7 +62,7 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
             continue
         choices = VALUES.get(str(option.name)) or getattr(option.type, "choices", None)
         assert choices, f"vtrace {name} {option.opts[-1]} wants a value in VALUES"
-        more = FREE.get((name, str(option.name)), ("--to", "csv") if name == "export" and option.name != "aims" else ())
+        more = FREE.get((name, str(option.name)), ("--to", "csv") if name == "export" and option.name != "targets" else ())
         yield from ((*more, option.opts[-1], value) for value in choices)
 
 
