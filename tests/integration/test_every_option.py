@@ -62,7 +62,8 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
             continue
         choices = VALUES.get(str(option.name)) or getattr(option.type, "choices", None)
         assert choices, f"vtrace {name} {option.opts[-1]} wants a value in VALUES"
-        more = FREE.get((name, str(option.name)), ("--to", "csv") if name == "export" and option.name != "targets" else ())
+        to = ("--to", "csv") if name == "export" and option.name != "targets" else ()
+        more = FREE.get((name, str(option.name)), to)
         yield from ((*more, option.opts[-1], value) for value in choices)
 
 
