@@ -179,7 +179,7 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
     while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
         struct vt_chunk *c = *first;
         *first = vt_chunk_next(c);
-        if (content == VT_EVENTS && !*first && l->wants_spare) {
+        if (content == VT_EVENTS && !*first && VT_READ(l->wants_spare)) {
             vt_chunk_keep(c);
             l->spare = c;
         } else vt_chunk_give(c);

@@ -138,10 +138,10 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     vt_location_unlock(l);
     if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
     *flushed = vt_now();
-    l->wants_spare = 1; /* otherwise other threads might take all returned chunks */
+    VT_SET(l->wants_spare, 1); /* otherwise other threads might take all returned chunks */
     if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
     else vt_size_look(l);
-    l->wants_spare = 0;
+    VT_SET(l->wants_spare, 0);
     VT_SET(l->flushes, l->flushes + 1);
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));
     if (l->stopped || !vt_location_lock(l)) return 0;
