@@ -230,7 +230,9 @@ void vt_stay_off(struct vt_location *l)
     atomic_thread_fence(memory_order_seq_cst);
     int off = (int)atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     int full = (int)atomic_load_explicit(&vt_process.full, memory_order_relaxed);
-    if (VT_UNLIKELY(off || full || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
+    /* l->off: another thread may switch recording on between this location's OFF and here, and its change of the limit is
+       then overwritten */
+    if (VT_UNLIKELY(off || l->off || full || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
 }
 
 void vt_location_flushed(struct vt_location *l)
