@@ -209,12 +209,15 @@ class Layout:
 
     def _includes(self, path: Path) -> Iterator[str]:
         folder = path.relative_to(self.csrc).parts[0]
-        own = {header.name for header in (self.csrc / folder).rglob("*.h")}
-        if folder in RUNTIME:
-            own |= {header.name for header in (self.csrc / "core").glob("*.h")}
+        allowed = C_LAYERS.get(folder, SHARED_HEADERS)
         text = path.read_text()
-        for include in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE):
-            if Path(include).name not in own | C_LAYERS.get(folder, SHARED_HEADERS):
+        for include in _INCLUDE.findall(text):
+            # templates find headers in the folder above; the MPI shim has the headers of core in its own
+            places = [place / include for place in (path.parent, self.csrc / folder, self.csrc, self.csrc / "core")]
+            found = next((place.resolve() for place in places if place.exists()), None)
+            owner = found.relative_to(self.csrc.resolve()).parts[0] if found else ""
+            is_own = owner == folder or (owner == "core" and folder in RUNTIME)
+            if not is_own and Path(include).name not in allowed:
                 yield f"{folder} must not include {include}"
         if folder in RUNTIME and re.search(r"#\s*include\s*<(mpi|otf2|zstd|Python)", text):
             yield "the runtime must not need this library's headers"
@@ -236,7 +239,7 @@ class Layout:
             if path.stem not in layers:
                 yield f"{path.relative_to(self.root)}: {path.stem} has no layer in tools/check_layout.py"
                 continue
-            for include in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+            for include in _INCLUDE.findall(path.read_text()):
                 used = path.parent / include
                 if used.name not in CORE_INTERFACE and layer(used) > layer(path):
                     yield f"{path.relative_to(self.root)}: must not include {include}, which is of a higher layer"
@@ -245,6 +248,7 @@ class Layout:
                     yield f"{path.relative_to(self.root)}: must not use {name} of {where[name].name}, a higher layer"
 
 
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _C_DEFINITION = re.compile(
     r"^(?!static\b|extern\b|typedef\b|#)\w[^;{}=]*?\b(vt_\w+)\s*(?:\([^;{}]*\)\s*\{|\[[^;]*\]\s*[;=]|[;=])",
     re.MULTILINE,

@@ -59,7 +59,7 @@ NUMBER(VT_IOTRACE, iotrace, YESNO, 0, 0, 1, NOTHING, "io.md", "record calls of I
 NUMBER(VT_MEMTRACE, memtrace, YESNO, 0, 0, 1, NOTHING, "memory.md",
        "record malloc and its family, and the heap in use")
 NUMBER(VT_PTHREAD, pthread, PTHREAD, VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS, WHOLE, "",
-       "record who creates threads, waits for them and how they are called; locks: mutexes and the like too")
+       "record creation, joins and names of threads; locks: also mutexes and the like")
 NUMBER(VT_PTHREAD_REUSE, pthread_reuse, YESNO, 1, 0, 1, NOTHING, "",
        "a new thread goes on in the location of an ended one")
 NUMBER(VT_EXECTRACE, exectrace, YESNO, 1, 0, 1, WHOLE, "threads.md", "record the programs that a recorded one starts")
@@ -69,7 +69,7 @@ NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WH
        "bytes: smaller blocks are only part of the heap in use")
 
 TEXT(VT_FILE_PREFIX, prefix, 256, PLACE, NOTHING, "",
-     "how the files are called; a directory before the name is made and takes the place of VT_PFORM_GDIR",
+     "name of the files; a directory before the name is created and replaces VT_PFORM_GDIR",
      "the program's name without .out or .exe")
 TEXT(VT_FILE_UNIQUE, unique_text, 16, PLACE, NOTHING, "",
      "number behind the prefix: yes counts the runs, or a number from 1 on", "no")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which classes of events a run's VT_ settings exclude from its trace.
+"""The classes of events that a run's VT_ settings exclude from its trace.
 
 A setting excludes events if a run records fewer events than by default. csrc/core/settings_table.h tells whether a
 setting does so for a part of the run (the local files contain the times) or during the whole run: these are listed
-here. Classes are paths in the tree of activities; + separates several.
+here. A class is a path in the tree of activities, or "processes"; + separates several.
 """
 
 from __future__ import annotations

@@ -60,6 +60,8 @@ def test_the_project_has_no_faults(project: Path) -> None:
         ("src/vtrace/text.py", "x = 1  # TO" "DO\n", "a mark for unfinished work"),
         ("src/vtrace/text.py", "x = 1", "the last line must end with a newline"),
         ("csrc/core/text.c", '#include "iowrap.h"\n', "core must not include iowrap.h"),
+        ("csrc/otf2_reader/events.c", '#include "core/replay.h"\n', "otf2_reader must not include core/replay.h"),
+        ("csrc/core/buffer.c", '# include "process.h"\n', "must not include process.h, which is of a higher layer"),
         ("csrc/core/text.c", "#include <zstd.h>\n", "the runtime must not need this library's headers"),
         ("csrc/core/text.c", "void f(void)\n{\n" + "    ;\n" * 62 + "}\n", "a function of 63 lines"),
         ("csrc/core/text.c", "\tx\n", "a tab"),
