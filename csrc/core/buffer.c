@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include "buffer.h"
+#include "file_locations.h"
 #include "safe_files.h"
 #include "sys.h"
 #include "text.h"
@@ -99,9 +100,10 @@ static int grow(void)
     if (!at) return 0;
     long r = atomic_load(&has_file) ? map_from_file(at, number) : -ENOSPC;
     if (r < 0 && atomic_load(&has_file))
-        vt_warn("the buffer %s cannot grow (%s): recording goes on in memory, which is lost if the program is killed; "
-                "VT_PFORM_LDIR names another directory",
-                vt_process.head.buffer, vt_reason(r));
+        vt_warn(
+            "the buffer %s cannot grow (%s): vtrace records into memory, and these records are lost if the program is "
+            "killed; set VT_PFORM_LDIR to another directory",
+            vt_process.head.buffer, vt_reason(r));
     if (r < 0) {
         r = VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (r < 0 && r > -4096) return 0;
@@ -185,12 +187,8 @@ static long create_file(void)
     vt_text_add(&t, vt_process.set.ldir);
     vt_text_add(&t, "/");
     vt_text_add(&t, h->prefix);
-    vt_text_add(&t, ".x");
-    vt_text_add(&t, h->host);
-    vt_text_add(&t, "-");
-    vt_text_dec(&t, h->pid);
-    vt_text_add(&t, "-");
-    vt_text_hex(&t, h->start);
+    vt_text_add(&t, ".");
+    vt_place_add_process(&t);
     vt_text_add(&t, ".buffer");
     long fd = vt_create(h->buffer, 0600, &file);
     if (fd < 0) return fd;
@@ -283,10 +281,9 @@ int vt_buffer_open(void)
     atomic_store(&has_file, r >= 0);
     atomic_store(&has_memory, 0);
     if (r < 0)
-        vt_warn(
-            "the buffer %s cannot be created (%s): recording goes on in memory, which is lost if the program is killed; "
-            "VT_PFORM_LDIR names another directory",
-            vt_process.head.buffer, vt_reason(r));
+        vt_warn("the buffer %s cannot be created (%s): vtrace records into memory, and these records are lost if the "
+                "program is killed; set VT_PFORM_LDIR to another directory",
+                vt_process.head.buffer, vt_reason(r));
     if (!grow()) {
         vt_buffer_close(0);
         return 0;

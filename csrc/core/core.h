@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "format.h"
+#include "msgpack.h"
 
 #define VT_ABI 1 /* the runtime accepts older shims and refuses newer ones with one warning */
 
-/* Paradigms and region roles have the values of OTF2_Paradigm and OTF2_RegionRole; tests compare the values. */
+/* Paradigms, region roles and types have the values of OTF2_Paradigm, OTF2_RegionRole and OTF2_Type; tests compare the
+   values. */
 enum vt_paradigm {
     VT_PARADIGM_USER = 1,
     VT_PARADIGM_COMPILER = 2,
@@ -29,6 +31,7 @@ enum vt_role {
     /* clang-format on */
     VT_ROLE_FILE_IO_METADATA = 38,
 };
+enum vt_type { VT_TYPE_UINT64 = 4, VT_TYPE_INT32 = 7, VT_TYPE_INT64 = 8, VT_TYPE_STRING = 11 };
 
 #pragma GCC visibility push(default)
 
@@ -123,6 +126,27 @@ struct vt_inside {
    function stores them in *keep. The returned structure is valid while the module is loaded. */
 const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code);
 
+/* Replaces the patterns of VT_FUNCTIONS ("Calc*;-*get*"; "" or NULL: all functions) while the program runs. Allocates
+   memory with malloc to demangle names, so do not call this function in a signal handler. */
+void vt_select_functions(const char *patterns);
+
+/* The sleds of an executable or library (csrc/hooks/sleds.s), which may be older than the runtime: new members go to the
+   end. The four hooks take their arguments from the stack and change no register. vt_sleds_attach sets them. */
+struct vt_sleds {
+    uint32_t size, attached; /* sizeof(struct vt_sleds) when the sleds were compiled; 1: the runtime knows the module */
+    void (*enter)(void), (*leave)(void);
+    void (*ask_enter)(void), (*ask_leave)(void); /* apply all rules, and may be called before enter and leave are set */
+    const void *on_enter, *on_leave; /* the functions that the sleds call */
+    const void *xray, *xray_end; /* clang's table of sleds; both NULL: none */
+};
+
+/* Ends the calls of functions with sleds whose frames lie below the stack pointer: the thread goes on at a landing pad,
+   with that stack pointer. */
+void vt_land(uintptr_t stack_pointer);
+
+/* Takes a struct vt_sleds in the register rbx, and changes no register. */
+void vt_sleds_attach(void);
+
 /* ---- Definitions ---- */
 enum vt_id {
     /* clang-format off */
@@ -163,6 +187,22 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
 /* Writes one definition to the definitions of the calling thread, before all events that the thread records later.
    bytes: a MessagePack array made with core/msgpack.h, at most 60 000 bytes. Returns 0 if the definition is lost. */
 int vt_define(const void *bytes, size_t n);
+
+/* Defines an attribute of events. Returns its id; 0 if no id is left or the definition is lost. Not a function of the
+   library: a shim with this code runs with an older library, too. */
+static inline uint32_t vt_define_attribute(const char *name, const char *description, enum vt_type type)
+{
+    uint8_t bytes[192];
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_ATTRIBUTE);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    vt_mp_str(&m, description);
+    vt_mp_uint(&m, type);
+    return id && !m.full && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+}
 
 /* Defines the module (executable or library) that contains the code at an address. Call this function before a
    definition that contains the address. */

@@ -15,6 +15,7 @@
 #include "process.h"
 #include "recording_window.h"
 #include "ring.h"
+#include "sample_stream.h"
 #include "settings.h"
 #include "slow_path.h"
 #include "switch.h"
@@ -75,6 +76,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_end(l, &m);
     vt_define_clock(l);
     define_lost(l, unwritten);
+    vt_samples_define(l);
     m = vt_define_begin(l, 192);
     vt_mp_array(&m, 10);
     vt_mp_uint(&m, VT_D_SUMMARY);
@@ -93,7 +95,9 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
 /* 1: the files have all records of the location. */
 static int is_complete(struct vt_location *l)
 {
-    return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !l->defs && !l->defs_full;
+    int has_samples = VT_READ(l->samples.chunk) || l->samples.full;
+    return l->complete == atomic_load(&l->lost) + 1 && !VT_READ(l->chunk) && !l->full && !has_samples && !l->defs &&
+           !l->defs_full;
 }
 
 /* Counts the events of unwritten chunks that are in memory only; these events are lost. Other unwritten chunks remain
@@ -164,6 +168,7 @@ void vt_location_complete(struct vt_location *l)
     vt_busy_begin(l);
     if (vt_location_lock(l)) {
         vt_chunk_finish(l);
+        vt_samples_finish(l);
         vt_location_unlock(l);
         if (write_end(l, 0)) l->complete = atomic_load(&l->lost) + 1;
     }
@@ -187,6 +192,7 @@ static int complete(struct vt_location *l, int last)
     if (own || last) {
         if (!vt_location_lock(l)) return 0;
         vt_chunk_finish(l); /* the next event begins another chunk */
+        vt_samples_finish(l);
         if (last) l->unwritten = 0; /* try again: the disk may have space now */
         vt_location_unlock(l);
     }
@@ -249,8 +255,10 @@ int vt_suspend(void)
     struct vt_location *own = vt_own_location;
     if (!own || own->number || !own->in_use || VT_READ(own->busy) || n != 1 + atomic_load(&vt_process.ended)) return 0;
     vt_busy_begin(own);
+    VT_SET(own->samples.closed, 1); /* the process may go on without this buffer */
     int all = complete_all(1);
     if (all) vt_buffer_close(!vt_process.set.clean);
+    if (!all) VT_SET(own->samples.closed, 0);
     vt_busy_end(own);
     return all;
 }
@@ -260,6 +268,7 @@ void vt_resume(void)
     int saved = errno;
     if (vt_process.head.buffer[0]) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
     if (!vt_buffer_open()) atomic_store(&vt_process.state, VT_FAILED);
+    VT_SET(vt_own_location->samples.closed, 0);
     errno = saved;
 }
 
@@ -269,12 +278,12 @@ static void say_size(uint64_t events)
     uint64_t set = vt_process.set.max_size;
     vt_settings_show_size(size, sizeof size, set ? set : atomic_load(&vt_process.max_size));
     int small = !set && atomic_load(&vt_process.small_disk);
-    vt_say(
-        1,
-        "recording stopped at VT_MAX_SIZE=%s%s%s%s: %llu events of rank 0 are missing; %s VT_MAX_SIZE keeps them, and "
-        "vtrace score --fit finds functions to leave out",
-        size, small ? " (from the free space of " : "", small ? vt_process.set.gdir : "", small ? ")" : "",
-        (unsigned long long)events, small ? "VT_PFORM_GDIR on a larger disk or a set" : "a larger");
+    vt_say(1,
+           "recording stopped at VT_MAX_SIZE=%s%s%s%s: %llu events of rank 0 are missing; %s, or filter functions "
+           "(vtrace score --fit)",
+           size, small ? " (from the free space of " : "", small ? vt_process.set.gdir : "", small ? ")" : "",
+           (unsigned long long)events,
+           small ? "set VT_MAX_SIZE, or set VT_PFORM_GDIR to a larger disk" : "set a larger VT_MAX_SIZE");
 }
 
 /* The option --force for the vtunify command in the message, which must work as printed. vtunify replaces an existing
@@ -318,17 +327,17 @@ static void say_what_was_written(int all)
     t = vt_text_into(word, sizeof word);
     vt_text_word(&t, operand);
     if (limited)
-        vt_say(
-            1,
-            "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; VT_MAX_FLUSHES=0 or a larger "
-            "VT_BUFFER_SIZE keeps them",
-            (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
+        vt_say(1,
+               "recording stopped at VT_MAX_FLUSHES=%llu: %llu events of rank 0 are missing; set VT_MAX_FLUSHES=0 or a "
+               "larger VT_BUFFER_SIZE",
+               (unsigned long long)vt_process.set.max_flushes, (unsigned long long)limited);
     if (sized) say_size(sized);
     if (lost) vt_say(1, "%llu events of rank 0 could not be recorded", (unsigned long long)lost);
     if (in_buffer)
-        vt_say(1, "the local files are not complete: vtunify takes the rest from %s", vt_process.head.buffer);
+        vt_say(1, "the local files are not complete; vtunify reads the other records from the buffer %s",
+               vt_process.head.buffer);
     if (overwritten)
-        vt_say(1, "VT_MODE=RING kept the last records of each thread: %llu older ones of rank 0 were overwritten",
+        vt_say(1, "VT_MODE=RING kept the last records of each thread; %llu older records of rank 0 were overwritten",
                (unsigned long long)overwritten);
     vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s%s", vt_process.head.world_size,
            (unsigned long long)records, (unsigned long long)bytes, force_for(operand), word);

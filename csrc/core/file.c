@@ -9,6 +9,7 @@
 #include "codec.h"
 #include "define.h"
 #include "file.h"
+#include "file_locations.h"
 #include "location.h"
 #include "lock.h"
 #include "safe_files.h"
@@ -19,19 +20,13 @@
    start. */
 static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t location, enum vt_content content)
 {
-    const struct vt_file *h = &vt_process.head;
     struct vt_text t = vt_text_into(into, VT_PATH);
     vt_text_add(&t, vt_process.set.gdir);
     vt_text_add(&t, "/");
     vt_text_add(&t, prefix);
     vt_text_add(&t, ".");
     if (rank == VT_NO_RANK) {
-        vt_text_add(&t, "x");
-        vt_text_add(&t, h->host);
-        vt_text_add(&t, "-");
-        vt_text_dec(&t, h->pid);
-        vt_text_add(&t, "-");
-        vt_text_hex(&t, h->start);
+        vt_place_add_process(&t);
         if (location) {
             vt_text_add(&t, ".");
             vt_text_hex(&t, location);
@@ -162,11 +157,12 @@ static long keep_room(long fd, uint64_t at, uint64_t bytes)
 }
 
 /* Appends the chunks of a list to a file, and returns each written chunk to the buffer. Unwritten chunks remain in the
-   list. The function stops between two chunks if a signal is pending for this thread. */
-static long write_chunks(struct vt_location *l, enum vt_content content, struct vt_chunk **first)
+   list. The function stops between two chunks if a signal is pending for this thread. Samples go into the events
+   file. */
+static long write_chunks(struct vt_location *l, int content, struct vt_chunk **first)
 {
     uint64_t end = 0, begin;
-    long r = 0, fd = open_for(l, content, &end);
+    long r = 0, fd = open_for(l, content == VT_SAMPLES ? VT_EVENTS : (enum vt_content)content, &end);
     if (fd < 0) return fd;
     begin = end;
     uint64_t bytes = 0;
@@ -184,6 +180,7 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
             l->spare = c;
         } else vt_chunk_give(c);
         if (content == VT_EVENTS) l->chunks--;
+        if (content == VT_SAMPLES) l->samples.chunks--;
         r = *first && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
     }
     vt_codec_put(x);
@@ -193,19 +190,18 @@ static long write_chunks(struct vt_location *l, enum vt_content content, struct 
     return r;
 }
 
-static long write_list(struct vt_location *l, enum vt_content content, struct vt_chunk **first, struct vt_chunk **last)
+static long write_list(struct vt_location *l, int content, struct vt_chunk **first, struct vt_chunk **last)
 {
     long r = -EBADF;
-    if (!*first && (content == VT_EVENTS || l->files & 1u << content)) return 0;
+    if (!*first && (content != VT_DEFINITIONS || l->files & 1u << content)) return 0;
     for (int i = 0; r == -EBADF && i < 3; i++) r = write_chunks(l, content, first); /* EBADF: the program closed it */
     if (!*first) *last = NULL;
     if (r >= 0) return r;
     l->unwritten |= 1u << content;
-    vt_warn(
-        "%s cannot be written (%s): recording of the thread stops, what is recorded %s; VT_PFORM_GDIR names another "
-        "directory",
-        l->scratch.path, vt_reason(r),
-        vt_buffer_in_file() && vt_buffer_is_there() ? "stays in the buffer" : "may be lost");
+    vt_warn("%s cannot be written (%s): the thread stops recording, and its records %s; set VT_PFORM_GDIR to another "
+            "directory",
+            l->scratch.path, vt_reason(r),
+            vt_buffer_in_file() && vt_buffer_is_there() ? "stay in the buffer" : "may be lost");
     return r;
 }
 
@@ -222,6 +218,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room)
         }
         if (!r && definitions) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
         if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
+        if (!r) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
         vt_location_unlock(l);
         if (r <= 0) return (int)r;
     }
@@ -230,6 +227,16 @@ static int flush(struct vt_location *l, int definitions, int keeps_room)
 int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1); }
 
 int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1); }
+
+int vt_file_flush_samples(struct vt_location *l)
+{
+    if (!vt_location_lock(l)) return -EDEADLK;
+    l->keeps_room = 0;
+    long r = l->unwritten ? -EIO : VT_SIGNAL_WAITS;
+    while (r == VT_SIGNAL_WAITS) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
+    vt_location_unlock(l);
+    return (int)r;
+}
 
 int vt_file_flush_last(struct vt_location *l) { return flush(l, 1, 0); }
 
@@ -310,7 +317,7 @@ void vt_file_uctl(void)
     vt_text_add(&t, "\n");
     long r = vt_put_file(vt_scratch.path, vt_scratch.other, text);
     if (r == -EEXIST) /* other messages report a full disk */
-        vt_warn("%s cannot be written (%s): vtunify cannot tell that the run is complete", vt_scratch.path,
+        vt_warn("%s cannot be written (%s): vtunify cannot detect that the run is complete", vt_scratch.path,
                 vt_reason(r));
     vt_unlock(&vt_process.naming, &mask);
 }

@@ -13,6 +13,9 @@
 int vt_file_flush(struct vt_location *l);
 /* As vt_file_flush, for events only. Definitions remain in the buffer. */
 int vt_file_flush_events(struct vt_location *l);
+/* As vt_file_flush, for samples only, in a handler with all signals blocked. The modules in the samples may be defined
+   later than here. */
+int vt_file_flush_samples(struct vt_location *l);
 /* As vt_file_flush, at the end of the location: the reserved room of the def file is now used. */
 int vt_file_flush_last(struct vt_location *l);
 /* Creates the def file of location 0, which has only its head. */

@@ -7,12 +7,12 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/utsname.h>
 #include "file_locations.h"
 #include "safe_files.h"
+#include "setting_texts.h"
 #include "sys.h"
 #include "text.h"
 
@@ -132,7 +132,8 @@ static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
     char *slash = strrchr(asked, '/'), *name = slash ? slash + 1 : asked;
     size_t n = strlen(name);
     if (missing || t.at == t.end || !n || n > PREFIX_MOST || !strcmp(name, ".") || !strcmp(name, "..")) {
-        if (missing) vt_say(1, "VT_FILE_PREFIX=%.100s: %s is not set: %s is used", text, missing, set->prefix);
+        if (missing)
+            vt_say(1, "VT_FILE_PREFIX=%.100s contains $%s, which is not set: %s is used", text, missing, set->prefix);
         else
             vt_say(1, "VT_FILE_PREFIX=%.100s does not end in a file name of at most %d bytes: %s is used", text,
                    PREFIX_MOST, set->prefix);
@@ -153,18 +154,27 @@ void vt_place_count(struct vt_settings *set, uint32_t count)
     vt_text_dec(&t, count);
 }
 
+void vt_place_add_process(struct vt_text *t)
+{
+    vt_text_add(t, "x");
+    vt_text_add(t, vt_process.head.host);
+    vt_text_add(t, "-");
+    vt_text_dec(t, vt_process.head.pid);
+    vt_text_add(t, "-");
+    vt_text_hex(t, vt_process.head.start);
+}
+
 /* Reads VT_FILE_UNIQUE: yes, no or a positive number. 1 is a number, not yes, as in the guide. */
 static void read_unique(struct vt_settings *set)
 {
-    static const char *const yes[] = {"yes", "on", "true"}, *const no[] = {"no", "off", "false", "0"};
     const char *text = getenv("VT_FILE_UNIQUE");
     char *end = NULL;
     strcpy(set->unique_text, "no");
     set->unique = set->count = 0;
     if (!text || !*text) return;
-    for (int i = 0; i < 4; i++) {
-        if (!strcasecmp(text, no[i])) return;
-        if (i == 3 || strcasecmp(text, yes[i])) continue;
+    int yes = strcmp(text, "1") ? vt_setting_yes(text) : -1;
+    if (!yes) return;
+    if (yes > 0) {
         set->unique = VT_UNIQUE_YES;
         strcpy(set->unique_text, "yes");
         return;
@@ -226,7 +236,9 @@ static int read_directory(const char *name, char *into, size_t bytes)
         int made_by_other = fits && strchr(text, '%') && vt_is_strangers_directory(into);
         if (fits && is_writable(into) && !made_by_other) return 1;
         if (made_by_other) refused = -2;
-        if (missing) vt_say(1, "%s=%.200s: %s is not set: %s is used", name, text, missing, *here ? here : "no other");
+        if (missing)
+            vt_say(1, "%s=%.200s contains $%s, which is not set: %s is used", name, text, missing,
+                   *here ? here : "no directory");
     }
     t = vt_text_into(into, bytes);
     vt_text_add(&t, here);
@@ -252,8 +264,7 @@ static void take_directory(const char *asked, struct vt_settings *set)
     if (t.at < t.end && is_writable(path) && !made_by_other) strcpy(set->gdir, path);
     else
         vt_say(1, "VT_FILE_PREFIX=%.200s is %s: %s is used", getenv("VT_FILE_PREFIX"),
-               made_by_other ? "in a directory that another user has made"
-                             : "not in a directory that can be written to",
+               made_by_other ? "in a directory that another user has created" : "not in a writable directory",
                set->gdir);
 }
 
@@ -262,18 +273,17 @@ static int is_told; /* 1: a message has said that no directory is usable */
 /* Prints one line about both directories. global, local: results of read_directory. */
 static void say_unusable(int global, int local)
 {
-    const char *instead = *here ? here : "no other";
+    const char *instead = *here ? here : "no directory";
     int gdir = global < 0, ldir = local < 0;
     is_told = *here && global <= 0 && local <= 0 && !is_writable(here);
-    const char *then = is_told ? "cannot be written to either: nothing is recorded" : "is used";
+    const char *then = is_told ? "is not writable either, and nothing is recorded" : "is used";
     if (gdir && ldir)
-        vt_say(1, "VT_PFORM_GDIR=%.200s and VT_PFORM_LDIR=%.200s are not directories that can be written to: %s %s",
+        vt_say(1, "VT_PFORM_GDIR=%.200s and VT_PFORM_LDIR=%.200s are not writable directories: %s %s",
                getenv("VT_PFORM_GDIR"), getenv("VT_PFORM_LDIR"), instead, then);
     else
         vt_say(1, "VT_PFORM_%s=%.200s is %s: %s %s", gdir ? "GDIR" : "LDIR",
                getenv(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"),
-               (gdir ? global : local) == -2 ? "a directory that another user has made"
-                                             : "not a directory that can be written to",
+               (gdir ? global : local) == -2 ? "a directory that another user has created" : "not a writable directory",
                instead, then);
 }
 
@@ -291,9 +301,9 @@ int vt_place_has_room(const struct vt_settings *set)
     long r = refusal(set->gdir);
     if (!r || !refusal(set->ldir)) return 1;
     if (!is_told)
-        vt_warn("%s cannot be written to (%s): nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR name other "
-                "directories",
-                set->gdir, vt_reason(r));
+        vt_warn(
+            "%s is not writable (%s): nothing is recorded; set VT_PFORM_GDIR and VT_PFORM_LDIR to other directories",
+            set->gdir, vt_reason(r));
     return 0;
 }
 
@@ -326,8 +336,8 @@ static void leave_network(struct vt_settings *set)
         if (strlen(places[i]) >= sizeof set->ldir || !is_writable(places[i]) || network(places[i])) continue;
         if (set->speaks)
             vt_say(1,
-                   "the current directory is on a network file system (%s): the buffer lies in %s; VT_PFORM_LDIR names "
-                   "another directory",
+                   "the current directory is on a network file system (%s): the buffer is in %s; set VT_PFORM_LDIR to "
+                   "choose another directory",
                    kind, places[i]);
         strcpy(set->ldir, places[i]);
         return;
@@ -339,8 +349,8 @@ void vt_place_read_path(const char *name, char *into, size_t bytes)
     const char *text = getenv(name), *missing;
     into[0] = 0;
     if (!text || !*text || read_path(text, into, bytes, &missing)) return;
-    if (missing) vt_say(1, "%s=%.200s: %s is not set: no file is used", name, text, missing);
-    else vt_say(1, "%s=%.200s is too long a path: no file is used", name, text);
+    if (missing) vt_say(1, "%s=%.200s contains $%s, which is not set: no file is used", name, text, missing);
+    else vt_say(1, "%s=%.200s is too long for a path: no file is used", name, text);
     into[0] = 0;
 }
 

@@ -4,6 +4,7 @@
 #define VT_FILE_LOCATIONS_H
 
 #include "state.h"
+#include "text.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -16,6 +17,8 @@ void vt_place_read(struct vt_settings *set);
 void vt_place_read_path(const char *name, char *into, size_t bytes);
 /* Changes the prefix to PREFIX_COUNT (guide 4.2.3.5). */
 void vt_place_count(struct vt_settings *set, uint32_t count);
+/* Adds xHOST-PID-START, the part of a file name that identifies a process without a rank. */
+void vt_place_add_process(struct vt_text *t);
 /* Returns 0, with a warning, if neither the buffer nor the local files can be written. If only the buffer can be
    written, vtunify reads the buffer. */
 int vt_place_has_room(const struct vt_settings *set);

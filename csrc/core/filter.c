@@ -37,19 +37,19 @@ static struct {
 
 static const char *path(void) { return vt_process.set.filter_spec; }
 
-static void refuse(uint32_t line, const char *what, const char *text)
+static void refuse(uint32_t line, const char *text, const char *why)
 {
     filter.refused++;
-    if (vt_process.set.speaks) vt_say(1, "VT_FILTER_SPEC: %.200s:%u: %s%.100s: left out", path(), line, what, text);
+    if (vt_process.set.speaks) vt_say(1, "VT_FILTER_SPEC: %.200s:%u: ignored \"%.100s\": %s", path(), line, text, why);
 }
 
 static void add(const char *pattern, int64_t limit, uint32_t line, uint8_t group, uint8_t mangled)
 {
     if (!strncmp(pattern, "!$omp", 5) && strchr(pattern, '@')) {
-        refuse(line, "lines of OpenMP constructs are not known yet, !$omp for* names all: ", pattern);
+        refuse(line, pattern, "the lines of OpenMP constructs are unknown; !$omp for* matches all loops");
         return;
     }
-    if (filter.n == MOST_RULES) vt_warn("VT_FILTER_SPEC: more than %u rules: the others are left out", MOST_RULES);
+    if (filter.n == MOST_RULES) vt_warn("VT_FILTER_SPEC: more than %u rules: the others are ignored", MOST_RULES);
     else filter.rules[filter.n++] = (struct rule){pattern, limit, line, filter.begin, group, mangled};
 }
 
@@ -134,7 +134,7 @@ static int read_ranks(char *text, uint32_t line)
             end = trim(end);
         }
         if (bad || *end || last >= UINT32_MAX || first > last) {
-            refuse(line, "not ranks: ", item);
+            refuse(line, item, "not a rank or a range of ranks");
             continue;
         }
         filter.ranges[filter.nranges][0] = (uint32_t)first;
@@ -155,7 +155,7 @@ static void read_rank_line(char *text, uint32_t line)
     }
     read_ranks(text, line);
     if (!off) return;
-    if (strcasecmp(off, "off")) refuse(line, "not OFF: ", off);
+    if (strcasecmp(off, "off")) refuse(line, off, "not OFF");
     else add("*", 0, line, 0, 0);
     filter.begin = 0;
 }
@@ -165,22 +165,22 @@ static void read_vt_line(char *text, uint32_t line)
     char *limit = NULL, *end;
     for (char *at = text; (at = strstr(at, "--")); at += 2) limit = at; /* the last --: a name may be operator-- */
     if (!limit) {
-        refuse(line, "without -- and a limit: ", text);
+        refuse(line, text, "without -- and a limit");
         return;
     }
     *limit = 0;
     limit = trim(limit + 2);
     long long calls = strtoll(limit, &end, 10);
     if (end == limit || calls < -1 || (*end && *end != ' ' && *end != '\t')) {
-        refuse(line, "not a number of calls (0: never, -1: always): ", limit);
+        refuse(line, limit, "not a number of calls (0: never, -1: always)");
         return;
     }
     end = trim(end);
     text = trim(text);
-    if (!text[strspn(text, "; \t")]) refuse(line, "no names before --: ", limit);
+    if (!text[strspn(text, "; \t")]) refuse(line, limit, "no names before --");
     int group = !strcasecmp(end, "G");
     if (*end && !group) {
-        refuse(line, "only G is known behind the limit: the rule holds without ", end);
+        refuse(line, end, "only G may follow the limit; the rest of the rule applies");
         filter.refused -= !strcmp(end, "S") || !strcmp(end, "R") || !strcmp(end, "C"); /* valid in VampirTrace */
     }
     for (char *rest = text, *name; (name = strsep(&rest, ";"));)
@@ -213,17 +213,17 @@ static void read_scorep_line(char *text, uint32_t line)
         if (is(word, "SCOREP_REGION_NAMES_BEGIN")) block = NAMES, ruled = 0;
         else if (is(word, "SCOREP_FILE_NAMES_BEGIN")) {
             block = FILES;
-            refuse(line, "files are known to the compiler only (vtrace-cc): ", word);
+            refuse(line, word, "only the compiler (vtrace-cc) filters by file");
             filter.refused--; /* valid in Score-P */
         } else if (is(word, "SCOREP_REGION_NAMES_END") || is(word, "SCOREP_FILE_NAMES_END")) block = OUTSIDE;
         else if (block == FILES) continue;
-        else if (block == OUTSIDE) refuse(line, "outside of a block: ", word);
+        else if (block == OUTSIDE) refuse(line, word, "outside of a block");
         else if (is(word, "EXCLUDE") || is(word, "INCLUDE")) {
             limit = *word == 'E' ? 0 : ALL;
             mangled = 0;
             ruled = 1;
         } else if (is(word, "MANGLED")) mangled = 1;
-        else if (!ruled) refuse(line, "before EXCLUDE or INCLUDE: ", word);
+        else if (!ruled) refuse(line, word, "before EXCLUDE or INCLUDE");
         else add(word, limit, line, 0, mangled);
     }
 }
@@ -259,9 +259,11 @@ int vt_filter_load(void)
     long n = vt_read_file(path(), filter.text, MOST_BYTES + 2);
     filter.nranges = 1; /* index 0 means no list */
     filter.refused = 1; /* counts the whole file, unless it is read */
-    if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all is recorded", path(), vt_reason(n));
-    else if (n > MOST_BYTES) vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all is recorded", path(), MOST_BYTES);
-    else if (memchr(filter.text, 0, (size_t)n)) vt_warn("VT_FILTER_SPEC=%s is no text: all is recorded", path());
+    if (n < 0) vt_warn("VT_FILTER_SPEC=%s cannot be read (%s): all functions are recorded", path(), vt_reason(n));
+    else if (n > MOST_BYTES)
+        vt_warn("VT_FILTER_SPEC=%s has more than %u bytes: all functions are recorded", path(), MOST_BYTES);
+    else if (memchr(filter.text, 0, (size_t)n))
+        vt_warn("VT_FILTER_SPEC=%s is not a text file: all functions are recorded", path());
     else {
         filter.refused = 0;
         read_lines(filter.text);

@@ -19,6 +19,7 @@
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
 #define VT_LAST_CHUNK 4096u /* offset in chunk 0 of a buffer of a shorter chunk of definitions */
 #define VT_NO_RANK 0xffffffffu
+#define VT_SAMPLES 3 /* content of chunks, and of blocks of events files; as content of a file, 3 is the buffer */
 
 /* ---- Records: words of 8 bytes -------------------------------------------------------------
    bits 63..32  clock ticks since the location's previous record
@@ -163,6 +164,45 @@ enum vt_class {
     X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")
 /* clang-format on */
 
+/* ---- Samples: words of 8 bytes, in chunks and blocks of the content VT_SAMPLES ----------------
+   word 0   ticks
+   word 1   weight: ns of the clock of SAMPLING (vt_sample_clock) that the sample stands for
+   word 2   bits 0..15 n, bits 16..31 shared, bits 32..39 enum vt_sample_end, bits 40..63 overruns of the timer
+   n words  the innermost frames of the stack, innermost first; the other frames are the `shared` outermost frames of
+            the previous sample in the chunk
+
+   A frame is an offset in the code space, as in a function event, or VT_OPEN_ADDRESS and an address outside of it.
+   VT_FRAME_OWN: the frame is in a library of vtrace. Of the innermost frame, and of a frame that a signal has
+   interrupted, the place is the instruction; of any other frame, the last byte of its call. */
+#define VT_SAMPLE_WORDS 3
+#define VT_SAMPLE_FRAMES 512 /* maximum; of a deeper stack the outermost frames are missing */
+#define VT_FRAME_OWN 0x4000000000000000u
+#define VT_SAMPLE_HEAD(n, shared, end, overruns)                                                                       \
+    ((uint64_t)(n) | (uint64_t)(shared) << 16 | (uint64_t)(end) << 32 | (uint64_t)(overruns) << 40)
+#define VT_SAMPLE_OVERRUNS_MOST 0xffffffu
+
+/* Why a stack has no frame further out. */
+#define VT_SAMPLE_END_MOST 5 /* above all of these */
+#define VT_SAMPLE_ENDS(X)                                                                                              \
+    X(COMPLETE, 0) /* the last frame is the outermost one */                                                           \
+    X(NO_TABLE, 1) /* code without a table: generated at run time, or loaded just before */                            \
+    X(NO_RULE, 2) /* the table does not say how to unwind here */                                                      \
+    X(STACK, 3) /* the next frame would be outside of the stack */                                                     \
+    X(DEPTH, 4) /* VT_SAMPLE_FRAMES reached */
+enum vt_sample_end {
+#define VT_SAMPLE_END_ENUM(name, number) VT_SAMPLE_##name = number,
+    VT_SAMPLE_ENDS(VT_SAMPLE_END_ENUM)
+#undef VT_SAMPLE_END_ENUM
+};
+
+/* The clock that samples a thread: its CPU time, or elapsed time. */
+#define VT_SAMPLE_CLOCKS(X) X(CPU, 1) X(WALL, 2)
+enum vt_sample_clock {
+#define VT_SAMPLE_CLOCK_ENUM(name, number) VT_SAMPLE_CLOCK_##name = number,
+    VT_SAMPLE_CLOCKS(VT_SAMPLE_CLOCK_ENUM)
+#undef VT_SAMPLE_CLOCK_ENUM
+};
+
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, ...) VT_K_##name = number,
     VT_KINDS(VT_KIND_ENUM)
@@ -247,7 +287,11 @@ enum vt_lost {
     X(MARKER, 24, "id:id name:text severity:1..3=vt_marker")                                                           \
     X(NOTE, 25, "text:text") /* a comment on the whole run */                                                          \
     X(USER_COMM, 26, "id:id name:text") /* of USER_SEND and USER_RECV; equal names are the same communicator */        \
-    X(MEMBER, 27, "of:2|9=vt_definition id:id group:text") /* a region or metric of the user's group */
+    X(MEMBER, 27, "of:2|9=vt_definition id:id group:text") /* a region or metric of the user's group */                \
+    X(SAMPLING, 28, "clock:1..2=vt_sample_clock period:u64 tick:u64 signal:u8") /* of the process; mean period and */  \
+    /* the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only */                                   \
+    X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
+    /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

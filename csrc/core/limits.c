@@ -75,7 +75,7 @@ uint32_t vt_limited_new(uint32_t region, int64_t limit)
     uint32_t n = atomic_fetch_add(&nlimited, 1);
     if (n >= MOST_LIMITED) {
         atomic_store(&nlimited, MOST_LIMITED);
-        vt_warn("VT_FILTER_SPEC: limits of more than %u regions: the others are recorded always", MOST_LIMITED);
+        vt_warn("VT_FILTER_SPEC limits more than %u regions: the others are recorded without a limit", MOST_LIMITED);
         return 0;
     }
     limited[n].region = region;

@@ -21,6 +21,7 @@ _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
+struct vt_frame vt_no_frame = {.at = UINTPTR_MAX};
 
 /* The busy word is the stack pointer of a frame. Stacks grow downwards. Between an interrupted frame and the frame of
    its signal handler the kernel saves more than SAVED bytes. The frames between the handler and this function take less

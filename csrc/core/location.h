@@ -9,6 +9,13 @@
 #include "sys.h"
 #include "write.h"
 
+/* A function that leaves vector registers alone. A hook of a sled calls it without saving them. */
+#if defined(__x86_64__)
+#define VT_GENERAL_REGISTERS __attribute__((target("general-regs-only")))
+#else
+#define VT_GENERAL_REGISTERS
+#endif
+
 #define VT_MAX_LOCATIONS 65536u
 #define VT_FILTER_SLOTS 2048u /* size of the filter that finds functions that are new to the location */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
@@ -37,6 +44,28 @@ struct vt_levels {
     uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
 };
 
+/* The samples of a location. Only the sampling signal's handler of the thread writes samples; whoever finishes or writes
+   chunks holds the location's lock. */
+struct vt_sample_stream {
+    struct vt_chunk *chunk, *full, *full_last; /* current chunk, list of full chunks */
+    uint64_t *cursor; /* position of the next sample */
+    const uint64_t *before; /* frames of the previous sample in the chunk, innermost first */
+    uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
+    uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
+    struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
+};
+
+/* An open call of a function with sleds (funwrap/frames.c). The outermost frame of a location is vt_no_frame. */
+struct vt_frame {
+    uintptr_t at; /* address of the function's return address: a frame at a lower address is a callee, or has ended */
+    /* the lower half of the enter record, or the function's address with VT_FRAME_ADDRESS; with the function's rule (enum
+       vt_how), if its leave has to follow the rule, too */
+    uint64_t what;
+};
+#define VT_FRAME_ADDRESS (UINT64_C(1) << 63)
+#define VT_FRAME_RULE 58 /* shift of the rule, of 4 bits */
+#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* of an address */
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -52,8 +81,10 @@ struct vt_location {
         };
     };
     uint64_t vforked; /* 1: the thread has called vfork */
-    uintptr_t code_base[2]; /* the two modules used last: address range and first code slot */
-    uint32_t code_size[2], code_slot[2];
+    uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
+    uint32_t code_slot[2]; /* with VT_FUNCTION */
+    struct vt_frame *frame, *frames_end; /* the innermost frame, and the last frame for which there is memory */
+    struct vt_frame *frames; /* the frames' memory; NULL: none yet */
 
     uint32_t number, thread;
     _Atomic uint32_t lock; /* kernel id of the holder, which moves chunks or writes definitions; 0: free */
@@ -102,6 +133,7 @@ struct vt_location {
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
     struct vt_scratch scratch; /* used with the lock held */
+    struct vt_sample_stream samples;
 };
 
 _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),
@@ -110,6 +142,8 @@ _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location
 #pragma GCC visibility push(hidden)
 
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
+/* The frame of a location without open calls; no frame is at a higher address. */
+extern struct vt_frame vt_no_frame;
 /* 1: this thread records nothing. */
 extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 /* 1: this thread ends the program and completes the stacks of other threads in the remaining room of their chunks. */

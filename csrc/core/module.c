@@ -103,7 +103,7 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
 }
 
 /* Returns the live module whose code holds the address; NULL: not in the table. */
-static const struct module *known(uintptr_t address)
+static VT_GENERAL_REGISTERS const struct module *known(uintptr_t address)
 {
     uint32_t n = atomic_load_explicit(&module_count, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++)
@@ -145,29 +145,27 @@ static const struct module *add(struct vt_location *l, uintptr_t address)
     return m;
 }
 
-static void empty_cache(struct vt_location *l)
+static VT_GENERAL_REGISTERS void empty_cache(struct vt_location *l)
 {
     VT_SET(l->code_size[0], 0);
     VT_SET(l->code_size[1], 0);
 }
 
-/* Returns the offset of a function in the code space; VT_CODE_UNKNOWN if the function has none. Looks in the two
-   modules that the location caches, then in the table, then asks the loader. Requires that l->busy is set. */
-uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
+/* Looks in the two modules that the location caches, then in the table; not for a module that the table lacks. */
+VT_GENERAL_REGISTERS uint32_t vt_code_known_offset(struct vt_location *l, uintptr_t address)
 {
     uint32_t before = atomic_load(&generation);
     uintptr_t base = l->code_base[1];
     uint32_t size = VT_READ(l->code_size[1]), slot = l->code_slot[1];
     int hit = address - base < size;
     if (address - l->code_base[0] < VT_READ(l->code_size[0]))
-        return l->code_slot[0] + (uint32_t)(address - l->code_base[0]);
+        return (l->code_slot[0] + (uint32_t)(address - l->code_base[0])) & ~VT_FUNCTION;
     if (!hit) {
         const struct module *m = known(address);
-        if (!m) m = add(l, address);
         if (!m) return VT_CODE_UNKNOWN;
         base = m->start;
         size = m->size;
-        slot = m->slot;
+        slot = m->slot | VT_FUNCTION;
     }
     l->code_base[1] = l->code_base[0];
     VT_SET(l->code_size[1], VT_READ(l->code_size[0]));
@@ -177,7 +175,31 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
     __atomic_store_n(&l->code_size[0], size, __ATOMIC_SEQ_CST);
     l->code_slot[0] = slot;
     if (before != atomic_load(&generation)) empty_cache(l);
-    return slot + (uint32_t)(address - base);
+    return (slot + (uint32_t)(address - base)) & ~VT_FUNCTION;
+}
+
+/* As vt_code_known_offset, and then asks the loader. */
+uint32_t vt_code_offset(struct vt_location *l, uintptr_t address)
+{
+    uint32_t offset = vt_code_known_offset(l, address);
+    if (offset != VT_CODE_UNKNOWN) return offset;
+    return add(l, address) ? vt_code_known_offset(l, address) : VT_CODE_UNKNOWN;
+}
+
+uintptr_t vt_code_address(uint32_t what)
+{
+    uint32_t n = atomic_load_explicit(&module_count, memory_order_acquire), offset = what & VT_CODE_MASK;
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_load(&modules[i].live) && offset - modules[i].slot < modules[i].size)
+            return modules[i].start + (offset - modules[i].slot);
+    return 0;
+}
+
+uint32_t vt_code_slot(struct vt_location *l, uintptr_t start)
+{
+    const struct module *m = known(start);
+    if (!m) m = add(l, start);
+    return m ? m->slot + (uint32_t)(start - m->start) : VT_CODE_UNKNOWN;
 }
 
 struct loaded {
@@ -195,6 +217,10 @@ static int mark_loaded(struct dl_phdr_info *info, size_t bytes, void *data)
                 if (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == modules[m].start) loaded->bits[m / 8] |= 1 << m % 8;
     return 0;
 }
+
+static void (*_Atomic on_unload)(void);
+
+void vt_on_unload(void (*call)(void)) { atomic_store(&on_unload, call); }
 
 /* The loader may map another library where an unloaded library was; the other library must get a new range. A library
    that is loaded again before this function clears its `live` becomes live again at its next look-up. */
@@ -215,4 +241,6 @@ void vt_code_forget_unloaded(void)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (l) empty_cache(l);
     }
+    void (*call)(void) = atomic_load(&on_unload);
+    if (call) call();
 }

@@ -9,8 +9,18 @@
 
 /* Returns the offset of the function at this address; VT_CODE_UNKNOWN: it has none. Requires that l->busy is set. */
 uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
+/* Like vt_code_offset, for any thread and without the cache of the location, which gets the definition of a new
+   module. */
+uint32_t vt_code_slot(struct vt_location *l, uintptr_t start);
+/* As vt_code_offset, but VT_CODE_UNKNOWN for a module without events. Changes no vector register. */
+uint32_t vt_code_known_offset(struct vt_location *l, uintptr_t address);
+/* Returns the address of a function in a loaded module; 0: none. what: offset in the code space, with other bits above
+   VT_CODE_MASK. */
+uintptr_t vt_code_address(uint32_t what);
 /* Call this function after dlclose: takes the unloaded modules out of the table. */
 void vt_code_forget_unloaded(void);
+/* Registers a function that runs after modules have been unloaded. */
+void vt_on_unload(void (*call)(void));
 
 #pragma GCC visibility pop
 

@@ -144,12 +144,10 @@ enum vt_names vt_names_settle(void)
     vt_place_count(set, n);
     while (n < VT_COUNT_MOST && is_foreign(set->prefix)) vt_place_count(set, ++n);
     if (foreign)
-        vt_say(1, "another user has files called %s in this directory: those of this run are called %s", set->base,
+        vt_say(1, "another user has files named %s in this directory: this run names its files %s", set->base,
                set->prefix);
     else if (names == VT_NAMES_OTHERS)
-        vt_say(
-            1,
-            "another run (process %u on %.64s) has files called %s in this directory: those of this run are called %s",
-            other.pid, other.host, set->base, set->prefix);
+        vt_say(1, "another run (process %u on %.64s) has files named %s in this directory: this run names its files %s",
+               other.pid, other.host, set->base, set->prefix);
     return VT_NAMES_FREE;
 }

@@ -174,13 +174,13 @@ static int start(const struct vt_file *parent)
     atomic_store(&vt_process.locations, 1);
     if (!*vt_process.set.gdir) {
         vt_warn(
-            "the current directory is gone or its path too long: nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
-            "name others");
+            "the current directory does not exist or its path is too long: nothing is recorded; set VT_PFORM_GDIR and "
+            "VT_PFORM_LDIR to other directories");
         return 0;
     }
     if (!vt_place_has_room(&vt_process.set)) return 0;
     if (!vt_buffer_open()) {
-        vt_warn("no memory for the buffer: nothing is recorded; a higher limit on memory (ulimit -v) helps");
+        vt_warn("no memory for the buffer: nothing is recorded; raise the limit on memory (ulimit -v)");
         return 0;
     }
     if (first) has_thread_end = vt_thread_start();
@@ -253,6 +253,7 @@ static struct vt_location *begin_thread(void)
     vt_location_here(l);
     if (!l->number) vt_define_process(l);
     if (l->helper) define_helper(l);
+    vt_thread_began(l);
     return l;
 }
 
@@ -289,7 +290,7 @@ int vt_attach(const struct vt_shim *shim)
     if (!l) return 0;
     if (shim->abi > VT_ABI) {
         vt_warn("the program was built with vtrace %s, newer than this library (vtrace " VT_VERSION
-                "): its %s calls are not recorded; run it with the newer one",
+                "): its %s calls are not recorded; run the program with the newer vtrace",
                 shim->version, shim->kind == VT_SHIM_MPI ? "MPI" : shim->name);
         return 0;
     }
@@ -374,10 +375,10 @@ static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
     vt_text_add(&t, " processes");
     vt_define_property(l, "alone", text);
     if (!launched.rank)
-        vt_say(
-            1,
-            "%s, but in %s each of them is alone: MPI_COMM_WORLD has 1 rank; start the program with the mpiexec of its MPI",
-            text, mpi ? mpi : "its MPI");
+        vt_say(1,
+               "%s, but in %s each process is alone: MPI_COMM_WORLD has 1 rank; start the program with the mpiexec of "
+               "its MPI",
+               text, mpi ? mpi : "its MPI");
     return launched.rank;
 }
 

@@ -77,7 +77,10 @@ void vt_window_start(uint64_t mono)
     if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) atomic_store(&look, 0);
 }
 
-int vt_window_is_due(uint64_t now) { return now >= atomic_load_explicit(&look, memory_order_relaxed); }
+VT_GENERAL_REGISTERS int vt_window_is_due(uint64_t now)
+{
+    return now >= atomic_load_explicit(&look, memory_order_relaxed);
+}
 
 /* Switches recording at a moment that has come. l: location of the calling thread, with l->busy clear; NULL: none. */
 static void turn(struct vt_location *l, struct moment *m, int on, uint64_t when)
@@ -210,8 +213,8 @@ void vt_window_end(struct vt_location *l)
     if (VT_READ(cut_at) != UINT64_MAX) follow_ended();
     if (!atomic_load(&start.pending)) return;
     if (!start.region)
-        vt_warn("VT_START_AFTER=%s: the program ended before: nothing is recorded", vt_process.set.start_after);
+        vt_warn("VT_START_AFTER=%s: the program ended earlier: nothing is recorded", vt_process.set.start_after);
     else
-        vt_warn("VT_START_AFTER=%s: there were %llu calls of it: nothing is recorded", vt_process.set.start_after,
+        vt_warn("VT_START_AFTER=%s: the region has %llu calls: nothing is recorded", vt_process.set.start_after,
                 (unsigned long long)(start.calls - atomic_load(&start.left)));
 }

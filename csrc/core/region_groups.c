@@ -40,7 +40,8 @@ static void read_lines(void)
         if (comment) *comment = 0;
         char *group = trim(strsep(&list, "="));
         if (!list && *group && vt_process.set.speaks)
-            vt_say(1, "VT_GROUPS_SPEC: %.200s:%u: not GROUP=NAME;NAME: left out", vt_process.set.groups_spec, number);
+            vt_say(1, "VT_GROUPS_SPEC: %.200s:%u: ignored \"%.100s\": not GROUP=NAME;NAME", vt_process.set.groups_spec,
+                   number, group);
         while (list && (pattern = strsep(&list, ";"))) {
             pattern = trim(pattern);
             if (!*pattern || nmembers == MOST_MEMBERS) continue;
@@ -60,8 +61,8 @@ void vt_groups_load(void)
         read_lines();
         return;
     }
-    if (n < 0) vt_warn("VT_GROUPS_SPEC=%s cannot be read (%s): there are no groups", path, vt_reason(n));
-    else vt_warn("VT_GROUPS_SPEC=%s is no text of at most %u bytes: there are no groups", path, MOST_BYTES);
+    if (n < 0) vt_warn("VT_GROUPS_SPEC=%s cannot be read (%s): no groups are defined", path, vt_reason(n));
+    else vt_warn("VT_GROUPS_SPEC=%s is not a text file of at most %u bytes: no groups are defined", path, MOST_BYTES);
     text[0] = 0;
 }
 

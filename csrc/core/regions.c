@@ -80,21 +80,12 @@ uint32_t vt_call_define(struct vt_call *c)
     return atomic_compare_exchange_strong(&c->region, &none, region) ? region : none;
 }
 
-uint32_t vt_attribute_id(_Atomic uint32_t *known, const char *name, const char *description, uint8_t type)
+uint32_t vt_attribute_id(_Atomic uint32_t *known, const char *name, const char *description, enum vt_type type)
 {
-    uint8_t bytes[192];
     uint32_t id = atomic_load(known);
     if (id) return id;
-    id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_ATTRIBUTE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    vt_mp_str(&m, description);
-    vt_mp_uint(&m, type);
-    if (!id || m.full || !vt_define(bytes, (size_t)(m.at - bytes))) return 0;
-    atomic_store(known, id);
+    id = vt_define_attribute(name, description, type);
+    if (id) atomic_store(known, id);
     return id;
 }
 

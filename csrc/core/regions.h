@@ -11,9 +11,9 @@
 /* Defines the region of a call; returns 0 if the call is not recorded. */
 uint32_t vt_call_define(struct vt_call *c);
 
-/* Returns the id of an attribute; defines it at its first use. type: OTF2_Type, such as INT64 or STRING. Returns 0 if
-   no id is left or nothing is recorded. */
-uint32_t vt_attribute_id(_Atomic uint32_t *id, const char *name, const char *description, uint8_t type);
+/* Returns the id of an attribute; defines it at its first use. Returns 0 if no id is left or nothing is
+   recorded. */
+uint32_t vt_attribute_id(_Atomic uint32_t *id, const char *name, const char *description, enum vt_type type);
 /* Defines a text; returns its id, or 0. */
 uint32_t vt_define_text(const char *text);
 

@@ -18,13 +18,13 @@ static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
 };
 
 /* State of the replay. The state is separate from the location, so that the compiler keeps the state in registers. */
-struct walk {
+struct replay_state {
     uint32_t depth, found;
     uint64_t *open;
     uint32_t *filter;
 };
 
-static inline void enter(struct walk *k, uint64_t what)
+static inline void enter(struct replay_state *k, uint64_t what)
 {
     if (VT_LIKELY(k->depth < VT_OPEN_MAX)) k->open[k->depth] = what;
     k->depth++;
@@ -32,7 +32,7 @@ static inline void enter(struct walk *k, uint64_t what)
 
 /* A leave also ends all regions entered after its own: longjmp and exceptions skip their leave events. For regions
    deeper than VT_OPEN_MAX only the depth is counted. */
-static inline void leave(struct walk *k, uint64_t what)
+static inline void leave(struct replay_state *k, uint64_t what)
 {
     if (VT_LIKELY(k->depth && k->depth <= VT_OPEN_MAX && k->open[k->depth - 1] == what)) {
         k->depth--;
@@ -50,7 +50,7 @@ static inline void leave(struct walk *k, uint64_t what)
 }
 
 /* Notes if the location has probably not recorded this function before. */
-static inline void meet(struct walk *k, uint32_t offset)
+static inline void meet(struct replay_state *k, uint32_t offset)
 {
     uint32_t *slot = &k->filter[(offset * 0x9e3779b1u) >> 21];
     if (VT_LIKELY(*slot == offset)) return;
@@ -58,14 +58,14 @@ static inline void meet(struct walk *k, uint32_t offset)
     k->found |= VT_CLASS_NEW_CODE;
 }
 
-static inline void heap(struct walk *k, uint32_t kind, uint32_t id)
+static inline void heap(struct replay_state *k, uint32_t kind, uint32_t id)
 {
     if (kind == VT_K_LEAVE_ALLOC) leave(k, VT_WHAT(VT_K_ENTER, 0, id));
     else if (kind != VT_K_HEAP) enter(k, VT_WHAT(VT_K_ENTER, 0, id));
 }
 
 /* Handles a record that is not a function event. */
-static inline void other(struct walk *k, uint32_t what, const uint64_t *payload)
+static inline void other(struct replay_state *k, uint32_t what, const uint64_t *payload)
 {
     uint32_t kind = VT_KIND(what), class = classes[kind];
     k->found |= class;
@@ -147,7 +147,7 @@ static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_
 }
 
 /* Replays from word i up to the next function event. Returns the index of its first word, or n. */
-static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shapes *shapes, const uint64_t *w,
+static __attribute__((noinline)) uint32_t others(struct replay_state *k, struct vt_shapes *shapes, const uint64_t *w,
                                                  uint32_t i, uint32_t n, uint32_t *records)
 {
     struct vt_shape *last = shapes->last;
@@ -184,7 +184,7 @@ static __attribute__((noinline)) uint32_t others(struct walk *k, struct vt_shape
 
 void vt_replay(struct vt_location *l, struct vt_chunk *c)
 {
-    struct walk k = {l->depth, 0, l->open, l->filter}, copy;
+    struct replay_state k = {l->depth, 0, l->open, l->filter}, copy;
     uint32_t n = c->used / 8, records = 0;
     const uint64_t *w = vt_chunk_words(c);
     if (!l->shapes.last) {
@@ -219,7 +219,7 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
    the smallest depth on the way, if that is smaller. */
 uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least)
 {
-    struct walk k = {depth, 0, open, NULL};
+    struct replay_state k = {depth, 0, open, NULL};
     for (uint32_t i = 0; i < n;) {
         uint32_t what = (uint32_t)words[i];
         if (!(what & VT_FUNCTION)) other(&k, what, words + i + 1);

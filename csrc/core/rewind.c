@@ -144,7 +144,8 @@ static void tell(struct vt_location *l, const struct stack *then, const struct s
 static void rewind_to_mark(struct vt_location *l)
 {
     static const char at_another[] =
-        "VT_REWIND lies at another level of the call stack than VT_SET_REWIND_MARK: regions were ended and begun there";
+        "VT_REWIND is at another level of the call stack than VT_SET_REWIND_MARK: vtrace adds leaves and enters of "
+        "regions";
     struct stack then, here;
     uint64_t now = vt_now();
     vt_switch_follow(l, now);
@@ -157,14 +158,14 @@ static void rewind_to_mark(struct vt_location *l)
     vt_location_unlock(l);
     if (known) tell(l, &then, &here, kept, now);
     if (known && then.depth != here.depth) vt_warn(at_another);
-    else if (marked && !known) vt_warn("VT_REWIND in a stack deeper than %u: nothing is discarded", VT_OPEN_MAX);
+    else if (marked && !known)
+        vt_warn("VT_REWIND at a level of the call stack above %u: nothing is discarded", VT_OPEN_MAX);
     else if (!marked && l->mark.voided && vt_process.set.mode == VT_MODE_RING)
-        vt_warn(
-            "VT_REWIND: records since VT_SET_REWIND_MARK are overwritten or written out already: nothing is discarded; a "
-            "larger VT_BUFFER_SIZE keeps them in memory");
+        vt_warn("VT_REWIND discards nothing: records since VT_SET_REWIND_MARK are already overwritten or in the local "
+                "files; set a larger VT_BUFFER_SIZE");
     else if (!marked && l->mark.voided)
-        vt_warn("VT_REWIND: records since VT_SET_REWIND_MARK are written out already and stay; a larger VT_BUFFER_SIZE "
-                "keeps them in memory");
+        vt_warn("VT_REWIND discards nothing: records since VT_SET_REWIND_MARK are already in the local files; set a "
+                "larger VT_BUFFER_SIZE");
     else if (!marked && !l->stopped) vt_warn("VT_REWIND without VT_SET_REWIND_MARK before it: nothing is discarded");
 }
 

@@ -40,7 +40,10 @@ void vt_ring_ask(void)
     }
 }
 
-int vt_ring_is_asked(const struct vt_location *l) { return VT_READ(l->answered) != atomic_load(&asked); }
+VT_GENERAL_REGISTERS int vt_ring_is_asked(const struct vt_location *l)
+{
+    return VT_READ(l->answered) != atomic_load(&asked);
+}
 
 /* Notes that this location has written everything requested up to now. */
 void vt_ring_answered(struct vt_location *l) { VT_SET(l->answered, atomic_load(&asked)); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings with text values: a moment (VT_START_AFTER, VT_STOP_AFTER) or a signal (VT_RING_SIGNAL). */
+/* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
+   rate (VT_SAMPLE_RATE), patterns (VT_FUNCTIONS). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +11,16 @@
 
 #define SECOND UINT64_C(1000000000)
 #define MOST_SECONDS 1000000000u
+
+int vt_setting_yes(const char *text)
+{
+    static const char *const yes[] = {"yes", "on", "true", "1"}, *const no[] = {"no", "off", "false", "0"};
+    for (int i = 0; i < 4; i++) {
+        if (!strcasecmp(text, yes[i])) return 1;
+        if (!strcasecmp(text, no[i])) return 0;
+    }
+    return -1;
+}
 
 long vt_setting_moment(const char *text, uint64_t *value)
 {
@@ -40,7 +51,49 @@ void vt_setting_read_moment(int speaks, const char *name, char *into, size_t byt
     struct vt_text t = vt_text_into(into, bytes);
     if (good) vt_text_add(&t, text);
     else if (speaks)
-        vt_say(1, "%s=%.100s is not seconds (10 or 0.5s) or calls of a region (NAME:100): it is left out", name, text);
+        vt_say(1, "%s=%.100s is not a time in seconds (10 or 0.5s) or a call of a region (NAME:100): it is ignored",
+               name, text);
+}
+
+#define LEAST_PERIOD (SECOND / 10000)
+#define MOST_PERIOD (3600 * SECOND) /* guide of the Instant Profiler, 2.1.2, -i */
+
+static const struct {
+    const char *name;
+    uint64_t ns;
+} units[] = {{"s", SECOND}, {"ms", SECOND / 1000}, {"us", 1000}};
+
+int vt_setting_rate(const char *text, uint64_t *ns)
+{
+    uint64_t n = 0;
+    if (*text < '0' || *text > '9') return 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if ((n = n * 10 + (uint64_t)(*text - '0')) > MOST_PERIOD) return 0;
+    *ns = !*text && n ? SECOND / n : 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(text, units[i].name)) *ns = n * units[i].ns;
+    return (!*text && !n) || (*ns >= LEAST_PERIOD && *ns <= MOST_PERIOD);
+}
+
+void vt_setting_show_rate(struct vt_text *t, uint64_t ns)
+{
+    size_t unit = 0;
+    int is_rate = !ns || (ns <= SECOND && SECOND / (SECOND / ns) == ns);
+    while (unit < 2 && ns % units[unit].ns) unit++;
+    vt_text_dec(t, !ns ? 0 : is_rate ? SECOND / ns : ns / units[unit].ns);
+    if (!is_rate) vt_text_add(t, units[unit].name);
+}
+
+void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes)
+{
+    const char *text = getenv(name);
+    into[0] = 0;
+    if (!text || !*text) return;
+    struct vt_text t = vt_text_into(into, bytes);
+    if (strlen(text) < bytes) vt_text_add(&t, text);
+    else if (speaks)
+        vt_say(1, "%s has more than %u bytes: it is left out; VT_FILTER_SPEC names a file of any size", name,
+               (unsigned)bytes - 1);
 }
 
 /* Signals that the kernel itself does not raise to report an error. */
@@ -77,11 +130,11 @@ void vt_setting_read_signal(int speaks, const char *name, char *into, size_t byt
 void vt_setting_texts_check(struct vt_settings *set)
 {
     if (*set->ring_signal && set->mode != VT_MODE_RING && set->speaks)
-        vt_say(1, "VT_RING_SIGNAL has a meaning with VT_MODE=RING only");
+        vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING");
     uint64_t from, to;
     if (vt_setting_moment(set->start_after, &from) || vt_setting_moment(set->stop_after, &to) || to > from) return;
     if (set->speaks)
-        vt_say(1, "VT_STOP_AFTER=%s is not later than VT_START_AFTER=%s: it is left out", set->stop_after,
+        vt_say(1, "VT_STOP_AFTER=%s is ignored: it is not later than VT_START_AFTER=%s", set->stop_after,
                set->start_after);
     set->stop_after[0] = 0;
 }

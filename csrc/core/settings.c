@@ -14,12 +14,26 @@
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
 
-enum type { SIZE, COUNT, YESNO, PTHREAD, MODE, BARRIER, PLACE, PATH, SIGNAL, MOMENT };
+enum setting_type {
+    SIZE,
+    COUNT,
+    YESNO,
+    PTHREAD,
+    MODE,
+    BARRIER,
+    RATE,
+    SAMPLECLOCK,
+    PLACE,
+    PATH,
+    SIGNAL,
+    MOMENT,
+    PATTERNS
+};
 enum leaves { NOTHING, PART, WHOLE };
 
 static const struct setting {
     const char *name;
-    enum type type;
+    enum setting_type type;
     enum leaves leaves;
     /* offset: of a field of struct vt_settings; bytes: length of a text field, 0 for a uint64_t */
     size_t offset, bytes;
@@ -67,12 +81,10 @@ static int parse_number(const char *text, int size, uint64_t *value)
 
 static int parse_yesno(const char *text, uint64_t *value)
 {
-    static const char *const yes[] = {"yes", "on", "true", "1"}, *const no[] = {"no", "off", "false", "0"};
-    for (int i = 0; i < 4; i++) {
-        if (!strcasecmp(text, yes[i])) return *value = 1, 1;
-        if (!strcasecmp(text, no[i])) return *value = 0, 1;
-    }
-    return 0;
+    int yes = vt_setting_yes(text);
+    if (yes < 0) return 0;
+    *value = (uint64_t)yes;
+    return 1;
 }
 
 /* Accepts yes, no and locks. */
@@ -98,11 +110,19 @@ static int parse_barrier(const char *text, uint64_t *value)
     return 0;
 }
 
-static int parse(const char *text, enum type type, uint64_t *value)
+static int parse_sample_clock(const char *text, uint64_t *value)
+{
+    *value = strcasecmp(text, "wall") ? VT_SAMPLE_CLOCK_CPU : VT_SAMPLE_CLOCK_WALL;
+    return *value == VT_SAMPLE_CLOCK_WALL || !strcasecmp(text, "cpu");
+}
+
+static int parse(const char *text, enum setting_type type, uint64_t *value)
 {
     if (type == BARRIER) return parse_barrier(text, value);
     if (type == YESNO) return parse_yesno(text, value);
     if (type == MODE) return parse_mode(text, value);
+    if (type == RATE) return vt_setting_rate(text, value);
+    if (type == SAMPLECLOCK) return parse_sample_clock(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
 }
 
@@ -111,6 +131,8 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
     struct vt_text t = vt_text_into(into, bytes);
     if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
     else if (s->type == BARRIER) vt_text_add(&t, barriers[v]);
+    else if (s->type == RATE) vt_setting_show_rate(&t, v);
+    else if (s->type == SAMPLECLOCK) vt_text_add(&t, v == VT_SAMPLE_CLOCK_WALL ? "wall" : "cpu");
     else if (s->type == YESNO || s->type == PTHREAD)
         vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
@@ -146,8 +168,14 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
 
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
-    static const char *const allowed[] = {"a size in bytes, K, M or G", "a whole number", "yes or no",
-                                          "yes, no or locks",           "TRACE or RING",  "before, after, both or no"};
+    static const char *const allowed[] = {"a size in bytes, K, M or G",
+                                          "a whole number",
+                                          "yes or no",
+                                          "yes, no or locks",
+                                          "TRACE or RING",
+                                          "before, after, both or no",
+                                          "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
+                                          "cpu or wall"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
     char used[32], range[64] = "";
@@ -175,6 +203,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     char *into = (char *)set + s->offset;
     if (s->type == PATH) vt_place_read_path(s->name, into, s->bytes);
     else if (s->type == SIGNAL) vt_setting_read_signal(set->speaks, s->name, into, s->bytes);
+    else if (s->type == PATTERNS) vt_setting_read_patterns(set->speaks, s->name, into, s->bytes);
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }
 

@@ -67,6 +67,14 @@ NUMBER(VT_PYTRACE, pytrace, YESNO, 0, 0, 1, NOTHING, "", /* python_hook/sitecust
        "record the functions of Python programs (vtrace run --python sets it)")
 NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WHOLE, "",
        "bytes: smaller blocks are only part of the heap in use")
+NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
+       "samples of each thread's call stack: a number per second (100), or the time between two (10ms, 2s); 0: none")
+NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
+       "follow frame pointers through code without unwind information, such as code made at run time")
+NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT64_MAX, NOTHING, "sampling.md",
+       "cpu: sample a thread by its CPU time; wall: by elapsed time, also while it waits")
+NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-profiler.md",
+       "sample only between the program's calls of fipp_start and fipp_stop")
 
 TEXT(VT_FILE_PREFIX, prefix, 256, PLACE, NOTHING, "",
      "name of the files; a directory before the name is created and replaces VT_PFORM_GDIR",
@@ -80,6 +88,9 @@ TEXT(VT_GNU_NMFILE, nmfile, 512, PATH, NOTHING, "",
      "output of nm --demangle --line-numbers that vtunify takes the executable's names from", "none")
 TEXT(VT_FILTER_SPEC, filter_spec, 512, PATH, WHOLE, "filter.md",
      "file of rules that say which functions and calls are recorded", "none")
+TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",
+     "functions that are recorded: patterns with * and ? (Calc*;-*get*), - leaves out; the last one that matches decides",
+     "all")
 TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
 TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
      "signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none")

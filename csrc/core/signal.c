@@ -71,11 +71,33 @@ void vt_signal_start(void)
     errno = saved;
 }
 
+/* The signal whose handler of vtrace the program does not see. */
+static int watched;
+static void (*when_taken)(void);
+
+static void take_away(void)
+{
+    VT_SET(watched, 0);
+    when_taken();
+}
+
+void vt_signal_watch(int signal, void (*taken)(void))
+{
+    when_taken = taken;
+    VT_SET(watched, signal);
+}
+
 VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
     int (*next)(int, const struct sigaction *, struct sigaction *);
     *(void **)&next = vt_call_next(&call_sigaction);
-    if (!number || signal != number) return next(signal, action, old);
+    int is_watched = signal == VT_READ(watched);
+    if (is_watched && action) take_away();
+    if (!number || signal != number) {
+        int result = next(signal, action, old);
+        if (is_watched && !result && old) *old = (struct sigaction){.sa_handler = SIG_DFL};
+        return result;
+    }
     struct sigaction before = own[atomic_load(&now)], wanted;
     if (action) {
         wanted = *action;
@@ -91,7 +113,12 @@ VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
 {
     __sighandler_t (*next)(int, __sighandler_t);
     *(void **)&next = vt_call_next(&call_signal);
-    if (!number || sig != number) return next(sig, handler);
+    int is_watched = sig == VT_READ(watched);
+    if (is_watched) take_away();
+    if (!number || sig != number) {
+        __sighandler_t before = next(sig, handler);
+        return is_watched && before != SIG_ERR ? SIG_DFL : before;
+    }
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
     return sigaction(sig, &action, &before) ? SIG_ERR : before.sa_handler;
 }

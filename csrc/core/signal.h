@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_RING_SIGNAL. signal.c owns the action that the program set for this signal. */
+/* VT_RING_SIGNAL, and the signal of sampling. signal.c owns the action that the program set for VT_RING_SIGNAL. */
 #ifndef VT_SIGNAL_H
 #define VT_SIGNAL_H
 
@@ -9,6 +9,8 @@
 
 /* Installs the handler, if the setting asks for it. Runs once, when the runtime starts. */
 void vt_signal_start(void);
+/* Calls a function before the program changes the action of a signal that vtrace uses. */
+void vt_signal_watch(int signal, void (*taken)(void));
 
 #pragma GCC visibility pop
 

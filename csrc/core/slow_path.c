@@ -7,6 +7,7 @@
 #include "location.h"
 #include "recording_window.h"
 #include "ring.h"
+#include "sample_stream.h"
 #include "slow_path.h"
 #include "stop.h"
 #include "switch.h"
@@ -46,6 +47,7 @@ void vt_write_out(struct vt_location *l)
     vt_ring_answered(l);
     if (vt_location_lock(l)) {
         vt_chunk_finish(l); /* the next event begins a new chunk */
+        vt_samples_finish(l);
         vt_location_unlock(l);
         vt_file_flush(l);
     }

@@ -64,6 +64,7 @@ struct vt_process {
     /* rank in the names of the files; VT_NO_RANK: none, also in a world that another process spawned */
     uint32_t name_rank;
     _Atomic uint32_t off; /* 1: recording is switched off */
+    _Atomic uint32_t unsampled; /* 1: VT_SAMPLE_SECTIONS is set, and the program is outside of its sections */
     _Atomic uint64_t switched; /* ticks: time of the last change of `off` */
     _Atomic uint64_t written; /* bytes written to the local files */
     _Atomic int small_disk; /* 1: max_size depends on the free space */

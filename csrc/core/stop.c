@@ -47,7 +47,7 @@ void vt_stop(struct vt_location *l, enum vt_lost why, int told)
     l->lost_why = why;
     VT_SET(l->limit, NULL);
     if (why == VT_LOST_MEMORY)
-        vt_warn("no memory for more events: recording stops; a smaller VT_BUFFER_SIZE with VT_MAX_FLUSHES=0 helps");
+        vt_warn("no memory for more events: recording stops; set a smaller VT_BUFFER_SIZE and VT_MAX_FLUSHES=0");
 }
 
 /* ---- VT_MAX_SIZE ---- */

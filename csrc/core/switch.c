@@ -59,14 +59,14 @@ void vt_switch_follow(struct vt_location *l, uint64_t now)
     else put_on(l, when);
 }
 
-static void enter(struct vt_location *l, uint64_t what)
+static VT_GENERAL_REGISTERS void enter(struct vt_location *l, uint64_t what)
 {
     if (l->nmissed < VT_MISSED) l->missed[l->nmissed] = what;
     l->nmissed++;
 }
 
 /* Returns 0 if the region was entered before recording was switched off; regions entered since then count as left. */
-static int leave(struct vt_location *l, uint64_t what)
+static VT_GENERAL_REGISTERS int leave(struct vt_location *l, uint64_t what)
 {
     if (l->nmissed > VT_MISSED) {
         l->nmissed--;
@@ -83,7 +83,7 @@ static int leave(struct vt_location *l, uint64_t what)
 
 /* Handles one record while recording is off. Returns 0 if the record must be written, with the records of the same
    moment. */
-static int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload)
+static VT_GENERAL_REGISTERS int pass_by(struct vt_location *l, uint32_t what, const uint64_t *payload)
 {
     if (what & VT_FUNCTION) {
         if (what & VT_FUNCTION_LEAVE) return leave(l, what & ~VT_FUNCTION_LEAVE);
@@ -143,7 +143,7 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
 
 /* Returns 1 if a function event is only counted, without a clock reading: the location has stopped or records no
    functions any more. Returns 0 if the event may have to be recorded, or if another action is due. */
-int vt_leaves_out(struct vt_location *l, uint64_t what)
+VT_GENERAL_REGISTERS int vt_leaves_out(struct vt_location *l, uint64_t what)
 {
     static const uint64_t none;
     int off = l->off || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
@@ -154,6 +154,15 @@ int vt_leaves_out(struct vt_location *l, uint64_t what)
     else if (!pass_by(l, (uint32_t)what, &none)) return 0;
     else VT_SET(l->left, l->left + 1);
     return 1;
+}
+
+VT_GENERAL_REGISTERS int vt_passes_by(struct vt_location *l, uint32_t what, uint64_t now)
+{
+    static const uint64_t none;
+    uint32_t off = atomic_load_explicit(&vt_process.off, memory_order_relaxed);
+    uint32_t full = atomic_load_explicit(&vt_process.full, memory_order_relaxed);
+    if (!off || !l->off || l->size != full || vt_window_is_due(now) || vt_ring_is_asked(l)) return 0;
+    return pass_by(l, what, &none);
 }
 
 /* ---- The switch ---- */

@@ -131,7 +131,7 @@ const char *vt_reason(long error)
     case -EMFILE:
     case -ENFILE: return "too many open files";
     case -ENOENT: return "no such directory";
-    case -EISDIR: return "a directory";
+    case -EISDIR: return "is a directory";
     case -EEXIST: return "another user has a file of this name";
     case -ENXIO:
     case -ESTALE: return "another file has its name";

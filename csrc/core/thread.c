@@ -71,6 +71,20 @@ const char *vt_thread_helper(void) { return helped; }
 static void (*_Atomic shim_at_end)(void);
 void vt_at_thread_end(void (*call)(void)) { atomic_store(&shim_at_end, call); }
 
+static void (*_Atomic on_begin)(struct vt_location *), (*_Atomic on_end)(struct vt_location *);
+
+void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt_location *l))
+{
+    atomic_store(&on_begin, begins);
+    atomic_store(&on_end, ends);
+}
+
+void vt_thread_began(struct vt_location *l)
+{
+    void (*begins)(struct vt_location *) = atomic_load(&on_begin);
+    if (begins) begins(l);
+}
+
 /* Destructor of a pthread key. The end is written in the second round of destructors, after the records of other
    destructors in the first round. */
 static void on_thread_end(void *location)
@@ -82,7 +96,8 @@ static void on_thread_end(void *location)
         l->late = 1;
         if (!pthread_setspecific(at_end, l)) return;
     }
-    void (*call)(void) = atomic_load(&shim_at_end);
+    void (*call)(void) = atomic_load(&shim_at_end), (*ends)(struct vt_location *) = atomic_load(&on_end);
+    if (ends) ends(l);
     if (call) call();
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
@@ -154,6 +169,7 @@ static struct vt_location *adopt(uint32_t thread)
         l->begun = l->late = 0;
         VT_SET(l->thread, thread);
         if (l->levels) l->levels->n = l->levels->shown = 0;
+        l->frame = l->frames ? l->frames : &vt_no_frame;
         vt_limited_reset(l);
         if (vt_location_lock(l)) {
             l->mark.chunk = NULL;
@@ -172,11 +188,12 @@ static struct vt_location *adopt(uint32_t thread)
 static void say_too_many(int at_once)
 {
     if (at_once)
-        vt_warn("more than %llu threads at once: the others are not recorded; VT_MAX_THREADS allows up to 65536",
-                (unsigned long long)vt_process.set.max_threads);
+        vt_warn(
+            "more than %llu threads at once: the others are not recorded; set a larger VT_MAX_THREADS (at most 65536)",
+            (unsigned long long)vt_process.set.max_threads);
     else
-        vt_warn("more than %u threads with a location each: the others are not recorded; VT_PTHREAD_REUSE=yes lets new "
-                "threads take over the locations of ended ones",
+        vt_warn("more than %u threads with a location each: the others are not recorded; set VT_PTHREAD_REUSE=yes, so "
+                "that new threads reuse the locations of ended threads",
                 VT_MAX_LOCATIONS - 1);
 }
 
@@ -217,6 +234,7 @@ struct vt_location *vt_location_new(uint32_t thread)
     l->number = number;
     l->thread = thread;
     l->in_use = 1;
+    l->frame = l->frames_end = &vt_no_frame;
     l->helper = number ? vt_thread_helper() : NULL;
     l->quota = quota_of(number);
     vt_ring_answered(l);

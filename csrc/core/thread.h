@@ -19,6 +19,10 @@ struct vt_location *vt_location_to_record(unsigned events);
 int vt_thread_start(void);
 /* Makes vtrace detect the end of the calling thread, whose location is l. */
 void vt_thread_watch(struct vt_location *l);
+/* Registers functions that run in each thread after it has got its location, and at its end. */
+void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt_location *l));
+/* Runs after the calling thread has got its location, with signals blocked. */
+void vt_thread_began(struct vt_location *l);
 /* Returns the current name of the thread; NULL: it has the default name. */
 const char *vt_thread_name(struct vt_location *l);
 /* Writes a THREAD_BEGIN record. A new thread calls this function. number: as in the record of its creation. */

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include "../core/filter.h"
+#include "../core/function_patterns.h"
 #include "../core/location.h"
 #include "../core/lock.h"
 #include "../core/module.h"
@@ -22,10 +23,15 @@
 #include "../core/settings.h"
 #include "../core/sys.h"
 #include "../core/text.h"
+#include "elf_file.h"
 #include "filter_map.h"
+#include "foreign.h"
+#include "patch.h"
 
 #define HOOK "__cyg_profile_func_enter"
+#define SLEDS "vt_sleds_attach" /* csrc/hooks/sleds.s refers to this symbol */
 #define HOOK_INSIDE "vt_inside" /* csrc/hooks refers to this symbol; its hooks are not dynamic symbols */
+#define AHEAD 8 /* symbols between a prefetch and its use */
 #define MOST_SHARED 1024u
 
 struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
@@ -33,6 +39,8 @@ _Atomic uint32_t vt_filter_maps_known;
 uint32_t vt_function_rules;
 int vt_filter_map_prepared;
 
+static uint64_t blocked_at_start; /* signal mask */
+static int preparing; /* 1: the program's own code does not run yet */
 static _Atomic uint32_t learning; /* lock: one thread appends to the table */
 
 /* Functions with different rules that begin within the same 16 bytes. */
@@ -47,7 +55,7 @@ static _Atomic uint32_t nshared;
 static char *(*demangle)(const char *, char *, size_t *, int *);
 static char *room; /* buffer of the demangler, protected by `learning`; reused for each module */
 static size_t room_bytes;
-static int preparing; /* the program's own code has not started */
+static int may_load; /* 1: the demangler may be loaded; protected by `learning` */
 
 /* Finds the demangler of the C++ runtime: that of the program or its libraries, or else that of the system. */
 static void find_demangler(void)
@@ -55,19 +63,15 @@ static void find_demangler(void)
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
     *(void **)&demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     for (int i = 0; !demangle && i < 2; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | (preparing ? 0 : RTLD_NOLOAD));
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | (may_load ? 0 : RTLD_NOLOAD));
         if (library) *(void **)&demangle = dlsym(library, "__cxa_demangle");
     }
 }
 
 struct reading { /* one module that is being read */
-    const char *file;
-    size_t bytes;
-    const ElfW(Sym) * symbols;
-    size_t count;
-    const char *strings;
-    size_t string_bytes;
-    int fortran;
+    struct vt_elf elf;
+    int fortran, attaches; /* attaches: 1: the module itself attaches its sleds */
+    struct vt_sleds *sleds; /* NULL: none, or not attached yet */
     char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
 };
 
@@ -76,12 +80,10 @@ struct reading { /* one module that is being read */
 static size_t without_clone(const char *name)
 {
     static const char *const known[] = {".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm", ".specialized"};
-    size_t least = strlen(name);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *at = strstr(name, known[i]);
-        if (at && at > name && (size_t)(at - name) < least) least = (size_t)(at - name);
-    }
-    return least;
+    for (const char *dot = *name ? strchr(name + 1, '.') : NULL; dot; dot = strchr(dot + 1, '.'))
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (!strncmp(dot, known[i], strlen(known[i]))) return (size_t)(dot - name);
+    return strlen(name);
 }
 
 /* Finds the names of a function as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects Fortran by
@@ -125,59 +127,69 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
 
 /* ---- The symbol table ---- */
 
-static const void *piece(const struct reading *r, uint64_t offset, uint64_t bytes)
-{
-    return offset <= r->bytes && bytes <= r->bytes - offset ? r->file + offset : NULL;
-}
-
-static int find_table(struct reading *r, uint32_t type)
-{
-    const ElfW(Ehdr) *h = piece(r, 0, sizeof *h);
-    if (!h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_shentsize != sizeof(ElfW(Shdr))) return 0;
-    const ElfW(Shdr) *sections = piece(r, h->e_shoff, (uint64_t)h->e_shnum * sizeof *sections);
-    for (uint32_t i = 0; sections && i < h->e_shnum; i++) {
-        const ElfW(Shdr) *s = &sections[i];
-        if (s->sh_type != type || s->sh_link >= h->e_shnum || s->sh_entsize != sizeof(ElfW(Sym))) continue;
-        r->symbols = piece(r, s->sh_offset, s->sh_size);
-        r->count = s->sh_size / sizeof(ElfW(Sym));
-        r->strings = piece(r, sections[s->sh_link].sh_offset, sections[s->sh_link].sh_size);
-        r->string_bytes = sections[s->sh_link].sh_size;
-        return r->symbols && r->strings && r->string_bytes && !r->strings[r->string_bytes - 1];
-    }
-    return 0;
-}
-
-static const char *name_of(const struct reading *r, const ElfW(Sym) * s)
-{
-    return s->st_name < r->string_bytes ? r->strings + s->st_name : "";
-}
-
-/* Returns 1 if the module calls the hooks. Other modules have no function events, and are not read, to save time. */
+/* Returns 1 if the module calls the hooks, or if its sleds are known. Other modules have no function events, or none
+   yet, and are not read, to save time. */
 static int has_hooks(struct reading *r)
 {
-    int hooks = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        const char *name = name_of(r, &r->symbols[i]);
+    int hooks = r->sleds != NULL;
+    for (size_t i = 0; i < r->elf.count; i++) {
+        const char *name = vt_elf_name(&r->elf, &r->elf.symbols[i]);
         hooks |= !strcmp(name, HOOK) || !strcmp(name, HOOK_INSIDE);
+        r->attaches |= !strcmp(name, SLEDS);
         r->fortran |= !strncmp(name, "_gfortran_", 10) || !strncmp(name, "_FortranA", 9);
     }
     return hooks;
 }
 
-/* Marks the 16 bytes at which a function begins. If two functions with different rules begin there, the byte becomes
-   VT_SHARED, and both functions are added to `shared`. */
+/* Adds a function to `shared`, or changes its rule there. */
+static int share(uintptr_t function, uint8_t how)
+{
+    uint32_t n = atomic_load(&nshared), i = 0;
+    while (i < n && shared[i].function != function) i++;
+    if (i == MOST_SHARED) return 0;
+    shared[i].function = function;
+    shared[i].how = how;
+    if (i == n) atomic_store(&nshared, n + 1);
+    return 1;
+}
+
+/* Marks the 16 bytes of the address by which a function is recorded. If two functions with different rules are recorded
+   there, the byte becomes VT_SHARED, and both functions are added to `shared`. */
 static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
 {
-    uint32_t n = atomic_load(&nshared);
     uint8_t *byte = &map[slot];
     if (!(taken[slot / 8] & 1 << slot % 8) || *byte == how) *byte = how;
-    else if (n < MOST_SHARED) {
-        /* the second pass of mark_all adds the function that came first */
-        *byte = VT_SHARED;
-        shared[n].function = function;
-        shared[n].how = how;
-        atomic_store(&nshared, n + 1);
-    }
+    /* the second pass of mark_all adds the function that came first */
+    else if (share(function, how)) *byte = VT_SHARED;
+}
+
+/* Returns the rule of a function. *limit: number of calls that are recorded, for VT_LIMITED. */
+static uint8_t rule_of(const struct vt_names_of *f, int64_t *limit)
+{
+    uint8_t bits = vt_window_bits(f->names, VT_NAMES_MOST);
+    *limit = bits || vt_functions_select(f) ? vt_filter_limit(f) : 0;
+    return bits ? bits : *limit < 0 ? VT_SHOWN : *limit ? VT_LIMITED : VT_FILTERED;
+}
+
+/* Returns a symbol. Linkers order global symbols by a hash: without the prefetch of later functions, each read of a
+   function's code waits for memory. */
+static const ElfW(Sym) * symbol_at(const struct reading *r, size_t i, uintptr_t bias)
+{
+    const ElfW(Sym) *s = &r->elf.symbols[i];
+    if (r->sleds && r->elf.count - i > AHEAD) __builtin_prefetch((const void *)(bias + s[AHEAD].st_value));
+    return s;
+}
+
+/* The address by which a function of the symbol table is recorded; 0: the symbol is no function of this code. */
+static uintptr_t place_of(const struct reading *r, const struct vt_filter_map *m, const ElfW(Sym) * s, uintptr_t bias)
+{
+    uintptr_t function = bias + s->st_value, place = 0;
+    int type = s->st_info & 15;
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx || function - m->code.start >= m->code.bytes)
+        return 0;
+    if (r->sleds && s->st_size <= m->code.bytes - (function - m->code.start))
+        place = vt_patch_place(r->sleds, function, s->st_size);
+    return place ? place : function;
 }
 
 static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, uintptr_t bias)
@@ -187,23 +199,50 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
     struct vt_names_of f;
     /* second pass: adds the functions that came before their byte became VT_SHARED */
     for (int again = 0; taken && again < 2; again++)
-        for (size_t i = 0; i < r->count; i++) {
-            const ElfW(Sym) *s = &r->symbols[i];
-            uintptr_t function = bias + s->st_value;
-            int type = s->st_info & 15;
-            if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx ||
-                function - m->code.start >= m->code.bytes)
-                continue;
-            uint32_t slot = (uint32_t)((function - m->code.start) / 16);
-            if (again ? map[slot] != VT_SHARED : s->st_size < 16) continue; /* too small to contain hooks */
-            if (!names_of(r, name_of(r, s), &f)) continue;
-            int64_t limit = vt_filter_limit(&f);
-            uint8_t bits = vt_window_bits(f.names, VT_NAMES_MOST);
-            mark(map, slot, function, bits ? bits : limit < 0 ? VT_SHOWN : limit ? VT_LIMITED : VT_FILTERED, taken);
+        for (size_t i = 0; i < r->elf.count; i++) {
+            const ElfW(Sym) *s = symbol_at(r, i, bias);
+            uintptr_t place = place_of(r, m, s, bias);
+            uint32_t slot = (uint32_t)((place - m->code.start) / 16);
+            int64_t limit;
+            if (!place || (again && map[slot] != VT_SHARED)) continue;
+            if (!again && s->st_size < 16 && place == bias + s->st_value) continue; /* too small to contain hooks */
+            if (!names_of(r, vt_elf_name(&r->elf, s), &f)) continue;
+            uint8_t how = rule_of(&f, &limit);
+            mark(map, slot, place, how, taken);
+            m->asks |= how != VT_SHOWN && how != VT_FILTERED;
             taken[slot / 8] |= (uint8_t)(1 << slot % 8);
             if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
         }
     if (taken) VT_SYS2(munmap, taken, slots / 8 + 1);
+}
+
+/* Switches the sleds of the module's functions. */
+static void switch_all(const struct reading *r, struct vt_filter_map *m, uintptr_t bias)
+{
+    struct vt_patch p = {.sleds = r->sleds, .start = m->code.start, .bytes = m->code.bytes};
+    for (size_t i = 0; i < r->elf.count; i++) {
+        const ElfW(Sym) *s = symbol_at(r, i, bias);
+        uintptr_t place = place_of(r, m, s, bias), function = bias + s->st_value;
+        if (place && place != function)
+            vt_patch_function(&p, function, s->st_size, m->code.map[(place - m->code.start) / 16] != VT_FILTERED);
+    }
+    m->asks |= !vt_patch_apply(&p);
+}
+
+static void read_symbols(struct reading *r, struct vt_filter_map *m, uintptr_t bias)
+{
+    size_t slots = m->code.bytes / 16 + 1;
+    if (!vt_elf_symbols(&r->elf, SHT_SYMTAB)) {
+        vt_elf_symbols(&r->elf, SHT_DYNSYM);
+        m->asks = 1; /* functions without a name */
+    }
+    uint8_t *map = vt_pages(slots);
+    m->left = vt_pages(slots * sizeof *m->left);
+    if (!map) return;
+    if (!vt_functions_select(NULL)) memset(map, VT_FILTERED, slots);
+    m->code.map = map;
+    mark_all(r, m, map, bias);
+    if (r->sleds) switch_all(r, m, bias);
 }
 
 static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bias)
@@ -213,44 +252,44 @@ static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bia
     long fd = vt_open(path, O_RDONLY, 0), p = -1;
     memset(&r, 0, offsetof(struct reading, plain));
     if (fd >= 0 && VT_SYS2(fstat, fd, &s) >= 0 && s.st_size > 0) {
-        r.bytes = (size_t)s.st_size;
-        p = VT_SYS6(mmap, 0, r.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        r.elf.bytes = (size_t)s.st_size;
+        p = VT_SYS6(mmap, 0, r.elf.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     if (fd >= 0) VT_SYS1(close, fd);
     if (p < 0 && p > -4096) return;
-    r.file = (const char *)p;
-    if (find_table(&r, SHT_DYNSYM) && has_hooks(&r)) {
-        if (!find_table(&r, SHT_SYMTAB)) find_table(&r, SHT_DYNSYM);
-        uint8_t *map = vt_pages(m->code.bytes / 16 + 1);
-        m->left = vt_pages((m->code.bytes / 16 + 1) * sizeof *m->left);
-        if (map) mark_all(&r, m, map, bias);
-        m->code.map = map;
+    r.elf.file = (const char *)p;
+    r.sleds = m->sleds = vt_sleds_in(m->code.start, m->code.bytes);
+    int reads = vt_elf_symbols(&r.elf, SHT_DYNSYM) && has_hooks(&r);
+    if (preparing && vt_functions_chosen() && !r.sleds && !r.attaches) {
+        r.sleds = m->sleds = vt_foreign_sleds(&r.elf, bias, m->code.start, m->code.bytes);
+        if (r.sleds) reads = vt_sleds_keep(r.sleds, m->code.start);
     }
-    VT_SYS2(munmap, p, r.bytes);
+    if (reads) read_symbols(&r, m, bias);
+    VT_SYS2(munmap, p, r.elf.bytes);
 }
 
 /* ---- Modules ---- */
 
-struct module {
+struct mapped_module {
     uintptr_t start, bytes, bias;
     char path[VT_PATH];
 };
 
-struct walk {
-    struct module *modules;
+struct module_walk {
+    struct mapped_module *modules;
     uint32_t n, most;
     uintptr_t address; /* 0: note all modules */
 };
 
 static int note(struct dl_phdr_info *info, size_t bytes, void *data)
 {
-    struct walk *w = data;
+    struct module_walk *w = data;
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum && w->n < w->most; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + p->p_vaddr;
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || (w->address && w->address - start >= p->p_memsz)) continue;
-        struct module *m = &w->modules[w->n++];
+        struct mapped_module *m = &w->modules[w->n++];
         struct vt_text t = vt_text_into(m->path, sizeof m->path);
         m->start = start;
         m->bytes = p->p_memsz;
@@ -288,10 +327,24 @@ static void publish(uint32_t n, const struct vt_filter_map *m)
         atomic_store_explicit(&vt_filter_maps_known, n + 1, memory_order_release);
 }
 
+/* Copies the rules of a module that is read again into the memory of its rules, which hooks may be reading. A limit goes
+   on counting. */
+static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
+{
+    size_t slots = m->code.bytes / 16 + 1;
+    uint8_t *map = (uint8_t *)(uintptr_t)old->code.map;
+    for (size_t i = 0; i < slots; i++) {
+        if (old->left && m->left && m->left[i] && !old->left[i] && map[i] != VT_FILTERED) old->left[i] = m->left[i];
+        VT_SET(map[i], m->code.map[i]);
+    }
+    VT_SYS2(munmap, m->code.map, slots);
+    if (m->left) VT_SYS2(munmap, m->left, slots * sizeof *m->left);
+}
+
 /* Reads the module that contains the address; 0: reads all loaded modules. Requires the lock `learning`. */
 static void learn(uintptr_t address)
 {
-    struct walk w = {.most = address ? 1 : VT_FILTER_MAPS, .address = address};
+    struct module_walk w = {.most = address ? 1 : VT_FILTER_MAPS, .address = address};
     size_t bytes = w.most * sizeof *w.modules;
     if (!(w.modules = vt_pages(bytes))) return;
     dl_iterate_phdr(note, &w);
@@ -301,13 +354,30 @@ static void learn(uintptr_t address)
         if (n == VT_FILTER_MAPS) break;
         read_module(&m, w.modules[i].path, w.modules[i].bias);
         if (!m.code.map && address) m.code.map = vt_pages(m.code.bytes / 16 + 1);
-        if (m.code.map) publish(n, &m);
+        if (!m.code.map) continue;
+        struct vt_filter_map *old = &vt_filter_maps[n];
+        if (VT_READ(old->code.bytes) == m.code.bytes && old->code.start == m.code.start) replace(old, &m);
+        else publish(n, &m);
+        if (m.sleds) vt_sleds_use(m.sleds, m.asks);
     }
     VT_SYS2(munmap, w.modules, bytes);
 }
 
-/* Reads modules without recording the allocations of the demangler. */
-static void learn_unheard(uintptr_t address)
+/* Reads the modules again that have been read, and all that have sleds. Others are read at their first event. */
+static void learn_again(void)
+{
+    uint32_t n = atomic_load(&vt_filter_maps_known);
+    uintptr_t code;
+    for (uint32_t i = 0; i < n; i++)
+        if (VT_READ(vt_filter_maps[i].code.bytes)) learn(vt_filter_maps[i].code.start);
+    for (uint32_t i = 0; i < VT_SLED_MODULES; i++)
+        if ((code = vt_sleds_code(i)) && !vt_filter_map_find(code)) learn(code);
+}
+
+/* Reads modules without recording the allocations of the demangler. address 0: all modules. again:
+   1: also a module that was read before; with address 0 only those. change: called first; NULL: the program has not asked
+   for this, so no library is loaded for it. */
+static void learn_unheard(uintptr_t address, int again, void (*change)(const char *), const char *argument)
 {
     int saved = errno, before = vt_suppressed;
     struct vt_location *l = vt_own_location;
@@ -316,27 +386,32 @@ static void learn_unheard(uintptr_t address)
     vt_lock(&learning, &mask);
     vt_suppressed = 1;
     if (l) VT_SET(l->busy, vt_stack_pointer());
-    if (!address || !vt_filter_map_find(address)) learn(address);
+    may_load = change != NULL;
+    if (change) change(argument);
+    if (!address && again) learn_again();
+    else if (!address || again || !vt_filter_map_find(address)) learn(address);
     if (l) VT_SET(l->busy, busy);
     vt_suppressed = before;
     vt_unlock(&learning, &mask);
     errno = saved;
 }
 
+static void no_change(const char *argument) { (void)argument; }
+
 /* Returns 1 if a signal handler may be running, which must not allocate: more signals are blocked than at the thread's
-   first event. The program may have blocked these signals itself. */
+   first event, or at the start of the program. The program may have blocked these signals itself. */
 static int may_be_handler(void)
 {
     uint64_t mask = 0;
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
-    return (mask & ~(vt_own_location ? vt_own_location->blocked : 0)) != 0;
+    return (mask & ~(vt_own_location ? vt_own_location->blocked : blocked_at_start)) != 0;
 }
 
 struct vt_filter_map *vt_filter_map_of(uintptr_t code)
 {
     struct vt_filter_map *m = vt_filter_map_find(code);
     if (m || may_be_handler()) return m;
-    learn_unheard(code);
+    learn_unheard(code, 0, NULL, NULL);
     return vt_filter_map_find(code);
 }
 
@@ -389,28 +464,40 @@ static void forget_unloaded(void)
     }
 }
 
-/* Runs when the rank becomes known: other rules of the filter may apply to this rank. */
+/* Runs when the rank becomes known: other rules of the filter may apply to this rank. Functions that are switched off
+   have no event that would read their module again. */
 static void read_again(void)
 {
-    uint64_t mask;
-    if (!(vt_function_rules & VT_RULES_FILTER)) return;
-    vt_lock(&learning, &mask);
-    uint32_t n = atomic_load(&vt_filter_maps_known);
-    /* the next event of the module reads it again */
-    for (uint32_t i = 0; i < n; i++) VT_SET(vt_filter_maps[i].code.bytes, 0);
-    vt_unlock(&learning, &mask);
+    if (vt_function_rules & VT_RULES_FILTER) learn_unheard(0, 1, no_change, NULL);
 }
+
+int vt_filter_map_read(uintptr_t code)
+{
+    if (may_be_handler()) return 0;
+    learn_unheard(code, 1, no_change, NULL);
+    return 1;
+}
+
+static void set_patterns(const char *patterns)
+{
+    if (!vt_functions_set(patterns)) vt_warn("no memory for the functions to select: all are recorded");
+    vt_function_rules |= VT_RULES_FILTER;
+}
+
+void vt_filter_map_select(const char *patterns) { learn_unheard(0, 1, set_patterns, patterns); }
 
 /* Runs before the program's own code, since the demangler allocates: no other thread has to wait, and no signal handler
    interrupts. */
 __attribute__((constructor)) static void prepare(void)
 {
     const char *spec = getenv("VT_FILTER_SPEC"), *groups = getenv("VT_GROUPS_SPEC"),
-               *depth = getenv("VT_MAX_STACK_DEPTH");
+               *depth = getenv("VT_MAX_STACK_DEPTH"), *functions = getenv("VT_FUNCTIONS");
     const char *from = getenv("VT_START_AFTER"), *to = getenv("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
     vt_filter_map_prepared = 1;
-    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !windows) return;
+    VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked_at_start, 8);
+    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !(functions && *functions) && !windows)
+        return;
     /* locks need the pid; the constructor that stores it may run later */
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_suppressed = 1;
@@ -419,9 +506,10 @@ __attribute__((constructor)) static void prepare(void)
     vt_window_prepare();
     vt_groups_load();
     if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
-    if (vt_filter_load() || vt_window_watches) {
+    vt_functions_set(vt_process.set.functions);
+    if (vt_filter_load() || vt_window_watches || vt_functions_chosen()) {
         preparing = 1;
-        learn_unheard(0);
+        learn_unheard(0, 0, no_change, NULL);
         preparing = 0;
         vt_function_rules |= VT_RULES_FILTER;
         vt_filter_on_change(read_again);
@@ -440,5 +528,6 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
     int result = real(handle);
     vt_code_forget_unloaded();
     forget_unloaded();
+    vt_sleds_forget_unloaded();
     return result;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The folder funwrap records user functions, by the hooks of -finstrument-functions. funwrap.c has the hooks,
-   filter_map.c the rules of each module, levels.c the stack of recorded functions, and program_hooks.c passes the rules
-   to csrc/hooks.
+/* The folder funwrap records user functions.
+   - Hooks of -finstrument-functions: funwrap.c; program_hooks.c passes the rules to csrc/hooks.
+   - Sleds: sleds.c has the modules, sled_hooks.c and sled_steady.c the hooks, sled_return.c returns without sleds,
+     frames.c the open calls, landing.c their ends by longjmp and exceptions; patch.c finds and switches sleds, xray.c
+     those of clang, foreign.c those of programs compiled without vtrace-cc.
+   - Both: filter_map.c has the rules of each module, levels.c the stack of recorded functions.
 
    filter_map.c owns vt_filter_maps and all variables declared here. In this folder these rules always hold:
    - vt_function_rules is 0 if every function is recorded. The hooks then read no rule.
@@ -28,6 +31,8 @@ enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 struct vt_filter_map {
     struct vt_inside code; /* code of a module; if the module must be read again, start stays and bytes becomes 0 */
     int32_t *left; /* number of calls still to be recorded, for functions with a limit */
+    struct vt_sleds *sleds; /* while the module is read, also the next member */
+    int asks; /* 1: the sleds of a function that is not recorded may be on, or a rule needs to see the events */
 };
 
 /* The modules; vt_filter_maps_known is the number of entries in use. */
@@ -45,6 +50,10 @@ uint8_t vt_filter_map_learn(uintptr_t function);
 /* Returns the entry of the module whose code contains the address, and reads the module if necessary; NULL: not
    possible now. */
 struct vt_filter_map *vt_filter_map_of(uintptr_t code);
+/* Reads the module that contains the address, again if it was read before. Returns 0 in a signal handler. */
+int vt_filter_map_read(uintptr_t code);
+/* Replaces the patterns of VT_FUNCTIONS, and applies the new ones to all modules. */
+void vt_filter_map_select(const char *patterns);
 /* Returns the rule of a function whose byte is VT_SHARED. */
 uint8_t vt_filter_map_shared(uintptr_t function);
 /* Returns 1 if one more call of a function with a limit is recorded. */
@@ -61,7 +70,7 @@ void vt_record_exit(void *function, void *site);
 #pragma GCC visibility pop
 
 /* Returns the entry of the module that contains the function; NULL: not read yet. */
-static inline struct vt_filter_map *vt_filter_map_find(uintptr_t function)
+static inline VT_GENERAL_REGISTERS struct vt_filter_map *vt_filter_map_find(uintptr_t function)
 {
     uint32_t n = atomic_load_explicit(&vt_filter_maps_known, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++)

@@ -6,6 +6,7 @@
 #include "../core/recording_window.h"
 #include "../core/thread.h"
 #include "filter_map.h"
+#include "sleds.h"
 
 #define MOST VT_LEVELS
 
@@ -17,10 +18,10 @@ static struct vt_levels *levels_of(struct vt_location *l)
     return l->levels;
 }
 
-static int enter(struct vt_levels *k, uintptr_t function, uint8_t how)
+static int enter(struct vt_location *l, struct vt_levels *k, uintptr_t function, uint8_t how)
 {
     uint64_t most = vt_process.set.max_stack_depth;
-    int recorded = !(most && k->shown >= most) && (how != VT_LIMITED || vt_filter_map_take(function));
+    int recorded = !(most && vt_frames_depth(l) >= most) && (how != VT_LIMITED || vt_filter_map_take(function));
     if (k->n == MOST) {
         memmove(k->open, k->open + MOST / 2, sizeof k->open / 2);
         k->n = MOST / 2;
@@ -58,7 +59,7 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
     if (!l) return 0;
     vt_busy_begin(l);
     struct vt_levels *k = levels_of(l);
-    int recorded = !k || (leaves ? leave(k, function) : enter(k, function, how));
+    int recorded = !k || (leaves ? leave(k, function) : enter(l, k, function, how));
     vt_busy_end(l);
     return recorded;
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes the rules to the hooks in executables and libraries (csrc/hooks). */
+#include "../core/clock.h"
+#include "../core/define.h"
+#include "../core/location.h"
+#include "../core/text.h"
+#include "../core/thread.h"
 #include "filter_map.h"
+
+#define MOST_CHANGES 1000u /* changes of VT_FUNCTIONS that the trace tells */
 
 /* The hooks that the loader finds. If a program defines its own hooks, the events of its libraries go to them, too. */
 #pragma GCC visibility push(default)
@@ -10,7 +17,40 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 /* `asking`: hooks that apply the rules of libvtrace.so.1; `all`: hooks that record every function. */
 static const struct vt_inside asking = {.ask_enter = vt_hook_enter, .ask_leave = vt_hook_exit};
-static const struct vt_inside all = {.ask_enter = vt_record_enter, .ask_leave = vt_record_exit};
+static struct vt_inside all = {.ask_enter = vt_record_enter, .ask_leave = vt_record_exit};
+
+/* Modules keep a pointer to `all` for good. */
+static void apply_rules(void)
+{
+    __atomic_store_n(&all.ask_enter, vt_hook_enter, __ATOMIC_RELAXED);
+    __atomic_store_n(&all.ask_leave, vt_hook_exit, __ATOMIC_RELAXED);
+}
+
+/* Tells the trace which functions are recorded from now on. */
+static void tell(const char *patterns)
+{
+    static _Atomic uint32_t told;
+    struct vt_location *l = vt_location_to_record(0);
+    uint32_t n = atomic_fetch_add(&told, 1);
+    char key[32], value[VT_PATH];
+    if (!l || n > MOST_CHANGES) return;
+    struct vt_text k = vt_text_into(key, sizeof key), v = vt_text_into(value, sizeof value);
+    vt_text_add(&k, "functions.");
+    vt_text_dec(&k, n);
+    vt_text_dec(&v, vt_now());
+    vt_text_add(&v, n == MOST_CHANGES ? " ..." : " ");
+    if (n < MOST_CHANGES) vt_text_add(&v, patterns ? patterns : "");
+    vt_busy_begin(l);
+    vt_define_property(l, key, value);
+    vt_busy_end(l);
+}
+
+void vt_select_functions(const char *patterns)
+{
+    apply_rules();
+    vt_filter_map_select(patterns);
+    tell(patterns);
+}
 
 const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code)
 {

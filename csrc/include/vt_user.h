@@ -5,7 +5,12 @@
    - Without -DVTRACE the macros are empty. Macros that return an id are 0, and VT_IS_ON() is 1.
    - -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER, _COMMENT, _MSG) disables one family of macros.
    - In a program that is linked without vtrace the macros do nothing.
-   - With -DVTRACE the compiler must know GNU attributes, as gcc and clang do. */
+   - With -DVTRACE the compiler must know GNU attributes, as gcc and clang do.
+
+   libvtrace.so.1 (csrc/userwrap) owns all names and ids. A macro owns only a static variable at its place in the source
+   code, which keeps the id of a region. All threads that look up the name store the same id, so the variable needs no
+   lock. The functions VT_User_... and the values of the macros are fixed: programs built with an older header run with a
+   newer library. Any thread and any signal handler may call the macros. */
 #ifndef VT_USER_H
 #define VT_USER_H
 
@@ -46,6 +51,7 @@ unsigned int VT_User_region__(const char *name, const char *file, int line, unsi
 int VT_User_is_trace_on__(void) VT_USER_WEAK_;
 void VT_User_trace_on__(void) VT_USER_WEAK_;
 void VT_User_trace_off__(void) VT_USER_WEAK_;
+void VT_User_functions__(const char *patterns) VT_USER_WEAK_;
 void VT_User_buffer_flush__(void) VT_USER_WEAK_;
 void VT_User_timesync__(void) VT_USER_WEAK_;
 void VT_User_update_counter__(void) VT_USER_WEAK_;
@@ -151,6 +157,7 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, u
 #if defined(VTRACE) && !defined(VTRACE_NO_CONTROL)
 #define VT_ON() VT_USER_CALL_(VT_User_trace_on__, ())
 #define VT_OFF() VT_USER_CALL_(VT_User_trace_off__, ())
+#define VT_FUNCTIONS(patterns) VT_USER_CALL_(VT_User_functions__, (patterns))
 #define VT_IS_ON() (VT_User_is_trace_on__ ? VT_User_is_trace_on__() : 1)
 #define VT_BUFFER_FLUSH() VT_USER_CALL_(VT_User_buffer_flush__, ())
 #define VT_TIMESYNC() VT_USER_CALL_(VT_User_timesync__, ())
@@ -160,6 +167,7 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, u
 #else
 #define VT_ON()
 #define VT_OFF()
+#define VT_FUNCTIONS(patterns)
 #define VT_IS_ON() 1
 #define VT_BUFFER_FLUSH()
 #define VT_TIMESYNC()

@@ -76,7 +76,7 @@ static struct scratch *take_scratch(void)
         }
         VT_SYS0(sched_yield);
     }
-    vt_warn("too many files are opened at once: some are recorded without a name");
+    vt_warn("too many threads open files at the same time: some files are recorded without a name");
     return NULL;
 }
 
@@ -168,7 +168,7 @@ static uint32_t define_handle(struct scratch *s, const char *path, const struct 
 {
     const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
     if (!id) {
-        vt_warn("more than %u files were opened: I/O on further ones is recorded without the file", VT_ID_MAX);
+        vt_warn("more than %u files were opened: I/O on further files is recorded without the file", VT_ID_MAX);
         return 0;
     }
     const char *slash = strrchr(path, '/');

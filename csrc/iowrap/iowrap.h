@@ -4,8 +4,8 @@
    leave only) and the macros that the family adds. Such a line begins with VT_IO_ and the name of the symbol.
    CMakeLists.txt reads the names from these lines and exports those that the libc of the machine exports, too.
 
-   handle.c owns the table of descriptors, attach.c the table of functions; other files call the functions declared
-   here. In this folder these rules always hold:
+   handle.c owns the table of descriptors, io_functions.c the table of functions; other files call the functions
+   declared here. In this folder these rules always hold:
    - A wrapper calls the next definition exactly once and keeps its result and errno.
    - A wrapper may run in a signal handler or in the child of a vfork: it takes no lock and calls no malloc.
    - Calls between functions of libc do not use these symbols, so no call is recorded twice. */
@@ -27,9 +27,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* ---- Functions (attach.c) ---- */
+/* ---- Functions (io_functions.c) ---- */
 
-/* All are in one section of the library, where attach.c finds them. */
+/* All are in one section of the library, where io_functions.c finds them. */
 struct vt_io_function {
     void *next; /* the next definition of the symbol; set before off and region */
     _Atomic(uint32_t) region; /* 0: not called yet, or not recorded */
@@ -252,8 +252,8 @@ static VT_INLINE void vt_io_transferred(const struct vt_io_transfer *t, uint64_t
     vt_write_few(VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, VT_HEAD(VT_K_LEAVE, 0, t->region), 0, 0, 3);
 }
 
-/* Number of bytes in a list of buffers (attach.c). VT_IO_UNKNOWN if the kernel will refuse the list: too long, or not
-   readable. */
+/* Number of bytes in a list of buffers (io_functions.c). VT_IO_UNKNOWN if the kernel will refuse the list: too long, or
+   not readable. */
 uint64_t vt_io_bytes_of(const struct iovec *iov, int n);
 /* Returns whether 8 bytes at an address can be read. */
 bool vt_io_readable(const void *word);

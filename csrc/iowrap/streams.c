@@ -87,41 +87,31 @@ VT_IO_ALIAS(_IO_fclose, fclose)
 
 /* ---- Characters ---- */
 
-/* Reads one character; the end of the file is no failure. */
-#define VT_IO_GETC(symbol, shown, params, args, f)                                                                     \
+/* One character. For a read the end of the file is no failure. */
+#define VT_IO_CHARACTER(symbol, shown, mode, params, args, f)                                                          \
     VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, 1);                              \
+        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, 1);                            \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        vt_io_transferred(&t, r != EOF, r == EOF && vt_io_in_error(f));                                                \
+        vt_io_transferred(&t, r != EOF, r == EOF && (VT_IO_##mode == VT_IO_WRITE || vt_io_in_error(f)));               \
         return r;                                                                                                      \
     }
 
-VT_IO_GETC(fgetc, fgetc, (FILE * f), (f), f)
-VT_IO_GETC(getc, getc, (FILE * f), (f), f)
-VT_IO_GETC(getchar, getchar, (void), (), stdin)
-VT_IO_GETC(fgetc_unlocked, fgetc_unlocked, (FILE * f), (f), f)
-VT_IO_GETC(getc_unlocked, getc_unlocked, (FILE * f), (f), f)
-VT_IO_GETC(getchar_unlocked, getchar_unlocked, (void), (), stdin)
+VT_IO_CHARACTER(fgetc, fgetc, READ, (FILE * f), (f), f)
+VT_IO_CHARACTER(getc, getc, READ, (FILE * f), (f), f)
+VT_IO_CHARACTER(getchar, getchar, READ, (void), (), stdin)
+VT_IO_CHARACTER(fgetc_unlocked, fgetc_unlocked, READ, (FILE * f), (f), f)
+VT_IO_CHARACTER(getc_unlocked, getc_unlocked, READ, (FILE * f), (f), f)
+VT_IO_CHARACTER(getchar_unlocked, getchar_unlocked, READ, (void), (), stdin)
 VT_IO_ALIAS(_IO_getc, getc)
 
-#define VT_IO_PUTC(symbol, shown, params, args, f)                                                                     \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_WRITE, 1);                             \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        vt_io_transferred(&t, r != EOF, r == EOF);                                                                     \
-        return r;                                                                                                      \
-    }
-
-VT_IO_PUTC(fputc, fputc, (int c, FILE *f), (c, f), f)
-VT_IO_PUTC(putc, putc, (int c, FILE *f), (c, f), f)
-VT_IO_PUTC(putchar, putchar, (int c), (c), stdout)
-VT_IO_PUTC(fputc_unlocked, fputc_unlocked, (int c, FILE *f), (c, f), f)
-VT_IO_PUTC(putc_unlocked, putc_unlocked, (int c, FILE *f), (c, f), f)
-VT_IO_PUTC(putchar_unlocked, putchar_unlocked, (int c), (c), stdout)
+VT_IO_CHARACTER(fputc, fputc, WRITE, (int c, FILE *f), (c, f), f)
+VT_IO_CHARACTER(putc, putc, WRITE, (int c, FILE *f), (c, f), f)
+VT_IO_CHARACTER(putchar, putchar, WRITE, (int c), (c), stdout)
+VT_IO_CHARACTER(fputc_unlocked, fputc_unlocked, WRITE, (int c, FILE *f), (c, f), f)
+VT_IO_CHARACTER(putc_unlocked, putc_unlocked, WRITE, (int c, FILE *f), (c, f), f)
+VT_IO_CHARACTER(putchar_unlocked, putchar_unlocked, WRITE, (int c), (c), stdout)
 VT_IO_ALIAS(_IO_putc, putc)
 
 VT_IO_CALL(ungetc, ungetc, FILE_IO_METADATA, int, (int c, FILE *f), (c, f), r == EOF)

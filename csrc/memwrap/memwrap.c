@@ -56,7 +56,7 @@ static struct {
 static uint64_t threshold; /* smaller blocks appear in the sums only */
 
 /* Without VT_MEMTRACE the state is OFF, which a wrapper tests first. */
-enum state { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
+enum { NEW, FINDING, FOUND, ATTACHING, RECORD, OFF };
 static _Atomic(int) state = NEW;
 
 /* ---- Before the next definitions are known: dlsym may allocate memory ---- */

@@ -149,14 +149,8 @@ void vt_mpi_clocks_begin(int rank, bool records)
     vt_leaders = vt_find_leaders(name, rank);
     if (records) {
         char text[20];
-        uint8_t bytes[64];
         snprintf(text, sizeof text, "%llx", (unsigned long long)name);
-        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-        vt_mp_array(&m, 3);
-        vt_mp_uint(&m, VT_D_PROPERTY);
-        vt_mp_str(&m, "clock");
-        vt_mp_str(&m, text);
-        vt_define(bytes, (size_t)(m.at - bytes));
+        vt_mpi_define_property("clock", text);
     }
     vt_mpi_clocks_measure();
 }

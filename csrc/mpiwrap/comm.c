@@ -264,13 +264,7 @@ static void vt_comm_define_members(const struct vt_mpi_comm *c, int side)
 
 void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name)
 {
-    uint8_t bytes[1100];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_COMM_NAME);
-    vt_mp_uint(&m, c->id);
-    vt_mp_strn(&m, name, strnlen(name, 1000));
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_mpi_define_name(VT_D_COMM_NAME, c->id, name);
 }
 
 /* Rank 0 of the communicator (of each group of an inter-communicator) writes the members: its own group as side 0, the
@@ -299,7 +293,7 @@ static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *
     }
     c->id = (uint32_t)vt_new_id(VT_ID_COMM);
     if (c->id && vt_comm_define(c, origin, count)) return true;
-    vt_warn("too many communicators, or no room for their definitions: further ones are not recorded");
+    vt_warn("too many communicators, or no room for their definitions: further communicators are not recorded");
     return false;
 }
 

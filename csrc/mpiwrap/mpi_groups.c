@@ -29,19 +29,13 @@ static void vt_warn_unknown_group(const char *name, size_t length)
 /* Stores the recorded groups among the settings of the trace. */
 static void vt_define_groups(void)
 {
-    uint8_t bytes[512];
     char names[256] = "";
     for (int i = 0; vt_mpi_groups[i]; i++) {
         if (!(vt_groups_on >> i & 1)) continue;
         if (*names) vt_add_text(names, sizeof names, ",");
         vt_add_text(names, sizeof names, vt_mpi_groups[i]);
     }
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_PROPERTY);
-    vt_mp_str(&m, "setting.VT_MPI_GROUPS");
-    vt_mp_str(&m, names);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_mpi_define_property("setting.VT_MPI_GROUPS", names);
 }
 
 void vt_mpi_read_groups(void)

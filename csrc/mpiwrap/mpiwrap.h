@@ -224,7 +224,7 @@ void vt_mpi_comm_keep(struct vt_mpi_comm *c);
 void *vt_mpi_comm_memory(size_t bytes);
 void vt_mpi_comm_define_name(const struct vt_mpi_comm *c, const char *name);
 
-/* ---- create.c: calls that make, name and free communicators ---- */
+/* ---- comm_create.c: calls that make, name and free communicators ---- */
 
 struct vt_mpi_creation {
     struct vt_mpi_comm *parent;
@@ -510,7 +510,7 @@ void vt_mpi_mrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI
                       uint64_t room);
 void vt_mpi_imrecv_end(uint32_t region, struct vt_mpi_request *message, const MPI_Request *request, int result);
 
-/* ---- objects.c: entries of windows and files by their handles ---- */
+/* ---- objects.c: entries of MPI's objects by their handles ---- */
 
 struct vt_mpi_object {
     _Atomic(uint64_t) handle;
@@ -537,6 +537,15 @@ void vt_mpi_object_link(struct vt_mpi_objects *objects, struct vt_mpi_object *ob
 struct vt_mpi_object *vt_mpi_object_unlink(struct vt_mpi_objects *objects, uint64_t handle);
 /* Zeroed memory, never freed; NULL if there is none. */
 void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes);
+
+/* In a table whose entries have only a number: sets the number of a handle; reads it, false: no entry. Both take the
+   lock themselves. */
+void vt_mpi_object_note(struct vt_mpi_objects *objects, uint64_t handle, uint64_t number);
+bool vt_mpi_object_noted(struct vt_mpi_objects *objects, uint64_t handle, uint64_t *number);
+
+/* Defines the name of an object. kind: VT_D_COMM_NAME or VT_D_RMA_WIN_NAME. */
+void vt_mpi_define_name(uint32_t kind, uint32_t id, const char *name);
+void vt_mpi_define_property(const char *key, const char *value);
 
 /* ---- rma.c: one-sided communication (MPI-4.1, chapter 12) ---- */
 
@@ -626,7 +635,7 @@ void vt_mpi_win_sync_end(uint32_t region, MPI_Win win, int result);
 void vt_mpi_epoch_opened(uint32_t region, MPI_Win win, MPI_Group group, bool access, int result);
 void vt_mpi_epoch_closed(uint32_t region, MPI_Win win, bool access, const int *flag, int result);
 
-/* ---- file.c: MPI-IO ---- */
+/* ---- mpi_io.c: MPI-IO ---- */
 
 /* Values of OTF2_IoOperationMode and OTF2_IoOperationFlag. */
 enum vt_mpi_io_mode { VT_IO_READ = 0, VT_IO_WRITE = 1, VT_IO_FLUSH = 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Entries of windows and files by their handles. A lookup takes no lock. Entries are reused and never freed. So a
+/* Entries of MPI's objects by their handles, and definitions that several kinds of objects have. A lookup takes no lock. Entries are reused and never freed. So a
    lookup that races with a reuse reads valid memory. At worst it misses, and looks again under the lock. */
 #include "mpiwrap.h"
 
@@ -64,4 +64,58 @@ void *vt_mpi_objects_memory(struct vt_mpi_objects *objects, size_t bytes)
     objects->at += bytes;
     objects->left -= bytes;
     return memory;
+}
+
+/* ---- Entries that have only a number ---- */
+
+struct vt_mpi_noted {
+    struct vt_mpi_object object;
+    _Atomic(uint64_t) number;
+};
+
+void vt_mpi_object_note(struct vt_mpi_objects *objects, uint64_t handle, uint64_t number)
+{
+    struct vt_mpi_noted *n = (struct vt_mpi_noted *)vt_mpi_object_find(objects, handle);
+    if (n) {
+        atomic_store(&n->number, number);
+        return;
+    }
+    vt_mpi_objects_lock(objects);
+    n = vt_mpi_objects_memory(objects, sizeof *n);
+    if (n) {
+        atomic_store(&n->number, number);
+        vt_mpi_object_link(objects, &n->object, handle);
+    }
+    vt_mpi_objects_unlock(objects);
+}
+
+bool vt_mpi_object_noted(struct vt_mpi_objects *objects, uint64_t handle, uint64_t *number)
+{
+    struct vt_mpi_noted *n = (struct vt_mpi_noted *)vt_mpi_object_find(objects, handle);
+    if (n) *number = atomic_load_explicit(&n->number, memory_order_relaxed);
+    return n;
+}
+
+/* ---- Definitions ---- */
+
+void vt_mpi_define_name(uint32_t kind, uint32_t id, const char *name)
+{
+    uint8_t bytes[1100];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, kind);
+    vt_mp_uint(&m, id);
+    vt_mp_strn(&m, name, strnlen(name, 1000));
+    vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+void vt_mpi_define_property(const char *key, const char *value)
+{
+    uint8_t bytes[512];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 3);
+    vt_mp_uint(&m, VT_D_PROPERTY);
+    vt_mp_str(&m, key);
+    vt_mp_str(&m, value);
+    vt_define(bytes, (size_t)(m.at - bytes));
 }

@@ -48,18 +48,10 @@ static void vt_walk(struct vt_mpi_stack *stack)
 
 /* ---- Definitions ---- */
 
-static uint32_t vt_define_attribute(void)
+static uint32_t vt_define_sites(void)
 {
-    const uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
-    uint8_t bytes[160];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_ATTRIBUTE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, "call site");
-    vt_mp_str(&m, "where the MPI function is called, function@file:line, and what calls that");
-    vt_mp_uint(&m, 11 /* OTF2_TYPE_STRING */);
-    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+    static const char description[] = "where the MPI function is called, function@file:line, and what calls that";
+    return vt_define_attribute("call site", description, VT_TYPE_STRING);
 }
 
 static uint32_t vt_define_site(const struct vt_mpi_stack *stack)
@@ -103,7 +95,7 @@ void vt_mpi_site(uintptr_t caller)
     for (uint32_t i = 1; i < stack.n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + stack.at[i];
     struct vt_mpi_place *place = vt_find(key ? key : 1);
     if (!place) {
-        vt_warn("VT_MPI_CALLSITES: more than %u call sites: further ones are not recorded", VT_SITES / 4 * 3);
+        vt_warn("VT_MPI_CALLSITES: more than %u call sites: further call sites are not recorded", VT_SITES / 4 * 3);
         return;
     }
     uint32_t id = atomic_load_explicit(&place->id, memory_order_relaxed);
@@ -131,9 +123,9 @@ void vt_mpi_sites_begin(void)
     uint32_t depth = (uint32_t)vt_setting("VT_MPI_CALLSITES");
     if (depth > VT_SITE_DEPTH) depth = VT_SITE_DEPTH;
     if (depth > 1 && !vt_can_walk()) {
-        vt_warn("VT_MPI_CALLSITES=%u: libgcc_s.so.1 for unwinding the stack was not found: 1 is used", depth);
+        vt_warn("VT_MPI_CALLSITES=%u needs libgcc_s.so.1, which was not found: 1 is used", depth);
         depth = 1;
     }
-    if (depth && (vt_site_attribute = vt_define_attribute())) atomic_store(&vt_mpi_site_depth, depth);
+    if (depth && (vt_site_attribute = vt_define_sites())) atomic_store(&vt_mpi_site_depth, depth);
     errno = saved;
 }

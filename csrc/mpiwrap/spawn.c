@@ -29,31 +29,18 @@ static bool vt_is_inherited(const char *variable)
 
 enum { VT_INFO_PATH = 1, VT_INFO_DIRECTORY = 2 };
 
-struct vt_mpi_info {
-    struct vt_mpi_object object;
-    _Atomic(unsigned) keys;
-};
-
 static struct vt_mpi_objects vt_infos;
 
 static unsigned vt_info_keys(MPI_Info info)
 {
-    struct vt_mpi_info *i = (struct vt_mpi_info *)vt_mpi_object_find(&vt_infos, VT_HANDLE(info));
-    return i ? atomic_load(&i->keys) : 0;
+    uint64_t keys = 0;
+    vt_mpi_object_noted(&vt_infos, VT_HANDLE(info), &keys);
+    return (unsigned)keys;
 }
 
 static void vt_info_note(MPI_Info info, unsigned keys)
 {
-    struct vt_mpi_info *i = (struct vt_mpi_info *)vt_mpi_object_find(&vt_infos, VT_HANDLE(info));
-    if (i) atomic_store(&i->keys, keys);
-    if (i || !keys) return;
-    vt_mpi_objects_lock(&vt_infos);
-    i = vt_mpi_objects_memory(&vt_infos, sizeof *i);
-    if (i) {
-        atomic_store(&i->keys, keys);
-        vt_mpi_object_link(&vt_infos, &i->object, VT_HANDLE(info));
-    }
-    vt_mpi_objects_unlock(&vt_infos);
+    if (keys || vt_info_keys(info)) vt_mpi_object_note(&vt_infos, VT_HANDLE(info), keys);
 }
 
 void vt_mpi_info_made(MPI_Info info, const MPI_Info *from, bool anything)
@@ -72,13 +59,12 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
 static const char *vt_env_obstacle(const char *command, MPI_Info info)
 {
     char text[4096];
-    if (access(VT_ENV, X_OK)) return "there is no " VT_ENV ", which hands the settings on";
+    if (access(VT_ENV, X_OK)) return "there is no " VT_ENV ", which passes on the settings";
     const unsigned keys = info == MPI_INFO_NULL ? 0 : info == MPI_INFO_ENV ? VT_INFO_PATH : vt_info_keys(info);
     if (keys & VT_INFO_PATH)
-        return "the key path of its info object may stand for any program; without the key, a command with its whole "
-               "path is recorded";
+        return "the key path of its info object may refer to any program; give an absolute path instead of the key";
     if (keys && *command != '/')
-        return "the key wdir of its info object changes where a relative command is; name its whole path";
+        return "the key wdir of its info object changes the directory of a relative command; give an absolute path";
     if (strchr(command, '/')) return access(command, X_OK) ? "it cannot be executed here" : NULL;
     for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
         const int length = (int)strcspn(at, ":");
@@ -86,7 +72,7 @@ static const char *vt_env_obstacle(const char *command, MPI_Info info)
         if (!access(text, X_OK)) return NULL;
         at += length;
     }
-    return "it is in no directory of PATH; name its whole path";
+    return "it is in no directory of PATH; give an absolute path";
 }
 
 static size_t vt_count(char *const *words)

@@ -45,30 +45,10 @@ void vt_mpi_learn_types(void)
 
 /* ---- Datatypes of the program. The size of a freed one is kept until its handle is reused. ---- */
 
-struct vt_mpi_made_type {
-    struct vt_mpi_object object;
-    _Atomic(uint64_t) size;
-};
-
 static struct vt_mpi_objects vt_made_types;
 
 /* The call has succeeded, so the handle is valid. */
-void vt_mpi_type_made(MPI_Datatype type)
-{
-    const uint64_t size = vt_ask_size(type);
-    struct vt_mpi_made_type *t = (struct vt_mpi_made_type *)vt_mpi_object_find(&vt_made_types, VT_HANDLE(type));
-    if (t) {
-        atomic_store(&t->size, size);
-        return;
-    }
-    vt_mpi_objects_lock(&vt_made_types);
-    t = vt_mpi_objects_memory(&vt_made_types, sizeof *t);
-    if (t) {
-        atomic_store(&t->size, size);
-        vt_mpi_object_link(&vt_made_types, &t->object, VT_HANDLE(type));
-    }
-    vt_mpi_objects_unlock(&vt_made_types);
-}
+void vt_mpi_type_made(MPI_Datatype type) { vt_mpi_object_note(&vt_made_types, VT_HANDLE(type), vt_ask_size(type)); }
 
 uint64_t vt_mpi_type_size(MPI_Datatype type)
 {
@@ -76,8 +56,8 @@ uint64_t vt_mpi_type_size(MPI_Datatype type)
     for (unsigned place = vt_mpi_type_place(handle); vt_mpi_types[place].handle; place = (place + 1) % VT_TYPES)
         if (vt_mpi_types[place].handle == handle) return vt_mpi_types[place].size;
     if (type == MPI_DATATYPE_NULL) return 0;
-    struct vt_mpi_made_type *t = (struct vt_mpi_made_type *)vt_mpi_object_find(&vt_made_types, handle);
-    if (t) return atomic_load_explicit(&t->size, memory_order_relaxed);
-    vt_warn("datatypes whose creation vtrace did not see: messages of these datatypes count as 0 bytes");
+    uint64_t size;
+    if (vt_mpi_object_noted(&vt_made_types, handle, &size)) return size;
+    vt_warn("messages of datatypes whose creation vtrace did not see are recorded with 0 bytes");
     return 0;
 }

@@ -10,7 +10,7 @@ union data { /* ompt_data_t */
     void *ptr;
 };
 typedef void (*(*lookup)(const char *name))(void);
-struct start { /* ompt_start_tool_result_t */
+struct start_tool_result { /* ompt_start_tool_result_t */
     int (*initialize)(lookup, int, union data *);
     void (*finalize)(union data *);
     union data tool;
@@ -179,7 +179,7 @@ static void on_cancel(union data *task, int flags, const void *code)
     if (region) vt_write_2(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* ---- Mutual exclusion; locks are recorded by their functions (locks.c). wait: the address of the lock ---- */
+/* ---- Mutual exclusion; locks are recorded by their functions (omp_locks.c). wait: the address of the lock ---- */
 
 static _Thread_local struct omp_wait waits __attribute__((tls_model("initial-exec")));
 
@@ -312,9 +312,9 @@ static int initialize(lookup find, int device, union data *tool)
 static void finalize(union data *tool) { (void)tool; }
 
 /* The runtime calls the first function of this name in the search order. NULL: it runs without a tool. */
-OMP_EXPORT struct start *ompt_start_tool(unsigned version, const char *runtime)
+OMP_EXPORT struct start_tool_result *ompt_start_tool(unsigned version, const char *runtime)
 {
-    static struct start start = {initialize, finalize, {0}};
+    static struct start_tool_result start = {initialize, finalize, {0}};
     (void)version, (void)runtime;
     return omp_recording() ? &start : NULL;
 }

@@ -3,8 +3,8 @@
    libomp by OMPT callbacks (ompt.c; OpenMP 5.2, chapter 19). Both call the functions of this header, which write the
    same records (thread events of OTF2).
 
-   attach.c owns the states of the threads, events.c the teams, constructs.c the tables of regions and locks. In this
-   folder these rules always hold:
+   omp_threads.c owns the states of the threads, omp_events.c the teams, constructs.c the tables of regions and locks.
+   In this folder these rules always hold:
    - Only the thread itself changes its state. Atomic fields are the exception: other threads read them.
    - A wrapper calls the next definition exactly once.
    - Teams, states and entries of tables are never freed, so a concurrent reader always sees valid memory. */
@@ -124,7 +124,7 @@ struct omp_thread {
 
 #pragma GCC visibility push(hidden)
 
-/* ---- attach.c ---- */
+/* ---- omp_threads.c ---- */
 /* Returns whether OpenMP is recorded in this process. Attaches at the first call. */
 int omp_recording(void);
 extern _Atomic int omp_off; /* 1: nothing is recorded */
@@ -183,7 +183,7 @@ static inline struct omp_lock *omp_lock_of(const void *variable)
 }
 static inline uint32_t omp_lock_id(const struct omp_lock *lock) { return (uint32_t)(lock - omp_locks) + 1; }
 
-/* ---- events.c: t is the calling thread ---- */
+/* ---- omp_events.c: t is the calling thread ---- */
 extern _Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1]; /* by id; a page uses memory after its first use */
 /* Begins a parallel region. code: its place; threads: number requested. Returns the team; NULL if parallel regions are
    nested too deeply. */

@@ -125,23 +125,12 @@ static void *const handlers[VT_DEF_KINDS] = {
 };
 /* clang-format on */
 
-#define FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))
-
 VT_EXPORT int vt_definitions_find(const char *path, char *text, size_t size)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(text, size, "%s", dlerror());
-        return 1;
-    }
-    for (unsigned i = 0; i < VT_DEF_KINDS; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "OTF2_GlobalDefReaderCallbacks_Set%.*sCallback", (int)strcspn(kinds[i], ":"),
-                 kinds[i]);
-        *(void **)&otf2.set[i] = dlsym(library, name);
-    }
-    if (FIND(otf2.create, "GlobalDefReaderCallbacks_New") && FIND(otf2.destroy, "GlobalDefReaderCallbacks_Delete") &&
-        otf2.set[VT_DEF_Location])
+    void *library = vt_find_setters(path, "GlobalDefReader", kinds, VT_DEF_KINDS, otf2.set, text, size);
+    if (!library) return 1;
+    if (VT_FIND(otf2.create, "GlobalDefReaderCallbacks_New") &&
+        VT_FIND(otf2.destroy, "GlobalDefReaderCallbacks_Delete") && otf2.set[VT_DEF_Location])
         return 0;
     snprintf(text, size, "%s cannot read definitions", path);
     return 1;

@@ -59,6 +59,9 @@ typedef union OTF2_AttributeValue_union vt_attribute_value;
     X(SourceCodeLocation, (void *user, uint32_t id, uint32_t file, uint32_t line), id, file, line)                     \
     X(CallingContext, (void *user, uint32_t id, uint32_t region, uint32_t source, uint32_t parent),                    \
       id, region, source, parent)                                                                                      \
+    X(InterruptGenerator,                                                                                              \
+      (void *user, uint32_t id, uint32_t name, uint8_t mode, uint8_t base, int64_t exponent, uint64_t period),         \
+      id, name, mode, base, exponent, period)                                                                          \
     X(IoFileProperty, (void *user, uint32_t file, uint32_t name, uint8_t type, vt_attribute_value value),              \
       file, name, type, value.uint64)                                                                                  \
     X(IoRegularFile, (void *user, uint32_t id, uint32_t name, uint32_t node), id, name, node)                          \

@@ -177,24 +177,14 @@ static void *const handlers[VT_READ_KINDS] = {
 };
 /* clang-format on */
 
-#define FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))
-
 VT_EXPORT int vt_readback_find(const char *path, char *text, size_t size)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(text, size, "%s", dlerror());
-        return 1;
-    }
-    /* An older libotf2 has no setters for later events: it calls the callback for unknown events instead. */
-    for (unsigned i = 0; i < VT_READ_KINDS; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "OTF2_EvtReaderCallbacks_Set%.*sCallback", (int)strcspn(events[i], ":"), events[i]);
-        *(void **)&otf2.set[i] = dlsym(library, name);
-    }
-    if (FIND(otf2.create, "EvtReaderCallbacks_New") && FIND(otf2.destroy, "EvtReaderCallbacks_Delete") &&
-        FIND(otf2.attributes, "AttributeList_GetNumberOfElements") &&
-        FIND(otf2.attribute, "AttributeList_GetAttributeByIndex") && otf2.set[VT_READ_Enter])
+    /* An older libotf2 calls the callback for unknown events where it has no setter. */
+    void *library = vt_find_setters(path, "EvtReader", events, VT_READ_KINDS, otf2.set, text, size);
+    if (!library) return 1;
+    if (VT_FIND(otf2.create, "EvtReaderCallbacks_New") && VT_FIND(otf2.destroy, "EvtReaderCallbacks_Delete") &&
+        VT_FIND(otf2.attributes, "AttributeList_GetNumberOfElements") &&
+        VT_FIND(otf2.attribute, "AttributeList_GetAttributeByIndex") && otf2.set[VT_READ_Enter])
         return 0;
     snprintf(text, size, "%s cannot read events", path);
     return 1;

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The interface of the reader for Python (src/vtrace/io/archive/reader_abi.py); structures.c serves the structures.
-   libotf2 decodes the files of an archive, and its callbacks fill columns. Ids in events may be any number: the
-   reader checks an id before it uses the id as an index. */
+/* The reader of OTF2 archives: libotf2 decodes the files, and its callbacks fill columns of events (events.c) and tables
+   of definitions (definitions.c); stack_replay.c follows the stack of a location. This header and stack_replay.h are the
+   interface for Python (src/vtrace/io/archive/reader_abi.py); structures.c serves the structures.
+
+   The caller owns the libotf2 reader, batches, definitions and replays, and frees each by the function ..._free of its
+   kind. events.c and definitions.c own the functions of libotf2 that they call; vt_readback_find and
+   vt_definitions_find fill these in before all other calls. In this folder these rules always hold:
+   - Several threads may call any function at once, but only one thread at a time uses a batch, definitions or a replay.
+     Nothing else is shared, so the reader takes no lock.
+   - Ids and times in an archive may be any number: an id is checked before its use as an index.
+   - A batch has a fixed number of events, so memory use does not grow with the length of a location. */
 #ifndef VT_READBACK_H
 #define VT_READBACK_H
 
@@ -16,8 +24,8 @@
 
 /* The values of an event besides time, kind and one reference. A Metric has one detail for each value. */
 struct vt_detail {
-    uint32_t row;   /* in the batch */
-    uint16_t kind;  /* enum vt_read_kind */
+    uint32_t row; /* in the batch */
+    uint16_t kind; /* enum vt_read_kind */
     uint16_t marks; /* set by the replay: the marks of all open regions */
     uint32_t ref;
     uint32_t region, caller, node; /* set by the replay: innermost open region, the region around it, call path */
@@ -28,7 +36,7 @@ struct vt_detail {
 struct vt_read_attribute {
     uint32_t row, attribute;
     uint32_t region, caller, node; /* as in details; for an Enter or Leave its own region is the innermost */
-    uint32_t type;                 /* OTF2_Type */
+    uint32_t type; /* OTF2_Type */
     uint64_t value;
 };
 
@@ -40,15 +48,15 @@ struct vt_batch {
     struct vt_detail *details;
     struct vt_read_attribute *attributes;
     uint64_t count, ndetails, nattributes, details_max, attributes_max, capacity;
-    int64_t from, to;                  /* range of times to take, both included */
+    int64_t from, to; /* range of times to take, both included */
     uint64_t clock_offset, resolution; /* of the archive: ticks, ticks a second */
     uint64_t want_attributes;
-    uint64_t unknown;     /* events so far that libotf2 has no name for */
-    uint64_t ended;       /* an event was beyond `to` */
-    uint64_t early;       /* events so far that are earlier than the previous event */
-    int64_t last;         /* time of the latest event */
+    uint64_t unknown; /* events so far that libotf2 has no name for */
+    uint64_t ended; /* an event was beyond `to` */
+    uint64_t early; /* events so far that are earlier than the previous event */
+    int64_t last; /* time of the latest event */
     uint64_t out_of_room; /* memory was missing */
-    uint8_t wanted[128];  /* 1 for kinds that get rows; of other events only the time counts */
+    uint8_t wanted[128]; /* 1 for kinds that get rows; of other events only the time counts */
 };
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };
@@ -76,6 +84,15 @@ VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
 /* Returns an OTF2_EvtReaderCallbacks for batches; NULL without memory. */
 VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
+
+/* ---- callbacks.c ---- */
+
+/* Opens libotf2 and finds the functions that register the callbacks of a reader ("EvtReader"), for kinds "Name:...". An
+   older libotf2 has none for later kinds: they stay NULL. Returns the library; NULL, with a message in text, if it cannot
+   be opened. */
+void *vt_find_setters(const char *path, const char *reader, const char *const *kinds, unsigned n,
+                      int32_t (**set)(void *, void *), char *text, size_t size);
+#define VT_FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))
 
 /* ---- definitions.c ---- */
 

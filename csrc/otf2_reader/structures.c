@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The schema of the reader's structures, see ../otf2_writer/schema.h. */
 #include "../otf2_writer/schema.h"
-#include "replay.h"
+#include "stack_replay.h"
 
 /* clang-format off */
 #define DETAIL(F, S) F(S, row) F(S, kind) F(S, marks) F(S, ref) F(S, region) F(S, caller) F(S, node) F(S, words)
@@ -17,7 +17,7 @@
 #define SLICE(F, S) F(S, begin) F(S, end) F(S, region) F(S, depth)
 #define REPLAY(F, S)                                                                                                   \
     F(S, from) F(S, to) F(S, nregions) F(S, want_paths) F(S, paths_max) F(S, want_slices) F(S, shortest) F(S, site_of) \
-    F(S, site_attribute) F(S, begun) F(S, ended) F(S, mark_of) F(S, bins) F(S, classes) F(S, class_of)                 \
+    F(S, site_attribute) F(S, begun) F(S, ended) F(S, node_of) F(S, mark_of) F(S, bins) F(S, classes) F(S, class_of)                 \
     F(S, runtime_of) F(S, runtime_class) F(S, line) F(S, flush_region) F(S, regions) F(S, path_stats) F(S, paths)      \
     F(S, touched) F(S, touched_paths) F(S, slices) F(S, ntouched) F(S, ntouched_paths) F(S, npaths) F(S, nslices)      \
     F(S, stray) F(S, closed) F(S, first) F(S, last) F(S, events) F(S, deepest) F(S, runtime)

@@ -149,7 +149,7 @@ static int decode_block(struct vt_decoder *d, const struct vt_row *row, struct v
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error)
 {
     error->offset = 0;
-    if (row->raw_bytes > VT_RAW_MAX || (row->content == VT_EVENTS && row->raw_bytes % 8))
+    if (row->raw_bytes > VT_RAW_MAX || (row->content != VT_DEFINITIONS && row->raw_bytes % 8))
         return vt_fail(error, VT_BAD_DATA, "%u bytes of records", row->raw_bytes);
     if (row->ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
     if (!row->form) return decode_block(d, row, error);

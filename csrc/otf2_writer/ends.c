@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "repair.h"
-#include "table.h"
+#include "pair_table.h"
 
 #define PIECE 8192u /* ends */
 #define CLASSES (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE | VT_CLASS_USER | VT_CLASS_RMA)
@@ -18,11 +18,11 @@ struct finder {
     struct vt_ends *ends;
     struct vt_error *error;
     struct vt_times times;
-    struct vt_table open; /* request -> 1 + its place in the file, or 1 + index of an early end | EARLY */
+    struct vt_pair_table open; /* request -> 1 + its place in the file, or 1 + index of an early end | EARLY */
     struct vt_end *early; /* of requests that begin on a later location */
     uint64_t nearly, capacity;
-    struct vt_table cancelled; /* requests, perhaps of sends */
-    struct vt_table issued; /* local windows with operations of this location since the location's last fence */
+    struct vt_pair_table cancelled; /* requests, perhaps of sends */
+    struct vt_pair_table issued; /* local windows with operations of this location since the location's last fence */
     uint64_t messages; /* of the user API, so far */
     struct vt_end *buffer;
     uint64_t base, ticks, last; /* base: offset of buffer in the file; last: time of the location's latest end */
@@ -104,22 +104,22 @@ static int fill(struct finder *f, uint64_t place, struct vt_end end)
 /* A request begins: writes its end if the end was seen already, else leaves a place. */
 static int open_request(struct finder *f, uint64_t request, uint32_t kind)
 {
-    uint64_t place, known = vt_table_get(&f->open, request, kind);
+    uint64_t place, known = vt_pair_table_get(&f->open, request, kind);
     if (known & EARLY) {
-        vt_table_drop(&f->open, request, kind);
+        vt_pair_table_drop(&f->open, request, kind);
         return put(f, f->early[(known & ~EARLY) - 1], NULL);
     }
     int code = put(f, (struct vt_end){.request = request}, &place);
-    return code ? code : vt_table_set(&f->open, request, kind, place + 1) ? VT_OK : VT_NO_MEMORY;
+    return code ? code : vt_pair_table_set(&f->open, request, kind, place + 1) ? VT_OK : VT_NO_MEMORY;
 }
 
 static int close_request(struct finder *f, struct vt_end end)
 {
     uint32_t kind = end.what & 15;
-    uint64_t place = vt_table_get(&f->open, end.request, kind);
+    uint64_t place = vt_pair_table_get(&f->open, end.request, kind);
     if (place & EARLY) return VT_OK; /* the request ends twice: the records are damaged */
     if (place) {
-        vt_table_drop(&f->open, end.request, kind);
+        vt_pair_table_drop(&f->open, end.request, kind);
         return fill(f, place - 1, end);
     }
     if (f->nearly == f->capacity) {
@@ -130,7 +130,7 @@ static int close_request(struct finder *f, struct vt_end end)
         f->capacity = more;
     }
     f->early[f->nearly++] = end;
-    return vt_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
+    return vt_pair_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
 }
 
 /* The process of a rank in a communicator; VT_UNMAPPED if there is none. rank: as in records. */
@@ -154,7 +154,7 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
 {
     uint32_t kind = VT_KIND(what), peer = process_of(f, what, (uint32_t)w[0]);
     if (!is_between(f, peer)) {
-        if (kind == VT_K_IRECV) vt_table_drop(&f->open, w[2], VT_END_POST);
+        if (kind == VT_K_IRECV) vt_pair_table_drop(&f->open, w[2], VT_END_POST);
         return VT_OK;
     }
     struct vt_end end = {.comm = f->maps->comms[VT_ID(what)], .peer = peer, .tag = (uint32_t)(w[0] >> 32)};
@@ -220,7 +220,7 @@ static int collective(struct finder *f, uint32_t what, const uint64_t *w)
     uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
     const uint64_t request = aside ? w[3] : 0;
     if (comm >= f->parts->ncomms || !f->parts->comm_repaired[comm]) {
-        if (aside) vt_table_drop(&f->open, request, VT_END_BEGIN);
+        if (aside) vt_pair_table_drop(&f->open, request, VT_END_BEGIN);
         return VT_OK;
     }
     const uint32_t op = (uint32_t)w[0] & ~VT_FROM_ALL, root = (uint32_t)(w[0] >> 32);
@@ -238,8 +238,8 @@ static int window(struct finder *f, uint32_t what, const uint64_t *w)
     const uint32_t local = VT_ID(what), op = (uint32_t)w[0];
     const uint64_t win = local < f->maps->nwindows ? f->maps->windows[local] : VT_UNMAPPED;
     const uint64_t comm = f->parts->first_window + win;
-    const int fences = vt_table_get(&f->issued, local, 0) != 0;
-    if (!op) vt_table_drop(&f->issued, local, 0);
+    const int fences = vt_pair_table_get(&f->issued, local, 0) != 0;
+    if (!op) vt_pair_table_drop(&f->issued, local, 0);
     if (comm >= f->parts->ncomms || !f->parts->comm_repaired[comm]) {
         f->alone = 0;
         return VT_OK;
@@ -265,12 +265,12 @@ static int user_message(struct finder *f, uint32_t what, const uint64_t *w)
 
 static int cancel(struct finder *f, uint64_t request)
 {
-    if (vt_table_get(&f->open, request, VT_END_POST) || vt_table_get(&f->open, request, VT_END_BEGIN)) {
-        vt_table_drop(&f->open, request, VT_END_POST);
-        vt_table_drop(&f->open, request, VT_END_BEGIN);
+    if (vt_pair_table_get(&f->open, request, VT_END_POST) || vt_pair_table_get(&f->open, request, VT_END_BEGIN)) {
+        vt_pair_table_drop(&f->open, request, VT_END_POST);
+        vt_pair_table_drop(&f->open, request, VT_END_BEGIN);
         return VT_OK;
     }
-    return !request || vt_table_set(&f->cancelled, request, 0, 1) ? VT_OK : VT_NO_MEMORY;
+    return !request || vt_pair_table_set(&f->cancelled, request, 0, 1) ? VT_OK : VT_NO_MEMORY;
 }
 
 /* No process receives a message whose send was cancelled (MPI 4.0, 3.8.4): the next send of the channel matches
@@ -284,7 +284,7 @@ static int drop_cancelled(struct finder *f)
         int found = 0;
         for (uint32_t i = 0; i < p->count; i++) {
             struct vt_end *end = &f->buffer[i];
-            if ((end->what & 15) != VT_END_SEND || !vt_table_get(&f->cancelled, end->request, 0)) continue;
+            if ((end->what & 15) != VT_END_SEND || !vt_pair_table_get(&f->cancelled, end->request, 0)) continue;
             end->what = VT_END_NONE;
             found = 1;
         }
@@ -306,7 +306,7 @@ static int record(struct finder *f, uint32_t what, const uint64_t *w)
     case VT_K_REQUEST_CANCELLED: return cancel(f, w[0]);
     case VT_K_RMA_PUT:
     case VT_K_RMA_GET:
-    case VT_K_RMA_ATOMIC: return vt_table_set(&f->issued, VT_ID(what), 0, 1) ? VT_OK : VT_NO_MEMORY;
+    case VT_K_RMA_ATOMIC: return vt_pair_table_set(&f->issued, VT_ID(what), 0, 1) ? VT_OK : VT_NO_MEMORY;
     case VT_K_RMA_COLL_END: return window(f, what, w);
     case VT_K_USER_SEND:
     case VT_K_USER_RECV: return user_message(f, what, w);
@@ -368,16 +368,16 @@ VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, co
         f.location = s->rows[0].location;
         f.size = room(s);
         f.alone = f.last = 0;
-        vt_table_free(&f.issued);
+        vt_pair_table_free(&f.issued);
         begin_piece(&f);
         code = read_rows(&f, d, s->rows, s->count);
         if (!code) code = end_piece(&f);
         if (code) break;
     }
     if (!code) code = drop_cancelled(&f);
-    vt_table_free(&f.open);
-    vt_table_free(&f.cancelled);
-    vt_table_free(&f.issued);
+    vt_pair_table_free(&f.open);
+    vt_pair_table_free(&f.cancelled);
+    vt_pair_table_free(&f.issued);
     free(f.early);
     free(f.buffer);
     if (d) vt_decoder_free(d);

@@ -5,10 +5,12 @@
 #include <unistd.h>
 #include "transcode.h"
 
+/* content: of the file; events files also hold samples. */
 static int is_block(const struct vt_block *b, uint8_t content, uint64_t rest)
 {
-    return !memcmp(b->magic, VT_BLOCK_MAGIC, sizeof b->magic) && b->version == VT_FORMAT_VERSION &&
-           b->content == content && b->codec <= VT_VARINT && b->raw_bytes <= VT_RAW_MAX && b->nopen <= VT_OPEN_MAX &&
+    int fits = b->content == content || (content == VT_EVENTS && b->content == VT_SAMPLES);
+    return !memcmp(b->magic, VT_BLOCK_MAGIC, sizeof b->magic) && b->version == VT_FORMAT_VERSION && fits &&
+           b->codec <= VT_VARINT && b->raw_bytes <= VT_RAW_MAX && b->nopen <= VT_OPEN_MAX &&
            (content != VT_EVENTS || b->raw_bytes % 8 == 0) && b->stored_bytes <= rest;
 }
 

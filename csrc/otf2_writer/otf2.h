@@ -12,6 +12,7 @@
 typedef struct OTF2_Archive_struct OTF2_Archive;
 typedef struct OTF2_EvtWriter_struct OTF2_EvtWriter;
 typedef struct OTF2_AttributeList_struct OTF2_AttributeList;
+typedef struct OTF2_GlobalDefWriter_struct OTF2_GlobalDefWriter;
 struct OTF2_FlushCallbacks;
 struct OTF2_MemoryCallbacks;
 struct OTF2_LockingCallbacks;
@@ -86,6 +87,9 @@ enum vt_otf2_constant {
 #define VT_OTF2_EVENTS(X)                                                                                              \
     X(int32_t, EvtWriter_Enter, (VT_OTF2_HEAD, uint32_t))                                                              \
     X(int32_t, EvtWriter_Leave, (VT_OTF2_HEAD, uint32_t))                                                              \
+    X(int32_t, EvtWriter_CallingContextEnter, (VT_OTF2_HEAD, uint32_t, uint32_t))                                      \
+    X(int32_t, EvtWriter_CallingContextLeave, (VT_OTF2_HEAD, uint32_t))                                                \
+    X(int32_t, EvtWriter_CallingContextSample, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                           \
     X(int32_t, EvtWriter_BufferFlush, (VT_OTF2_HEAD, uint64_t))                                                        \
     X(int32_t, EvtWriter_MeasurementOnOff, (VT_OTF2_HEAD, uint8_t))                                                    \
     X(int32_t, EvtWriter_MpiSend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                              \
@@ -186,6 +190,7 @@ enum vt_otf2_constant {
 #define VT_OTF2_FUNCTIONS(X)                                                                                           \
     VT_OTF2_EVENTS(X)                                                                                                  \
     VT_OTF2_ATTRIBUTES(X)                                                                                              \
+    X(int32_t, GlobalDefWriter_WriteCallingContext, (OTF2_GlobalDefWriter *, uint32_t, uint32_t, uint32_t, uint32_t))  \
     X(int32_t, Archive_SetFlushCallbacks, (OTF2_Archive *, const struct OTF2_FlushCallbacks *, void *))                \
     X(int32_t, Archive_SetLockingCallbacks, (OTF2_Archive *, const struct OTF2_LockingCallbacks *, void *))            \
     X(int32_t, Archive_SetMemoryCallbacks, (OTF2_Archive *, const struct OTF2_MemoryCallbacks *, void *))              \

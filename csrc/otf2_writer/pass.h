@@ -3,18 +3,21 @@
 #ifndef VT_PASS_H
 #define VT_PASS_H
 
+#include "contexts.h"
 #include "times.h"
 #include "transcode.h"
 
 /* Keys of open regions: a function's enter, ENTER_KEY | region id, ADDRESS_KEY | address. */
 #define ENTER_KEY (1ull << 32)
+#define EARLY 16 /* most regions that ended with a function and may have a leave of their own later */
 #define ADDRESS_KEY VT_OPEN_ADDRESS
 
 #define ATTRIBUTES_MAX 32u /* of one event */
 
 struct frame {
     uint64_t key;
-    uint32_t region, operation; /* operation: of I/O, which began in the region, 0: none */
+    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: of I/O,
+                                  which began in the region, 0: none */
 };
 
 /* A fork of the location, or its membership of a team. */
@@ -30,6 +33,7 @@ struct requests { /* open addressing, 0 is free */
 
 struct pass {
     void *writer;
+    int unwritten; /* 1: the pass only finds the contexts */
     OTF2_AttributeList *attributes; /* of the next event; NULL: none */
     const struct vt_maps *maps;
     struct vt_transcoded *result;
@@ -43,10 +47,14 @@ struct pass {
     struct team *teams; /* open teams, innermost last */
     uint32_t nteams, teams_capacity, location;
     int off, started, collective; /* collective: a collective has begun */
-    uint64_t off_since, credit;
+    uint64_t off_since, credit, early[EARLY]; /* early: keys of regions that ended with a function, newest last */
+    uint32_t nearly;
     OTF2_AttributeList *list; /* attributes points to this list unless it is empty */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
-    struct requests requests; /* request.c */
+    struct requests requests; /* started_requests.c */
+    struct vt_samples *samples; /* NULL: the archive has no calling contexts */
+    uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
+    uint32_t row, nrows; /* of the events; errors number the rows of samples from nrows on */
     uint64_t messages; /* messages of the user API so far */
     uint32_t operations; /* operations of I/O so far that are the only one of their region */
     struct {
@@ -70,7 +78,8 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
 /* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2 from the time on.
    */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
-    done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))
+    ((p)->unwritten ? VT_OK                                                                                            \
+                    : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__)))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */
@@ -123,7 +132,7 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);
 int vt_gap_lost(struct pass *p, uint32_t reason, uint64_t count);
 
-/* request.c: has an effect only where a flight recorder has overwritten records. */
+/* started_requests.c: has an effect only where a flight recorder has overwritten records. */
 int vt_request_starts(struct pass *p, uint64_t id);
 int vt_request_is_known(const struct pass *p, uint64_t id);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "cursor.h"
 #include "repair.h"
-#include "table.h"
+#include "pair_table.h"
 
 #define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
@@ -66,7 +66,7 @@ struct repair {
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
     uint32_t first; /* all clocks before this one have ended */
     struct vt_item *spare, *made; /* made: all items, the latest first, to free them */
-    struct vt_table channels, collectives, open, counts, broken;
+    struct vt_pair_table channels, collectives, open, counts, broken;
     uint64_t many; /* number of channels from which on empty ones are removed */
     int failed; /* error of reading ends */
 };
@@ -163,12 +163,12 @@ static int wait_for(struct repair *r, uint32_t clock, struct vt_item *i)
 /* Removes channels without messages, so that tags that are used once take no memory. */
 static int sweep(struct repair *r)
 {
-    struct vt_table kept = {NULL, 0, 0};
+    struct vt_pair_table kept = {NULL, 0, 0};
     for (uint64_t k = 0; k < r->channels.size; k++) {
         const struct vt_entry *entry = &r->channels.entries[k];
         struct queue *q = (struct queue *)(uintptr_t)entry->value;
-        if (q && q->first && !vt_table_set(&kept, entry->a, entry->b, entry->value)) {
-            vt_table_free(&kept);
+        if (q && q->first && !vt_pair_table_set(&kept, entry->a, entry->b, entry->value)) {
+            vt_pair_table_free(&kept);
             return 0;
         }
     }
@@ -176,7 +176,7 @@ static int sweep(struct repair *r)
         struct queue *q = (struct queue *)(uintptr_t)r->channels.entries[k].value;
         if (q && !q->first) free(q);
     }
-    vt_table_free(&r->channels);
+    vt_pair_table_free(&r->channels);
     r->channels = kept;
     r->many = 2 * kept.count + CHANNELS;
     return 1;
@@ -186,11 +186,11 @@ static int sweep(struct repair *r)
 static struct queue *channel(struct repair *r, uint32_t from, uint32_t to, const struct vt_end *e)
 {
     const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
-    struct queue *q = (struct queue *)(uintptr_t)vt_table_get(&r->channels, a, b);
+    struct queue *q = (struct queue *)(uintptr_t)vt_pair_table_get(&r->channels, a, b);
     if (q) return q;
     if (r->channels.count >= r->many && !sweep(r)) return NULL;
     if (!(q = calloc(1, sizeof *q))) return NULL;
-    if (vt_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
+    if (vt_pair_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
     free(q);
     return NULL;
 }
@@ -300,17 +300,17 @@ static int received(struct repair *r, uint32_t clock, const struct vt_end *e, ui
 static struct vt_item *collective(struct repair *r, const struct vt_end *e, uint32_t process)
 {
     const uint64_t aside = e->tag & VT_END_ASIDE ? 1ull << 63 : 0, who = (uint64_t)process << 32 | e->comm;
-    uint64_t *count = vt_table_find(&r->counts, who, aside);
+    uint64_t *count = vt_pair_table_find(&r->counts, who, aside);
     const uint64_t number = count ? ++*count : 1;
-    if (!count && !vt_table_set(&r->counts, who, aside, number)) return NULL;
+    if (!count && !vt_pair_table_set(&r->counts, who, aside, number)) return NULL;
     const uint64_t key[2] = {e->comm, number | aside};
-    struct vt_item *i = (struct vt_item *)(uintptr_t)vt_table_get(&r->collectives, key[0], key[1]);
+    struct vt_item *i = (struct vt_item *)(uintptr_t)vt_pair_table_get(&r->collectives, key[0], key[1]);
     if (i) return i;
     if (!(i = new_item(r))) return NULL;
     memcpy(i->key, key, sizeof key);
     i->members = r->parts->comm_first[e->comm + 1] - r->parts->comm_first[e->comm];
     i->op = (uint8_t)(e->tag >> 8);
-    return vt_table_set(&r->collectives, key[0], key[1], (uintptr_t)i) ? i : NULL;
+    return vt_pair_table_set(&r->collectives, key[0], key[1], (uintptr_t)i) ? i : NULL;
 }
 
 /* A prefix (Scan): a rank waits for all lower ranks. */
@@ -342,7 +342,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     struct vt_item *i = collective(r, e, process);
     if (!i) return 0;
     if (!(e->tag & VT_END_ASIDE)) from->alone = i;
-    else if (!vt_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
+    else if (!vt_pair_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
     uint64_t now = shown(c, e->ns);
     const int prefix = (e->tag & VT_END_FLOW) == VT_FLOW_PREFIX;
     const uint32_t known = i->known;
@@ -350,7 +350,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     i->doubtful |= r->parts->doubtful[process];
     if (prefix && !begun_in_order(i, e, now)) return 0;
     /* Another collective than the others, or one that the others lack. */
-    if (i->op != (uint8_t)(e->tag >> 8) || vt_table_get(&r->broken, e->comm, 0)) i->released = 1;
+    if (i->op != (uint8_t)(e->tag >> 8) || vt_pair_table_get(&r->broken, e->comm, 0)) i->released = 1;
     if (e->tag & VT_END_GIVES && now > i->sent) i->sent = now;
     if (e->tag & VT_END_GIVES && e->ns > i->sent_base) i->sent_base = e->ns;
     if (prefix) wake_ranks(r, i, known, i->known);
@@ -391,7 +391,7 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
     else if (takes) fine = arrive(r, c, e->ns, from.shown, from.base, i->doubtful, &r->result->reversed_collectives);
     /* In damaged files processes that are no members begin the collective, too: they still refer to it. */
     if (++i->ended >= i->members && i->ended >= i->begun) {
-        vt_table_drop(&r->collectives, i->key[0], i->key[1]);
+        vt_pair_table_drop(&r->collectives, i->key[0], i->key[1]);
         drop_collective(r, i);
     }
     return fine ? 1 : -1;
@@ -401,7 +401,7 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
 
 static struct vt_item *item_of(struct repair *r, uint32_t process, uint64_t kind, uint64_t request)
 {
-    return (struct vt_item *)(uintptr_t)vt_table_get(&r->open, (uint64_t)process << 1 | kind, request);
+    return (struct vt_item *)(uintptr_t)vt_pair_table_get(&r->open, (uint64_t)process << 1 | kind, request);
 }
 
 /* Returns 1: done, 0: the clock must wait, -1: no memory. */
@@ -421,11 +421,11 @@ static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct 
         return code;
     case VT_END_POST:
         i = post(r, e, process);
-        return i && vt_table_set(&r->open, (uint64_t)process << 1, e->request, (uintptr_t)i) ? 1 : -1;
+        return i && vt_pair_table_set(&r->open, (uint64_t)process << 1, e->request, (uintptr_t)i) ? 1 : -1;
     case VT_END_DONE:
         if (!(i = item_of(r, process, 0, e->request))) return 1;
         code = received(r, clock, e, process, i);
-        if (code == 1) vt_table_drop(&r->open, (uint64_t)process << 1, e->request);
+        if (code == 1) vt_pair_table_drop(&r->open, (uint64_t)process << 1, e->request);
         return code;
     case VT_END_BEGIN: return begun(r, c, from, e) ? 1 : -1;
     case VT_END_END:
@@ -433,7 +433,7 @@ static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct 
         if (!i) return 1;
         code = ended(r, clock, e, process, i);
         if (code == 1 && i == from->alone) from->alone = NULL;
-        else if (code == 1) vt_table_drop(&r->open, (uint64_t)process << 1 | 1, e->request);
+        else if (code == 1) vt_pair_table_drop(&r->open, (uint64_t)process << 1 | 1, e->request);
         return code;
     default: return 1;
     }
@@ -477,7 +477,7 @@ static int release(struct repair *r)
     if (r->first == r->parts->nclocks) return 0;
     struct vt_item *i = r->clocks[r->first].waits;
     i->released = 1;
-    if (i->members) vt_table_set(&r->broken, i->key[0], 0, 1);
+    if (i->members) vt_pair_table_set(&r->broken, i->key[0], 0, 1);
     wake(r, i);
     return 1;
 }
@@ -566,11 +566,11 @@ static void give_back(struct repair *r)
         free(i->begins);
         free(i);
     }
-    vt_table_free(&r->channels);
-    vt_table_free(&r->collectives);
-    vt_table_free(&r->open);
-    vt_table_free(&r->counts);
-    vt_table_free(&r->broken);
+    vt_pair_table_free(&r->channels);
+    vt_pair_table_free(&r->collectives);
+    vt_pair_table_free(&r->open);
+    vt_pair_table_free(&r->counts);
+    vt_pair_table_free(&r->broken);
     free(r->cursors);
     free(r->clocks);
     free(r->heaps);

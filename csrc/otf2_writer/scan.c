@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first pass over a location: finds the functions, regions, communicators and I/O handles that its records name. */
 #include <stdlib.h>
-#include "transcode.h"
+#include "contexts.h"
 
 struct set { /* a set of numbers below 2^64 - 1; a slot holds number + 1 */
     uint64_t *slots, count, size;
 };
 
-struct finder {
+struct scanner {
     struct set functions, addresses, regions, comms, handles;
     uint64_t *messages, nmessages;
     uint64_t ticks, memory, threads;
@@ -44,7 +44,7 @@ static inline int add(struct set *s, uint64_t number)
     return 1;
 }
 
-static int add_message(struct finder *f, const uint64_t *words, uint32_t what)
+static int add_message(struct scanner *f, const uint64_t *words, uint32_t what)
 {
     if ((f->nmessages & (f->nmessages - 1)) == 0) { /* a power of two: full */
         uint64_t more = f->nmessages ? 2 * f->nmessages : 1;
@@ -59,7 +59,7 @@ static int add_message(struct finder *f, const uint64_t *words, uint32_t what)
     return 1;
 }
 
-static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
+static int add_record(struct scanner *f, const uint64_t *words, uint32_t what)
 {
     switch (VT_KIND(what)) {
     case VT_K_TIME: f->ticks += words[1]; break;
@@ -99,7 +99,7 @@ static int add_record(struct finder *f, const uint64_t *words, uint32_t what)
     return 1;
 }
 
-static int add_records(struct finder *f, const uint64_t *words, uint32_t n, struct vt_error *error)
+static int add_records(struct scanner *f, const uint64_t *words, uint32_t n, struct vt_error *error)
 {
     for (uint32_t at = 0; at < n;) {
         uint32_t what = (uint32_t)words[at];
@@ -118,7 +118,7 @@ static int add_records(struct finder *f, const uint64_t *words, uint32_t n, stru
 }
 
 /* The second pass enters regions again that are open after a hole: they count as used. */
-static int add_open(struct finder *f, const struct vt_decoder *d)
+static int add_open(struct scanner *f, const struct vt_decoder *d)
 {
     for (uint32_t i = 0; i < d->nopen; i++) {
         uint64_t open = d->open[i];
@@ -131,8 +131,8 @@ static int add_open(struct finder *f, const struct vt_decoder *d)
     return VT_OK;
 }
 
-static int scan_rows(struct finder *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count, uint32_t wanted,
-                     struct vt_scan *found, struct vt_error *error)
+static int scan_rows(struct scanner *f, struct vt_decoder *d, const struct vt_row *rows, uint32_t count,
+                     uint32_t wanted, struct vt_scan *found, struct vt_error *error)
 {
     int hole = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -181,7 +181,7 @@ static uint64_t *members(const struct set *s, uint64_t *count)
     return list;
 }
 
-static int collect(const struct finder *f, struct vt_scan *found)
+static int collect(const struct scanner *f, struct vt_scan *found)
 {
     found->functions = members(&f->functions, &found->nfunctions);
     found->addresses = members(&f->addresses, &found->naddresses);
@@ -210,7 +210,7 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found)
 VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
                              struct vt_error *error)
 {
-    struct finder f = {.ticks = 0};
+    struct scanner f = {.ticks = 0};
     struct vt_decoder *d = vt_decoder_new();
     memset(found, 0, sizeof *found);
     if (!d) return VT_NO_MEMORY;
@@ -226,6 +226,56 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
     free(f.regions.slots);
     free(f.comms.slots);
     free(f.handles.slots);
+    vt_decoder_free(d);
+    return code;
+}
+
+/* ---- Samples ---- */
+
+static int add_samples(struct set *frames, struct set *weights, const uint64_t *words, uint32_t n,
+                       struct vt_sample_scan *found, struct vt_error *error)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = 0; at < n;) {
+        uint32_t size = vt_sample_words(words, at, n, depth, error);
+        if (!size) return VT_BAD_DATA;
+        depth = size - VT_SAMPLE_WORDS + (uint32_t)(words[at + 2] >> 16 & 0xffff);
+        if (!add(weights, words[at + 1])) return VT_NO_MEMORY;
+        for (uint32_t i = VT_SAMPLE_WORDS; i < size; i++)
+            if (!add(frames, words[at + i])) return VT_NO_MEMORY;
+        if (!found->samples++) found->first_ticks = words[at];
+        if (words[at] > found->last_ticks) found->last_ticks = words[at];
+        at += size;
+    }
+    return VT_OK;
+}
+
+VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found)
+{
+    free(found->frames);
+    free(found->weights);
+    memset(found, 0, sizeof *found);
+}
+
+VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
+                                struct vt_error *error)
+{
+    struct set frames = {NULL, 0, 0}, weights = {NULL, 0, 0};
+    struct vt_decoder *d = vt_decoder_new();
+    int code = d ? VT_OK : VT_NO_MEMORY;
+    memset(found, 0, sizeof *found);
+    for (uint32_t i = 0; !code && i < count; i++) {
+        error->row = i;
+        code = vt_decode(d, &rows[i], error);
+        if (!code) code = add_samples(&frames, &weights, d->words, rows[i].raw_bytes / 8, found, error);
+        if (!code) vt_release(d, &rows[i]);
+    }
+    if (!code) found->frames = members(&frames, &found->nframes);
+    if (!code) found->weights = members(&weights, &found->nweights);
+    if (!code && !(found->frames && found->weights)) code = VT_NO_MEMORY;
+    if (code) vt_kernel_samples_free(found);
+    free(frames.slots);
+    free(weights.slots);
     vt_decoder_free(d);
     return code;
 }

@@ -72,6 +72,13 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     F(S, stray_leaves) F(S, flush_ns) F(S, off_ns) F(S, flushes) F(S, limit_ns) F(S, limit_why) F(S, limit_classes)    \
     F(S, lost_by) F(S, dropped) F(S, dropped_ns) F(S, unended) F(S, unbegun) F(S, unmatched) F(S, nnotes) F(S, notes)  \
     F(S, ngaps) F(S, gaps)
+#define SAMPLED(F, S)                                                                                                  \
+    F(S, rows) F(S, frames) F(S, frame_first) F(S, frame_steps) F(S, frame_names) F(S, frame_kinds)                    \
+    F(S, region_names) F(S, weights) F(S, generators) F(S, contexts) F(S, nrows) F(S, nframes) F(S, nframe_steps)      \
+    F(S, nregion_names) F(S, nweights) F(S, ncontexts)
+#define CONTEXTS(F, S) F(S, parents) F(S, steps) F(S, count)
+#define SAMPLE_SCAN(F, S)                                                                                              \
+    F(S, frames) F(S, weights) F(S, nframes) F(S, nweights) F(S, samples) F(S, first_ticks) F(S, last_ticks)
 #define GAP(F, S) F(S, from) F(S, to) F(S, ns) F(S, count) F(S, classes) F(S, reason)
 #define NOTE(F, S) F(S, ns) F(S, marker) F(S, text)
 #define PARTS(F, S)                                                                                                    \
@@ -86,7 +93,8 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define STRUCTURES(X)                                                                                                  \
     X(vt_clock_pair, CLOCK_PAIR) X(vt_file, FILE_HEAD) X(vt_chunk, CHUNK) X(vt_block, BLOCK) X(vt_columns, COLUMNS)    \
     X(vt_row, ROW) X(vt_error, ERROR_TEXT) X(vt_scan, SCAN) X(vt_stream, STREAM) X(vt_maps, MAPS)                      \
-    X(vt_transcoded, TRANSCODED) X(vt_gap, GAP) X(vt_note, NOTE) X(vt_parts, PARTS) X(vt_piece, PIECE)                 \
+    X(vt_transcoded, TRANSCODED) X(vt_sampled, SAMPLED) X(vt_contexts, CONTEXTS) X(vt_sample_scan, SAMPLE_SCAN)        \
+    X(vt_gap, GAP) X(vt_note, NOTE) X(vt_parts, PARTS) X(vt_piece, PIECE)                 \
     X(vt_ends, ENDS) X(vt_knot, KNOT) X(vt_repaired, REPAIRED)
 /* clang-format on */
 
@@ -111,6 +119,9 @@ static const struct vt_schema_field fields[] = {
 #define STATE(name, number) {"vt_chunk_state", #name, number},
 #define CODEC(name, number) {"vt_codec", #name, number},
 #define RESULT(name, number) {"vt_result", #name, number},
+#define SAMPLE_END(name, number) {"vt_sample_end", #name, number},
+#define SAMPLE_CLOCK(name, number) {"vt_sample_clock", #name, number},
+#define FRAME_KIND(name, number) {"vt_frame_kind", #name, number},
 
 static const struct vt_schema_number numbers[] = {
     /* clang-format off */
@@ -119,10 +130,12 @@ static const struct vt_schema_number numbers[] = {
     CONSTANT(FUNCTION) CONSTANT(FUNCTION_LEAVE) CONSTANT(CODE_MASK) CONSTANT(ID_MAX) CONSTANT(OPEN_ADDRESS)
     CONSTANT(CLASS_ADDRESS) CONSTANT(CLASS_HEAP) CONSTANT(CLASS_ALL) CONSTANT(CLASS_FIRST) CONSTANT(LOST_MOST)
     CONSTANT(STEP_ZERO) CONSTANT(WHAT_BYTES) CONSTANT(UNMAPPED) CONSTANT(GAP_UNKNOWN) CONSTANT(GAP_OPEN)
+    CONSTANT(SAMPLES) CONSTANT(SAMPLE_WORDS) CONSTANT(SAMPLE_FRAMES) CONSTANT(FRAME_OWN)
     /* clang-format on */
     VT_CLASSES(CLASS) VT_LOST_REASONS(LOST) VT_GAP_REASONS(GAP_REASON) VT_DEFINITION_KINDS(DEFINITION)
         VT_MARKERS(MARKER) VT_COMM_KINDS(COMM) VT_IO_PARADIGMS(PARADIGM) VT_CLOCKS(CLOCK) VT_CONTENTS(CONTENT)
-            VT_CHUNK_STATES(STATE) VT_CODECS(CODEC) VT_RESULTS(RESULT)};
+            VT_CHUNK_STATES(STATE) VT_CODECS(CODEC) VT_RESULTS(RESULT) VT_SAMPLE_ENDS(SAMPLE_END)
+                VT_SAMPLE_CLOCKS(SAMPLE_CLOCK) VT_FRAME_KINDS(FRAME_KIND)};
 
 static void add_bytes(struct vt_schema_text *text, const char *name, const char *bytes)
 {

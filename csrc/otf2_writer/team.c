@@ -53,11 +53,13 @@ int vt_teams_close(struct pass *p, uint64_t t)
 static int end_wait(struct pass *p, uint64_t ticks)
 {
     int early = 0;
-    if (!top(p) || !top(p)->waits) return VT_OK;
+    if (!top(p) || !top(p)->waits) return vt_samples_until(p, p->ticks);
     if (!ticks || ticks > p->ticks) ticks = p->ticks;
+    int code = vt_samples_until(p, ticks);
     uint64_t t = vt_times_ns(&p->times, ticks, &early);
     if (t > p->last) p->last = t;
-    return close_top(p, p->last);
+    if (!code) code = close_top(p, p->last);
+    return code ? code : vt_samples_until(p, p->ticks);
 }
 
 /* The rank of a location in the communicator of a team: its index among the members. */

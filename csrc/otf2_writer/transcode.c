@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The second pass over a location: its records become OTF2 events, with global ids and corrected times. */
 #include <stdlib.h>
+#include <string.h>
 #include "pass.h"
 
 #define DEPTH_MAX (1u << 24)
@@ -106,13 +107,18 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         p->result->unmapped++;
     }
     p->frames[p->depth++] = (struct frame){key, region, 0};
+    if (__builtin_expect(p->samples != NULL, 0)) {
+        struct frame *top = &p->frames[p->depth - 1];
+        return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
+    }
     return WRITE(p, Enter, t, region);
 }
 
 static inline int pop(struct pass *p, uint64_t t, OTF2_AttributeList *attributes)
 {
-    uint32_t region = p->frames[--p->depth].region;
-    return WRITE_WITH(p, attributes, Leave, t, region);
+    uint32_t place = p->frames[--p->depth].place;
+    if (__builtin_expect(p->samples != NULL, 0)) return vt_context_leave(p, t, place, attributes);
+    return WRITE_WITH(p, attributes, Leave, t, place);
 }
 
 /* Returns 1 for a region that the program begins and ends itself. */
@@ -120,6 +126,25 @@ static inline int is_users(const struct pass *p, uint64_t key)
 {
     uint64_t id = key & ~ENTER_KEY;
     return key & ENTER_KEY && id < p->maps->nregions && p->maps->user_regions[id];
+}
+
+/* Notes a region that ended with the one around it. Its own leave may follow: gcc's OpenMP runtime learns of the end of a
+   construct without a barrier only at the end of the team, and of that of `parallel sections` before the function with
+   its code ends. */
+static void note_early(struct pass *p, uint64_t key)
+{
+    if (p->nearly == EARLY) memmove(p->early, p->early + 1, --p->nearly * sizeof *p->early);
+    p->early[p->nearly++] = key;
+}
+
+static int has_ended_early(struct pass *p, uint64_t key)
+{
+    for (uint32_t i = 0; i < p->nearly; i++) {
+        if (p->early[i] != key) continue;
+        memmove(p->early + i, p->early + i + 1, (--p->nearly - i) * sizeof *p->early);
+        return 1;
+    }
+    return 0;
 }
 
 /* A leave that does not match the top: a longjmp or an exception has also left the regions above its enter. */
@@ -130,12 +155,14 @@ static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uin
     if (steps == p->depth || steps == limit) {
         p->credit -= steps < p->credit ? steps : p->credit;
         if (is_users(p, key)) p->result->unbegun++;
-        else p->result->stray_leaves++;
+        else if (!has_ended_early(p, key)) p->result->stray_leaves++;
         return VT_OK;
     }
     int code = VT_OK;
     for (uint32_t i = 0; !code && i <= steps; i++) {
-        p->result->unended += i < steps && is_users(p, p->frames[p->depth - 1].key);
+        uint64_t top = p->frames[p->depth - 1].key;
+        p->result->unended += i < steps && is_users(p, top);
+        if (i < steps && (top | key) & ENTER_KEY && !is_users(p, top)) note_early(p, top);
         code = pop(p, t, i == steps ? p->attributes : NULL);
     }
     return code;
@@ -172,6 +199,7 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth)
 static int close_all(struct pass *p, uint64_t t)
 {
     vt_attributes_end(p); /* their event is missing */
+    p->nearly = 0;
     int code = vt_teams_close(p, t);
     p->result->closed += p->depth;
     while (!code && p->depth) code = pop(p, t, NULL);
@@ -387,12 +415,20 @@ static int passes_on(uint32_t what)
 
 /* ---- The pass ---- */
 
+/* Writes the samples before a record, unless the record may be preceded by the end of a wait at an earlier time. */
+static __attribute__((noinline)) int samples_before(struct pass *p, uint32_t what)
+{
+    int ends = VT_KIND(what) == VT_K_THREAD_TEAM_BEGIN || VT_KIND(what) == VT_K_THREAD_TEAM_JOINED;
+    return !(what & VT_FUNCTION) && ends ? VT_OK : vt_samples_until(p, p->ticks);
+}
+
 static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
         uint32_t what = (uint32_t)words[at], size = 1;
         int code;
         p->ticks += words[at] >> 32;
+        if (__builtin_expect(p->ticks > p->next_sample, 0) && (code = samples_before(p, what))) return code;
         if (__builtin_expect(what & VT_FUNCTION, 1)) {
             uint64_t key = what & ~VT_FUNCTION_LEAVE, t = time_at(p, p->ticks);
             code =
@@ -416,7 +452,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
 {
     p->location = count ? rows[0].location : 0;
     for (uint32_t i = 0; i < count; i++) {
-        p->error->row = i;
+        p->error->row = p->row = i;
         int code = vt_decode(d, &rows[i], p->error);
         if (code) return code;
         p->ticks = rows[i].ticks;
@@ -431,30 +467,69 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     vt_attributes_end(p);
     count_unended(p);
     int code = vt_teams_end(p);
+    if (!code) code = vt_samples_until(p, UINT64_MAX);
     if (!code) code = close_all(p, p->last);
     if (!p->off) return code;
     p->result->off_ns += p->last - p->off_since;
     return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
 }
 
-VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
-                                  struct vt_transcoded *result, struct vt_error *error)
+/* Makes a pass over the rows, and keeps the contexts in found unless it is NULL. */
+static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
+               struct vt_contexts *found)
 {
-    struct pass p = {.writer = writer, .maps = maps, .result = result, .error = error, .credit = SEARCH_CREDIT};
-    memset(result, 0, sizeof *result);
-    if (!vt_times_begin(&p.times, maps))
-        return vt_fail(error, VT_BAD_ARGUMENT, "knots: at least two, ticks ascending, ns not descending");
+    memset(p->result, 0, sizeof *p->result);
+    if (!vt_times_begin(&p->times, p->maps))
+        return vt_fail(p->error, VT_BAD_ARGUMENT, "knots: at least two, ticks ascending, ns not descending");
     vt_otf2_forget();
+    p->credit = SEARCH_CREDIT;
+    p->next_sample = UINT64_MAX;
+    p->nrows = count;
     struct vt_decoder *d = vt_decoder_new();
-    int code = VT_NO_MEMORY;
-    if (d && map_functions(&p)) code = convert_rows(&p, d, rows, count);
-    for (unsigned i = 0; i < VT_EVENT_KINDS; i++) result->events += result->counts[i];
-    result->last_ns = p.last;
-    if (p.list) vt_otf2.AttributeList_Delete(p.list);
-    free(p.functions);
-    free(p.frames);
-    free(p.teams);
-    free(p.requests.ids);
+    int code = d && map_functions(p) ? VT_OK : VT_NO_MEMORY;
+    if (!code && sampled && !(p->samples = vt_samples_new(sampled))) code = VT_NO_MEMORY;
+    if (!code && sampled) code = vt_samples_first(p);
+    if (!code && sampled) p->next_sample = p->samples->next;
+    if (!code) code = convert_rows(p, d, rows, count);
+    for (unsigned i = 0; i < VT_EVENT_KINDS; i++) p->result->events += p->result->counts[i];
+    p->result->last_ns = p->last;
+    if (found && !code) {
+        *found = (struct vt_contexts){p->samples->tree.parents, p->samples->tree.steps, p->samples->tree.count};
+        p->samples->tree.parents = p->samples->tree.steps = NULL;
+    }
+    if (p->list) vt_otf2.AttributeList_Delete(p->list);
+    free(p->functions);
+    free(p->frames);
+    free(p->teams);
+    free(p->requests.ids);
+    vt_samples_free(p->samples);
     vt_decoder_free(d);
     return code;
+}
+
+VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                  const struct vt_sampled *sampled, struct vt_transcoded *result,
+                                  struct vt_error *error)
+{
+    struct pass p = {.writer = writer, .maps = maps, .result = result, .error = error};
+    return run(&p, rows, count, sampled, NULL);
+}
+
+VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                 const struct vt_sampled *sampled, struct vt_contexts *found, struct vt_error *error)
+{
+    struct vt_transcoded result;
+    struct pass p = {.unwritten = 1, .maps = maps, .result = &result, .error = error};
+    *found = (struct vt_contexts){0};
+    int code = run(&p, rows, count, sampled, found);
+    vt_kernel_notes_free(&result);
+    vt_kernel_gaps_free(&result);
+    return code;
+}
+
+VT_EXPORT void vt_kernel_contexts_free(struct vt_contexts *found)
+{
+    free(found->parents);
+    free(found->steps);
+    *found = (struct vt_contexts){0};
 }

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's interface for Python (src/vtrace/io/local/kernel.py); schema.c serves the structures.
-   The kernel checks all bytes of a file. The caller's rows must point into mapped files. */
+/* The kernel of vtunify: unpacks the records of local files, finds the ids and messages in them (pass 1), repairs the
+   clocks, and writes OTF2 events (pass 2). This header and repair.h are the interface for Python
+   (src/vtrace/io/local/kernel.py); schema.c serves their structures.
+
+   The caller owns the mapped files, rows, maps, OTF2 writers and results; they stay valid during a call. The caller
+   frees the arrays of a result by the function for its structure (vt_kernel_scan_free ...). otf2.c owns the functions of
+   libotf2, decode.c those of libzstd; vt_kernel_open and vt_kernel_zstd fill in both before all other calls. In this
+   folder these rules always hold:
+   - Several threads may call any function at once, but only one thread at a time uses a writer. Calls share only
+     vt_ends.top, which is atomic, so the kernel takes no lock. libotf2's last error belongs to the thread.
+   - Every size and id from a file is checked before its use. Damage gives VT_BAD_DATA and its place in the file.
+   - Times are integers. The same records and maps give the same events on every machine.
+   - Records are unpacked block by block, so the memory for them does not grow with the length of a file. */
 #ifndef VT_TRANSCODE_H
 #define VT_TRANSCODE_H
 
@@ -91,6 +102,43 @@ struct vt_maps {
     uint32_t unused;
 };
 
+/* The samples of one location, and what its frames and weights are in the archive. */
+#define VT_FRAME_KINDS(X)                                                                                              \
+    X(PLAIN, 0)                                                                                                        \
+    X(STARTS, 1) /* of libc's code that starts a program or thread: left out where nothing is around it */             \
+    X(HIDDEN, 2) /* of vtrace: left out */
+enum vt_frame_kind {
+#define VT_FRAME_KIND_ENUM(name, number) VT_FRAME_##name = number,
+    VT_FRAME_KINDS(VT_FRAME_KIND_ENUM)
+#undef VT_FRAME_KIND_ENUM
+};
+
+struct vt_sampled {
+    const struct vt_row *rows; /* of samples */
+    const uint64_t *frames; /* ascending */
+    const uint32_t *frame_first, *frame_steps; /* the steps of each frame, outermost first: those from frame_first[i] */
+    /* up to frame_first[i + 1]; a step is one of the archive, see contexts.h */
+    const uint32_t *frame_names; /* of each frame: number of its function's name, 0: no region has the name */
+    const uint8_t *frame_kinds; /* enum vt_frame_kind */
+    const uint32_t *region_names; /* by local id: the name of a region in which no code of the program runs; or 0 */
+    const uint64_t *weights; /* ascending */
+    const uint32_t *generators; /* of each weight: OTF2's interrupt generator */
+    const uint32_t *contexts; /* of each context: OTF2's; none for vt_kernel_contexts */
+    uint64_t nrows, nframes, nframe_steps, nregion_names, nweights, ncontexts;
+};
+
+/* The calling contexts of a location, from 1 on; 0 is the root. vt_kernel_contexts_free frees them. */
+struct vt_contexts {
+    uint32_t *parents, *steps;
+    uint64_t count;
+};
+
+/* Sorted arrays of what is in samples; vt_kernel_samples_free frees them. */
+struct vt_sample_scan {
+    uint64_t *frames, *weights;
+    uint64_t nframes, nweights, samples, first_ticks, last_ticks;
+};
+
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
 
 struct vt_transcoded {
@@ -161,8 +209,20 @@ VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX]
 VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
                              struct vt_error *error);
 VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
+VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
+                                struct vt_error *error);
+VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
+/* sampled: NULL for an archive without calling contexts. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
-                                  struct vt_transcoded *result, struct vt_error *error);
+                                  const struct vt_sampled *sampled, struct vt_transcoded *result,
+                                  struct vt_error *error);
+/* Finds the calling contexts that vt_kernel_transcode will write. */
+VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                 const struct vt_sampled *sampled, struct vt_contexts *found, struct vt_error *error);
+VT_EXPORT void vt_kernel_contexts_free(struct vt_contexts *found);
+/* Writes definitions of calling contexts; returns OTF2's error code. */
+VT_EXPORT int32_t vt_kernel_write_contexts(void *writer, uint64_t count, const uint32_t *regions, const uint32_t *lines,
+                                           const uint32_t *parents);
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
 /* Writes the heap of a process as values of a metric class: bytes and blocks in use by all locations, UINT64, never
@@ -190,7 +250,7 @@ struct vt_decoder *vt_decoder_new(void);
 void vt_decoder_free(struct vt_decoder *d);
 /* Checks a row and unpacks it into words and open. Returns VT_OK, or VT_BAD_DATA with a text. */
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
-/* Joins the columns in d->columns to n words. Returns 0 if the columns are damaged. columns.c. */
+/* Joins the columns in d->columns to n words. Returns 0 if the columns are damaged. join_columns.c. */
 int vt_columns_join(struct vt_decoder *d, size_t bytes, uint32_t n);
 /* Tells Linux that the row's pages are not needed any more, so that memory use does not grow with the file. */
 void vt_release(struct vt_decoder *d, const struct vt_row *row);

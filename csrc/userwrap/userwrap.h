@@ -2,7 +2,7 @@
 /* Declarations shared by the files of the user API (include/vt_user.h).
 
    names.c owns the table of the names that the program has defined. This folder is a part of libvtrace.so.1 and uses
-   core/record.h only. Its entry points keep the names of VampirTrace. They take no lock and call no malloc, so any
+   headers of core only. Its entry points keep the names of VampirTrace. They take no lock and call no malloc, so any
    thread and any signal handler may call them; python.c is the exception, which the interpreter calls. */
 #ifndef VT_USERWRAP_H
 #define VT_USERWRAP_H
@@ -63,11 +63,13 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
 /* Adds a region or metric to a group that the program defines. */
 void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
 
-/* regions.c, for Fortran: the number of a region, by the address of the code that begins or defines the region. group:
-   NULL for VT_USER_START. */
+/* user_regions.c, for Fortran: the number of a region, by the address of the code that begins or defines the region.
+   group: NULL for VT_USER_START. */
 unsigned int VT_User_region_at__(const char *name, const char *group, const void *code);
 
-/* regions.c, values.c: entry points of the program; id 0 is ignored. */
+/* user_regions.c, values.c: entry points of the program; id 0 is ignored. */
+unsigned int VT_User_marker_def__(const char *name, int type);
+void VT_User_marker__(unsigned int id, const char *text);
 void VT_User_start2__(unsigned int id);
 void VT_User_end2__(unsigned int id);
 void VT_User_count_signed_val__(unsigned int id, int64_t value);

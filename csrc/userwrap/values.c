@@ -4,11 +4,20 @@
 #include "../core/define.h"
 #include "../core/msgpack.h"
 #include "../core/switch.h"
+#include "../include/vt_user.h"
 #include "userwrap.h"
 
 #define TEXT_MOST 32768u
 
-enum type { SIGNED = 1, UNSIGNED = 2, FLOAT = 3, DOUBLE = 4, INTEGER = 11, INTEGER8 = 12, REAL = 13 };
+#define TYPE(name) name = VT_COUNT_TYPE_##name
+enum value_type {
+    /* clang-format off */
+    TYPE(SIGNED), TYPE(UNSIGNED), TYPE(FLOAT), TYPE(DOUBLE), TYPE(INTEGER), TYPE(INTEGER8), TYPE(REAL)
+    /* clang-format on */
+};
+
+#define SAME_MARKER(name, number) _Static_assert(VT_MARKER_TYPE_##name == (number), "vt_user.h and format.h differ");
+VT_MARKERS(SAME_MARKER)
 
 /* ---- Definitions ---- */
 
@@ -40,7 +49,7 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
     uint64_t id = l ? vt_new_id(kind) : 0;
     size_t bytes = strnlen(text, TEXT_MOST);
     if (!id) {
-        if (l) vt_warn("more than %u texts in the user API: further ones are recorded as ?", VT_ID_MAX);
+        if (l) vt_warn("more than %u texts in the user API: further texts are recorded as ?", VT_ID_MAX);
         return 0;
     }
     struct vt_mp m = begin(l, number, more ? 4 : 3, bytes);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that a program creates by functions of POSIX or C11: records of creation and of waiting for the end.
 
-   This folder is a part of libvtrace.so.1 and records through core/call.h only. create.c owns the table of thread
-   handles, locks.c the table of locks. These rules always hold: a wrapper calls the next definition exactly once and
-   keeps its result and errno; the tables need no lock; a thread is recorded as created before it begins. */
+   This folder is a part of libvtrace.so.1 and records through core/call.h only. thread_create.c owns the table of
+   thread handles, thread_locks.c the table of locks. These rules always hold: a wrapper calls the next definition
+   exactly once and keeps its result and errno; the tables need no lock; a thread is recorded as created before it
+   begins. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,13 +24,13 @@ static _Atomic uint64_t numbers; /* number of threads created */
 
 /* ---- From the creating thread to the new thread ---- */
 
-union function {
+union thread_function {
     void *(*posix)(void *);
     int (*c11)(void *);
 };
 
 struct start {
-    union function function;
+    union thread_function function;
     void *argument;
     uint64_t number;
     const char *helper; /* the library that creates the thread for itself; NULL: the program does */
@@ -141,7 +142,7 @@ static int begin_c11(void *start)
 
 /* NULL: the thread is not recorded. The record precedes the call, so that a thread never begins before it is created.
    Calls by which a library creates threads for itself are not recorded, but the new thread gets the library's name. */
-static struct start *enter(uint32_t region, const char *helper, union function function, void *argument)
+static struct start *enter(uint32_t region, const char *helper, union thread_function function, void *argument)
 {
     struct start *s = (region || helper) && !vt_shares_memory() ? take() : NULL;
     if (!s) return NULL;
@@ -210,7 +211,7 @@ VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attri
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *), detached = PTHREAD_CREATE_JOINABLE;
     const char *helper = helper_of(__builtin_return_address(0));
     uint32_t region = helper ? 0 : region_of(&create, __builtin_return_address(0));
-    struct start *s = enter(region, helper, (union function){.posix = function}, argument);
+    struct start *s = enter(region, helper, (union thread_function){.posix = function}, argument);
     *(void **)&real = vt_call_next(&create);
     if (!s) return real(handle, attributes, function, argument);
     uint64_t number = s->number;
@@ -226,7 +227,7 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
     int (*real)(thrd_t *, thrd_start_t, void *);
     const char *helper = helper_of(__builtin_return_address(0));
     uint32_t region = helper ? 0 : region_of(&create11, __builtin_return_address(0));
-    struct start *s = enter(region, helper, (union function){.c11 = function}, argument);
+    struct start *s = enter(region, helper, (union thread_function){.c11 = function}, argument);
     *(void **)&real = vt_call_next(&create11);
     if (!s) return real(handle, function, argument);
     uint64_t number = s->number;

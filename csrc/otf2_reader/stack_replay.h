@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Follows the stack of a location through its batches: the times of each region and call path, and the calls in which
    events happened. */
-#ifndef VT_REPLAY_H
-#define VT_REPLAY_H
+#ifndef VT_STACK_REPLAY_H
+#define VT_STACK_REPLAY_H
 
 #include "readback.h"
 
@@ -51,6 +51,7 @@ struct vt_replay {
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
+    const uint32_t *node_of; /* the call path of each event of the next batch, VT_NONE: by the stack; NULL: all by it */
     const uint8_t *mark_of; /* bits of each region, for the details of events in its calls; NULL: none */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
     const uint8_t *class_of; /* of each region */
@@ -74,6 +75,9 @@ struct vt_replay {
 
 VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths);
 VT_EXPORT void vt_replay_free(struct vt_replay *r);
+/* Adds n call paths with the numbers 1 to n to a new replay: those of an archive's calling contexts, parents first.
+   Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_replay_add_paths(struct vt_replay *r, const struct vt_path *paths, uint64_t n);
 /* Begins a new location: forgets all results but the paths. */
 VT_EXPORT void vt_replay_begin(struct vt_replay *r);
 /* Also fills region, caller and node of the batch's details. Returns VT_READ_OK or VT_READ_NO_MEMORY. */

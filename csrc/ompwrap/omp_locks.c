@@ -4,17 +4,17 @@
 #define _GNU_SOURCE
 #include "gomp.h"
 
-#define LOCK_BEHIND(symbol)                                                                                            \
+#define LOCK_BEHIND(symbol, construct)                                                                                 \
     static struct omp_function function = {.name = #symbol};                                                           \
     const struct omp_next *behind = omp_next(&function, OMP_CALLER);                                                   \
-    struct omp_thread *t = omp_thread()
+    struct omp_thread *t = omp_thread();                                                                               \
+    struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                          \
+    uint32_t region = lock ? omp_region(construct, NULL) : 0
 
 #define SET(symbol, construct, nests)                                                                                  \
     OMP_EXPORT void symbol(void *variable)                                                                             \
     {                                                                                                                  \
-        LOCK_BEHIND(symbol);                                                                                           \
-        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
-        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        LOCK_BEHIND(symbol, construct);                                                                                \
         if (lock) omp_enter(region);                                                                                   \
         GOMP_NEXT(void(void *))(variable);                                                                             \
         if (lock && (!(nests) || !lock->depth++)) omp_lock_acquired(t, lock, region);                                  \
@@ -24,9 +24,7 @@
 #define UNSET(symbol, construct, nests)                                                                                \
     OMP_EXPORT void symbol(void *variable)                                                                             \
     {                                                                                                                  \
-        LOCK_BEHIND(symbol);                                                                                           \
-        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
-        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        LOCK_BEHIND(symbol, construct);                                                                                \
         if (lock && (!(nests) || (lock->depth && !--lock->depth))) omp_lock_release(t, lock, region);                  \
         else if (lock) omp_enter(region);                                                                              \
         GOMP_NEXT(void(void *))(variable);                                                                             \
@@ -37,9 +35,7 @@
 #define TEST(symbol, construct, nests)                                                                                 \
     OMP_EXPORT int symbol(void *variable)                                                                              \
     {                                                                                                                  \
-        LOCK_BEHIND(symbol);                                                                                           \
-        struct omp_lock *lock = t ? omp_lock_of(variable) : NULL;                                                      \
-        uint32_t region = lock ? omp_region(construct, NULL) : 0;                                                      \
+        LOCK_BEHIND(symbol, construct);                                                                                \
         if (lock) omp_enter(region);                                                                                   \
         int held = GOMP_NEXT(int(void *))(variable);                                                                   \
         if (lock && held && (!(nests) || !lock->depth++)) omp_lock_acquired(t, lock, region);                          \

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a location, event by event. */
-#include "replay.h"
+#include "stack_replay.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define SEARCH_MAX 4096u /* frames below the top that are searched for the enter of a leave */
 
-struct frame {
+struct open_call {
     int64_t enter, inside, flushed; /* inside: time of the calls made from it; flushed: of flushes */
     uint32_t region, node;
 };
 
 struct replay {
     struct vt_replay out; /* first: the part that Python sees */
-    struct frame *frames;
+    struct open_call *frames;
     uint64_t depth, frames_max;
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
@@ -99,13 +99,21 @@ static inline uint32_t path(struct replay *r, uint32_t parent, uint32_t region)
 
 __extension__ typedef unsigned __int128 wide;
 
+/* Limits a sum: the times of a damaged archive may go back, so that the calls of one stack last longer than the trace. */
+static inline int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum) && sum > INT64_MIN) return sum; /* -INT64_MIN would overflow */
+    return a < 0 ? -INT64_MAX : INT64_MAX;
+}
+
 static inline void count(struct vt_stats *s, int64_t time, int64_t own, int outermost)
 {
     if (!s->calls++ || time < s->min) s->min = time;
     if (time > s->max) s->max = time;
-    if (__builtin_add_overflow(s->total, time, &s->total)) s->total = INT64_MAX; /* recursion with damaged times */
-    s->exclusive += own;
-    if (outermost) s->inclusive += time;
+    s->total = sum_of(s->total, time);
+    s->exclusive = sum_of(s->exclusive, own);
+    if (outermost) s->inclusive = sum_of(s->inclusive, time);
     wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)time * (wide)time;
     s->squares[0] = (uint64_t)squares;
     s->squares[1] = (uint64_t)(squares >> 64);
@@ -155,7 +163,7 @@ static inline void pass(struct replay *r, int64_t t)
     r->now = t;
 }
 
-static int keep_slice(struct replay *r, const struct frame *f, int64_t begin, int64_t end)
+static int keep_slice(struct replay *r, const struct open_call *f, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
     if (o->nslices == r->slices_room) {
@@ -213,49 +221,52 @@ static void begin_sites(struct vt_replay *o, int64_t t)
     o->ntouched_paths = 0;
 }
 
-static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+/* site: of the call, for call sites; known: its call path. VT_NONE: none. */
+static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
     uint32_t around = r->depth ? r->frames[r->depth - 1].node : 0, node = 0;
     if (r->depth == r->frames_max && !grow_stack(r)) return 0;
     if (r->out.site_of) node = site_path(r, t, region, site);
+    else if (r->out.want_paths && known < r->out.npaths) node = known;
     else if (r->out.want_paths) node = path(r, around, region);
     if (node == VT_NONE) return 0;
-    r->frames[r->depth++] = (struct frame){t, 0, 0, region, node};
+    r->frames[r->depth++] = (struct open_call){t, 0, 0, region, node};
     if (r->depth > r->out.deepest) r->out.deepest = r->depth;
     r->open[region]++;
     mark(r, region, 1);
     return 1;
 }
 
-static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
     if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
-    return push(r, t, region, site);
+    return push(r, t, region, site, known);
 }
 
 /* Ends the innermost call. */
 static inline int pop(struct replay *r, int64_t t)
 {
     struct vt_replay *o = &r->out;
-    struct frame *f = &r->frames[--r->depth];
+    struct open_call *f = &r->frames[--r->depth];
     int outermost = !--r->open[f->region];
     mark(r, f->region, -1);
-    int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin;
+    int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin, own;
+    if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
     if (f->enter > o->to || t < o->from) return 1; /* outside of from and to */
     if (r->depth) {
-        f[-1].inside += time;
-        f[-1].flushed += f->region == o->flush_region ? time : f->flushed;
+        f[-1].inside = sum_of(f[-1].inside, time);
+        f[-1].flushed = sum_of(f[-1].flushed, f->region == o->flush_region ? time : f->flushed);
     }
     if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
-    count(&o->regions[f->region], time, time - f->inside, outermost);
-    if (is_runtime(r, f->region)) o->runtime += time - f->inside;
+    count(&o->regions[f->region], time, own, outermost);
+    if (is_runtime(r, f->region)) o->runtime = sum_of(o->runtime, own);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
     if (o->site_of ? f->node : o->want_paths) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
         int same = r->depth && f[-1].node == f->node;
-        int64_t took = o->site_of ? time - f->flushed : time; /* a report of call sites leaves flushes out */
-        count(&o->path_stats[f->node], took, time - f->inside, !same);
+        int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites leaves flushes out */
+        count(&o->path_stats[f->node], took, own, !same);
     }
     return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end);
 }
@@ -282,7 +293,7 @@ static int begin_flush(struct replay *r, int64_t t, int64_t stop)
     pass(r, t);
     r->flushing = 1;
     r->flush_stop = stop > t ? stop : t;
-    return push(r, t, (uint32_t)r->out.flush_region, VT_NONE);
+    return push(r, t, (uint32_t)r->out.flush_region, VT_NONE, VT_NONE);
 }
 
 /* The next event is at t: other tools may write an event before the flush is over. */
@@ -356,7 +367,8 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
         if (__builtin_expect(r->flushing, 0) && !end_flush(r, t)) return VT_READ_NO_MEMORY;
         if (b->kind[i] == VT_READ_Enter) {
             pass(r, t);
-            fine = enter(r, t, b->ref[i], more ? named_site(r, &rest, i) : VT_NONE);
+            fine = enter(r, t, b->ref[i], more ? named_site(r, &rest, i) : VT_NONE,
+                         out->node_of ? out->node_of[i] : VT_NONE);
             if (more) place(r, &rest, i);
         } else {
             if (more) place(r, &rest, i);
@@ -371,6 +383,15 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     }
     if (b->count) out->last = b->time[b->count - 1];
     out->events += b->count;
+    return VT_READ_OK;
+}
+
+VT_EXPORT int vt_replay_add_paths(struct vt_replay *out, const struct vt_path *paths, uint64_t n)
+{
+    struct replay *r = (struct replay *)out;
+    out->paths_max += n;
+    for (uint64_t i = 0; i < n; i++)
+        if (paths[i].parent > i || add_path(r, paths[i].parent, paths[i].region) != i + 1) return VT_READ_NO_MEMORY;
     return VT_READ_OK;
 }
 

@@ -82,6 +82,12 @@ FORTRAN(vt_user_is_trace_on__, VT_USER_IS_TRACE_ON__, (int *on))
     *on = VT_User_is_trace_on__ ? VT_User_is_trace_on__() : 1;
 }
 
+FORTRAN(vt_user_functions__, VT_USER_FUNCTIONS__, (const char *patterns, int n))
+{
+    struct name s;
+    WITH(VT_User_functions__, c_string(&s, patterns, n));
+}
+
 FORTRAN(vt_user_comment_def__, VT_USER_COMMENT_DEF__, (const char *text, int n))
 {
     struct name s;

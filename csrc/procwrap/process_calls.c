@@ -4,10 +4,6 @@
 #include "../core/regions.h"
 #include "procwrap.h"
 
-#define INT32 7 /* OTF2_Type */
-#define INT64 8
-#define STRING 11
-
 static _Atomic uint32_t program, child, reason;
 
 uint32_t vt_begin_process(struct vt_call *c, const char *path, int starts)
@@ -18,7 +14,7 @@ uint32_t vt_begin_process(struct vt_call *c, const char *path, int starts)
     if (vt_shares_memory() || (!starts && !vt_is_recording())) return 0;
     uint32_t region = vt_call_region(c);
     if (region && path) {
-        attribute = vt_attribute_id(&program, "program", "Path of the program", STRING);
+        attribute = vt_attribute_id(&program, "program", "Path of the program", VT_TYPE_STRING);
         if (attribute) text = vt_define_text(path);
     }
     if (region && text) {
@@ -36,8 +32,8 @@ void vt_end_process(uint32_t region, int64_t process, int error)
     int saved = errno;
     uint32_t attribute = 0;
     if (!region) return;
-    if (error) attribute = vt_attribute_id(&reason, "errno", "Why the call failed (errno(3))", INT32);
-    else if (process > 0) attribute = vt_attribute_id(&child, "process", "Number of the process", INT64);
+    if (error) attribute = vt_attribute_id(&reason, "errno", "Why the call failed (errno(3))", VT_TYPE_INT32);
+    else if (process > 0) attribute = vt_attribute_id(&child, "process", "Number of the process", VT_TYPE_INT64);
     if (attribute)
         vt_write_3(VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), error ? (uint64_t)error : (uint64_t)process,
                    VT_HEAD(VT_K_LEAVE, 0, region));

@@ -13,7 +13,7 @@ static _Atomic(struct omp_thread *) all;
 _Atomic int omp_off;
 static pthread_key_t thread_end;
 
-enum state { NEW, ATTACHING, RECORD, OFF };
+enum { NEW, ATTACHING, RECORD, OFF };
 static _Atomic int state;
 
 /* A worker that ends records the end of its wait for the other members of its last team. */

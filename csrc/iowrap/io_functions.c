@@ -10,7 +10,7 @@
 
 extern struct vt_io_function __start_vt_io_functions[], __stop_vt_io_functions[];
 
-enum state { NEW, RECORD, OFF };
+enum { NEW, RECORD, OFF };
 static _Atomic(int) state;
 static _Atomic(bool) found; /* the next definitions of all functions are known */
 _Atomic(int) vt_io_off;
@@ -50,23 +50,6 @@ __attribute__((constructor)) static void find_all(void)
     if (atomic_load(&state) == OFF) stay_off();
 }
 
-static uint32_t define_attribute(const char *name, const char *description, unsigned type)
-{
-    uint8_t bytes[128];
-    uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_ATTRIBUTE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    vt_mp_str(&m, description);
-    vt_mp_uint(&m, type);
-    return vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
-}
-
-#define INT32 7 /* OTF2_Type */
-#define INT64 8
-
 /* Returns false while this thread is starting the runtime. */
 static bool attach(void)
 {
@@ -78,8 +61,8 @@ static bool attach(void)
         stay_off();
         return true;
     }
-    vt_io_errno = define_attribute("errno", "Why the call failed (errno(3))", INT32);
-    vt_io_offset = define_attribute("offset", "Position in the file that the call names", INT64);
+    vt_io_errno = vt_define_attribute("errno", "Why the call failed (errno(3))", VT_TYPE_INT32);
+    vt_io_offset = vt_define_attribute("offset", "Position in the file that the call names", VT_TYPE_INT64);
     vt_io_define_standard();
     atomic_store(&state, RECORD);
     return true;

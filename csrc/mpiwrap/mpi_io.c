@@ -88,7 +88,7 @@ static struct vt_mpi_path *vt_path(const char *path)
     if (!p) return NULL;
     *p = (struct vt_mpi_path){*bucket, content, (uint32_t)vt_new_id(VT_ID_IO_FILE), NULL};
     if (!p->id || !vt_path_define(p->id, path)) {
-        vt_warn("too many files, or no room for their definitions: names of further ones are not recorded");
+        vt_warn("too many files, or no room for their definitions: names of further files are not recorded");
         p->id = 0;
     }
     *bucket = p;
@@ -168,7 +168,7 @@ static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm, const st
     const int defined = f->id && vt_file_define(f, path, before);
     if (before || !defined) f->comm = 0;
     if (defined) return f;
-    vt_warn("more I/O handles than can be defined: operations on further ones are not recorded");
+    vt_warn("too many I/O handles, or no room for their definitions: operations on further files are not recorded");
     vt_file_keep(f);
     return NULL;
 }
@@ -282,16 +282,9 @@ static uint32_t vt_offset(void)
     if (VT_LIKELY(id)) return id;
     vt_mpi_objects_lock(&vt_files);
     id = atomic_load(&vt_offset_attribute);
-    if (!id && (id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE))) {
-        uint8_t bytes[128];
-        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-        vt_mp_array(&m, 5);
-        vt_mp_uint(&m, VT_D_ATTRIBUTE);
-        vt_mp_uint(&m, id);
-        vt_mp_str(&m, "Offset");
-        vt_mp_str(&m, "Where in the file the operation begins, in elements of the view");
-        vt_mp_uint(&m, 4); /* OTF2_TYPE_UINT64 */
-        if (!vt_define(bytes, (size_t)(m.at - bytes))) id = 0;
+    if (!id) {
+        static const char description[] = "Where in the file the operation begins, in elements of the view";
+        id = vt_define_attribute("Offset", description, VT_TYPE_UINT64);
         atomic_store_explicit(&vt_offset_attribute, id, memory_order_release);
     }
     vt_mpi_objects_unlock(&vt_files);

@@ -76,6 +76,7 @@ VT_PUBLIC unsigned int VT_User_region_at__(const char *name, const char *group, 
 VT_PUBLIC int VT_User_is_trace_on__(void) { return vt_is_on(); }
 VT_PUBLIC void VT_User_trace_on__(void) { vt_switch(1); }
 VT_PUBLIC void VT_User_trace_off__(void) { vt_switch(0); }
+VT_PUBLIC void VT_User_functions__(const char *patterns) { vt_select_functions(patterns); }
 VT_PUBLIC void VT_User_buffer_flush__(void) { vt_flush(); }
 
 VT_PUBLIC void VT_User_set_rewind_mark__(void)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds and switches the sleds of functions. A sled is a call of on_enter or on_leave of struct vt_sleds, direct or through
+   a slot of the global offset table. The functions come from the symbol table; their instructions are read one by one. */
+#include "patch.h"
+
+#if defined(__x86_64__)
+
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+#include "../core/lock.h"
+#include "../core/module.h"
+#include "x86_length.h"
+
+/* Opcodes: CALL rel32 and TEST eax, imm32; CALL [rip + disp32] and TEST [rip + disp32], edx. */
+enum { CALL = 0xe8, TEST = 0xa9, CALL_SLOT = 0xff, TEST_SLOT = 0x85, SLOT = 0x15, ADDRESS_32 = 0x67 };
+enum { CORE_SYNC = 32, REGISTER_CORE_SYNC = 64 }; /* commands of membarrier */
+
+static _Atomic uint32_t patching; /* lock: one thread changes the protection of pages */
+
+static int32_t operand(const uint8_t *at)
+{
+    int32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* Returns the opcode of the sled at this instruction; NULL: the instruction is no sled that calls `target`. */
+static uint8_t *opcode_of(const uint8_t *c, const void *target)
+{
+    const uint8_t *o = c + (*c == ADDRESS_32); /* ld puts this prefix before a call that it has shortened */
+    if (*o == CALL || *o == TEST)
+        return (uintptr_t)o + 5 + (uintptr_t)operand(o + 1) == (uintptr_t)target ? (uint8_t *)o : NULL;
+    if ((*c != CALL_SLOT && *c != TEST_SLOT) || c[1] != SLOT) return NULL;
+    uintptr_t slot = (uintptr_t)c + 6 + (uintptr_t)operand(c + 2);
+    return slot % 8 == 0 && *(const uintptr_t *)slot == (uintptr_t)target ? (uint8_t *)c : NULL;
+}
+
+static int is_on(uint8_t opcode) { return opcode == CALL || opcode == CALL_SLOT; }
+
+/* Returns the opcode of the sled at the begin of a function. Before it may stand ENDBR64, and PUSH r10 in a nested
+   function, to which r10 tells where the variables of the outer function are. */
+static uint8_t *first_of(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
+{
+    const uint8_t *c = (const uint8_t *)function, *end = c + bytes;
+    if (bytes > 9 && operand(c) == (int32_t)0xfa1e0ff3) c += 4;
+    if (bytes > 9 && c[0] == 0x41 && c[1] == 0x52) c += 2;
+    return end - c > 5 ? opcode_of(c, sleds->on_enter) : NULL;
+}
+
+static uintptr_t behind(const uint8_t *opcode)
+{
+    return (uintptr_t)opcode + (*opcode == CALL_SLOT || *opcode == TEST_SLOT ? 6 : 5);
+}
+
+uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
+{
+    const uint8_t *opcode = first_of(sleds, function, bytes);
+    return opcode ? behind(opcode) : 0;
+}
+
+/* Returns 0 if there is no memory. */
+static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place)
+{
+    if (l->n == l->room) {
+        size_t room = l->room ? 2 * l->room : 4096 / sizeof *l->sites;
+        struct vt_patch_site *sites = vt_pages(room * sizeof *sites);
+        if (!sites) return 0;
+        if (l->n) memcpy(sites, l->sites, l->n * sizeof *sites);
+        if (l->room) VT_SYS2(munmap, l->sites, l->room * sizeof *sites);
+        l->sites = sites;
+        l->room = room;
+    }
+    l->sites[l->n++] = (struct vt_patch_site){(uintptr_t)at, place};
+    return 1;
+}
+
+void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on)
+{
+    uint8_t *first = first_of(p->sleds, function, bytes);
+    struct vt_patch_list *leaves = &p->lists[on ? VT_PATCH_LEAVES_ON : VT_PATCH_LEAVES_OFF];
+    size_t before = leaves->n;
+    uintptr_t end = function + bytes, place = first ? behind(first) : 0;
+    const uint8_t *c = (const uint8_t *)function;
+    unsigned length = 0;
+    for (; (uintptr_t)c < end && (length = vt_x86_length(c, end - (uintptr_t)c)); c += length) {
+        uint8_t *opcode = length > 4 ? opcode_of(c, p->sleds->on_leave) : NULL;
+        if (opcode && is_on(*opcode) != on && !note(leaves, opcode, place)) break;
+    }
+    int whole = (uintptr_t)c == end;
+    if (whole && first && is_on(*first) != on)
+        whole = note(&p->lists[on ? VT_PATCH_ENTERS_ON : VT_PATCH_ENTERS_OFF], first, place);
+    if (whole) return;
+    leaves->n = before;
+    p->refused++;
+}
+
+/* ---- Changing the code ---- */
+
+int vt_patch_protect(uintptr_t start, uintptr_t bytes, int writable)
+{
+    uintptr_t page = vt_process.page_size ? vt_process.page_size : VT_PAGE, from = start & ~(page - 1);
+    int how = PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0);
+    return VT_SYS3(mprotect, from, (start + bytes - from + page - 1) & ~(page - 1), how) >= 0;
+}
+
+/* A function with two names is noted twice. */
+static void change(uintptr_t at, int on)
+{
+    uint8_t *opcode = (uint8_t *)at, direct = *opcode == CALL || *opcode == TEST;
+    __atomic_store_n(opcode, direct ? (on ? CALL : TEST) : (on ? CALL_SLOT : TEST_SLOT), __ATOMIC_RELAXED);
+}
+
+void vt_patch_settle(void)
+{
+    if (VT_SYS3(membarrier, CORE_SYNC, 0, 0) >= 0) return;
+    if (VT_SYS3(membarrier, REGISTER_CORE_SYNC, 0, 0) >= 0) VT_SYS3(membarrier, CORE_SYNC, 0, 0);
+}
+
+/* Returns a bit for each 16 bytes of the module's code: a thread has an open call of a function recorded by an address
+   there. The leave of an open call must be recorded, so it stays on. NULL: no memory, or nothing to leave on. */
+static uint8_t *open_calls(const struct vt_patch *p)
+{
+    uint8_t *bits = NULL;
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        struct vt_frame *frames = l ? VT_READ(l->frames) : NULL, *end = frames ? VT_READ(l->frame) : NULL;
+        for (struct vt_frame *f = frames + 1; frames && f <= end; f++) {
+            uint64_t what = VT_READ(f->what);
+            uintptr_t place = what & VT_FRAME_ADDRESS ? what & VT_FRAME_WHERE : vt_code_address((uint32_t)what);
+            if (place - p->start >= p->bytes) continue;
+            if (!bits && !(bits = vt_pages(p->bytes / 128 + 1))) return NULL;
+            bits[(place - p->start) / 128] |= (uint8_t)(1 << (place - p->start) / 16 % 8);
+        }
+    }
+    return bits;
+}
+
+static void change_all(struct vt_patch *p)
+{
+    for (int step = 0; step < 4; step++) {
+        struct vt_patch_list *l = &p->lists[step];
+        uint8_t *open = NULL;
+        if (!l->n) continue;
+        if (step == VT_PATCH_LEAVES_OFF) open = open_calls(p);
+        for (size_t i = 0; i < l->n; i++) {
+            uintptr_t slot = l->sites[i].place ? (l->sites[i].place - p->start) / 16 : 0;
+            if (!open || !(open[slot / 8] & 1 << slot % 8)) change(l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
+        }
+        if (open) VT_SYS2(munmap, open, p->bytes / 128 + 1);
+        vt_patch_settle();
+    }
+}
+
+int vt_patch_apply(struct vt_patch *p)
+{
+    uint64_t mask;
+    size_t n = 0;
+    for (int i = 0; i < 4; i++) n += p->lists[i].n;
+    if (n) {
+        vt_lock(&patching, &mask);
+        int may = vt_patch_protect(p->start, p->bytes, 1);
+        if (may) change_all(p);
+        if (may) vt_patch_protect(p->start, p->bytes, 0);
+        vt_unlock(&patching, &mask);
+        if (!may) {
+            p->refused++;
+            vt_warn("this system lets no program change its own code: functions that are not recorded cost more");
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        if (p->lists[i].room) VT_SYS2(munmap, p->lists[i].sites, p->lists[i].room * sizeof *p->lists[i].sites);
+    return !p->refused;
+}
+
+void vt_patch_enter_off(uintptr_t place)
+{
+    uint64_t mask;
+    vt_lock(&patching, &mask);
+    uintptr_t at = place - (((const uint8_t *)place)[-6] == CALL_SLOT ? 6 : 5);
+    if (is_on(*(const uint8_t *)at) && vt_patch_protect(at, 1, 1)) {
+        change(at, 0);
+        vt_patch_protect(at, 1, 0);
+    }
+    vt_unlock(&patching, &mask);
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Timers of the kernel with SIGEV_THREAD_ID (timer_create(2)). System calls are made directly: libc's functions need
+   librt before glibc 2.34, and the timers of the program stay unseen. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include "../core/clock.h"
+#include "../core/sys.h"
+#include "sample_timers.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+#define SECOND UINT64_C(1000000000)
+
+static struct timespec time_of(uint64_t ns) { return (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)}; }
+
+static int clock_of(const struct vt_sample_rate *rate)
+{
+    return rate->clock == VT_SAMPLE_CLOCK_CPU ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+}
+
+uint64_t vt_sample_tick(void)
+{
+    struct timespec tick = {0, 0};
+    VT_SYS2(clock_getres, CLOCK_MONOTONIC_COARSE, &tick);
+    return (uint64_t)tick.tv_sec * SECOND + (uint64_t)tick.tv_nsec;
+}
+
+/* Returns a random number (xorshift; Marsaglia 2003). */
+static uint64_t draw(struct vt_sample_timer *t)
+{
+    t->random ^= t->random << 13;
+    t->random ^= t->random >> 7;
+    return t->random ^= t->random << 17;
+}
+
+/* Draws a distance with the mean of the period: for CPU times by whole ticks, else from half of the period to one and a
+   half. */
+static uint64_t draw_distance(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    uint64_t unit = rate->clock == VT_SAMPLE_CLOCK_CPU ? rate->tick : rate->period / 128;
+    uint64_t units = unit ? rate->period / unit / 2 : 0;
+    return rate->period - units * unit + draw(t) % (2 * units + 1) * unit;
+}
+
+/* The period as interval keeps the timer going if a signal gets lost. */
+static long arm(const struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    struct itimerspec when = {.it_interval = time_of(rate->period), .it_value = time_of(t->due)};
+    return VT_SYS4(timer_settime, t->id, TIMER_ABSTIME, &when, NULL);
+}
+
+/* Plans the first expiration anywhere within a period, standing for a whole period: else the end of each thread, up to
+   its last period, would be missing in the sums, and threads shorter than a period altogether. The kernel notices an
+   expiration of CPU time at its next tick, on average half a tick later. */
+static void start_anywhere(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    uint64_t late = rate->clock == VT_SAMPLE_CLOCK_CPU ? rate->tick / 2 : 0;
+    uint64_t due = vt_clock_ns(clock_of(rate)) + draw(t) % rate->period;
+    t->due = due > late ? due - late : 1;
+    t->distance = rate->period;
+}
+
+long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rate->signal};
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)rate; /* tells the signal from those of the program */
+    event.sigev_notify_thread_id = (pid_t)VT_SYS0(gettid);
+    t->random = vt_now() << 16 ^ (uint64_t)event.sigev_notify_thread_id ^ SECOND;
+    long r = VT_SYS3(timer_create, clock_of(rate), &event, &t->id);
+    if (r < 0) return r;
+    t->made = 1;
+    start_anywhere(t, rate);
+    return arm(t, rate);
+}
+
+uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns)
+{
+    uint64_t missed = overruns * rate->period, weight = t->distance + missed;
+    t->distance = draw_distance(t, rate);
+    t->due += missed + t->distance;
+    arm(t, rate);
+    return weight;
+}
+
+void vt_sample_timer_stop(struct vt_sample_timer *t)
+{
+    if (__atomic_exchange_n(&t->made, 0, __ATOMIC_SEQ_CST)) VT_SYS1(timer_delete, t->id);
+}

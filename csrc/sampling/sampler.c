@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sampling: a timer signals each thread, and the handler records where the thread is.
+
+   This folder is a part of libvtrace.so.1, above csrc/core. sampler.c owns the signal and the state of each sampled
+   thread, sample_timers.c the timers, code_map.c the unwind tables. These rules always hold: the handler allocates
+   nothing, takes no lock but that of its location's chunks, and keeps errno; the path of events knows nothing of
+   samples; signal masks and other signals of the program are never changed. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include "../core/call.h"
+#include "../core/clock.h"
+#include "../core/define.h"
+#include "../core/memory.h"
+#include "../core/msgpack.h"
+#include "../core/process.h"
+#include "../core/recording_window.h"
+#include "../core/sample_stream.h"
+#include "../core/setting_texts.h"
+#include "../core/signal.h"
+#include "../core/text.h"
+#include "../core/thread.h"
+#include "sampler.h"
+#include "sample_timers.h"
+
+/* The state of a sampled thread. The stream refers to the frames of the previous sample, so there are two arrays. */
+struct vt_sampler {
+    struct vt_sample_timer timer;
+    struct vt_unwinder unwinder;
+    unsigned turn; /* index of the frames of the next sample */
+    uint64_t frames[2][VT_SAMPLE_FRAMES];
+};
+
+static struct vt_sample_rate rate;
+static _Atomic int on; /* 1: threads are sampled */
+/* In a forked child, before its first record: begins recording when the child has run for a period. */
+static struct vt_sample_timer child;
+
+/* ---- The handler ---- */
+
+void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns)
+{
+    struct vt_sampler *s = l->samples.sampler;
+    struct vt_sample sample = {.weight = weight, .overruns = overruns, .frames = s->frames[s->turn]};
+    struct vt_registers at = {0, 0, 0};
+    sample.ticks = vt_now();
+#if defined(__x86_64__)
+    const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    at = (struct vt_registers){(uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP],
+                               (uintptr_t)registers[REG_RBP]};
+#else
+    (void)context;
+#endif
+    const struct vt_code_map *map = vt_code_map_enter();
+    sample.nframes = vt_unwind(&s->unwinder, map, at, s->frames[s->turn], &sample.end);
+    vt_code_map_leave();
+    if (sample.end == VT_SAMPLE_NO_TABLE) vt_code_map_want(sample.ticks);
+    vt_samples_put(l, &sample);
+    s->turn ^= 1;
+}
+
+int vt_sample_is_on(void) { return atomic_load(&on); }
+
+int vt_sample_is_ours(const siginfo_t *info)
+{
+    return info->si_code == SI_TIMER && info->si_signo == rate.signal && info->si_value.sival_ptr == &rate;
+}
+
+static void on_sample(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    if (!vt_sample_is_ours(info) || atomic_load(&vt_process.state) >= VT_ENDED) return;
+    struct vt_location *l = vt_own_location;
+    if (!l || !l->in_use) {
+        vt_location_of_thread(0); /* begins to sample the thread */
+        return;
+    }
+    if (!l->samples.sampler || !atomic_load(&on) || VT_READ(l->vforked)) return;
+    uint32_t overruns = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+    uint64_t weight = vt_sample_timer_next(&l->samples.sampler->timer, &rate, overruns);
+    if (vt_window_is_due(vt_now())) vt_window_look(NULL);
+    int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
+    if (!left_out) vt_sample_take(l, context, weight, overruns);
+}
+
+/* ---- Threads ---- */
+
+/* Runs in a thread that has got its location, with signals blocked. */
+static void begin(struct vt_location *l)
+{
+    if (!atomic_load(&on)) return;
+    struct vt_sampler *s = l->samples.sampler; /* of the thread that had the location before */
+    vt_sample_timer_stop(&child);
+    if (s) vt_sample_timer_stop(&s->timer);
+    else if (!(s = vt_pages(sizeof *s))) {
+        vt_warn("no memory to sample another thread");
+        return;
+    }
+    vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
+    VT_SET(l->samples.sampler, s);
+    if (vt_sample_timer_start(&s->timer, &rate) < 0)
+        vt_warn(
+            "a thread is not sampled: the kernel gives it no timer; raise the limit on pending signals (ulimit -i)");
+}
+
+static void end(struct vt_location *l)
+{
+    if (l->samples.sampler) vt_sample_timer_stop(&l->samples.sampler->timer);
+}
+
+static void stop_all(void)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    atomic_store(&on, 0);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l && VT_READ(l->samples.sampler)) end(l);
+    }
+}
+
+/* ---- The signal ---- */
+
+/* Runs before the program installs a handler for the signal. */
+static void taken(void)
+{
+    if (!atomic_load(&on)) return;
+    stop_all();
+    vt_warn("the program uses signal %d for itself: sampling stops", rate.signal);
+}
+
+/* Takes the highest signal that the program leaves alone, but for the last two, which programs like to use. Returns 0 if
+   there is none. */
+static int take_signal(void)
+{
+    static struct vt_call call = {.name = "sigaction"};
+    int (*real)(int, const struct sigaction *, struct sigaction *);
+    struct sigaction ours = {.sa_sigaction = on_sample, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK}, now;
+    uint64_t blocked = 0;
+    int ring = *vt_process.set.ring_signal ? vt_setting_signal(vt_process.set.ring_signal) : 0;
+    *(void **)&real = vt_call_next(&call);
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset leaves out the signal of pthread_cancel */
+    for (int fault = 1; fault < 32; fault++)
+        if (VT_FAULTS & VT_SIGNAL(fault)) sigdelset(&ours.sa_mask, fault);
+    VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked, 8);
+    for (int n = SIGRTMAX - 2; n >= SIGRTMIN; n--) {
+        if (n == ring || blocked & VT_SIGNAL(n) || real(n, NULL, &now) || now.sa_handler != SIG_DFL) continue;
+        if (real(n, &ours, NULL)) continue;
+        rate.signal = n;
+        vt_signal_watch(n, taken);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- The process ---- */
+
+static void define(struct vt_location *l)
+{
+    struct vt_mp m = vt_define_begin(l, 64);
+    vt_mp_array(&m, 5);
+    vt_mp_uint(&m, VT_D_SAMPLING);
+    vt_mp_uint(&m, rate.clock);
+    vt_mp_uint(&m, rate.period);
+    vt_mp_uint(&m, rate.tick);
+    vt_mp_uint(&m, (uint64_t)rate.signal);
+    vt_define_end(l, &m);
+}
+
+static void before_fork(void) { vt_code_map_before_fork(); }
+static void in_parent(void) { vt_code_map_after_fork(0); }
+
+/* A child that only calculates records nothing else, and one that soon calls exec should not begin to record. */
+static void in_child(void)
+{
+    vt_code_map_after_fork(1);
+    child.made = 0;
+    if (atomic_load(&on)) vt_sample_timer_start(&child, &rate);
+}
+
+/* Starts recording and sampling before the program's own code runs. VTRACE_LISTS: a command of vtrace lists the
+   settings. */
+__attribute__((constructor)) static void start(void)
+{
+    const char *text = getenv("VT_SAMPLE_RATE");
+    uint64_t period;
+    if (!text || !*text || (vt_setting_rate(text, &period) && !period) || getenv("VTRACE_LISTS")) return;
+    int saved = errno;
+    struct vt_location *l = vt_location_of_thread(0);
+    rate.period = vt_process.set.sample_period;
+    rate.clock = vt_process.set.sample_clock;
+    rate.tick = vt_sample_tick();
+    if (l && rate.period && !VT_HAS_UNWINDER) vt_warn("VT_SAMPLE_RATE: vtrace samples programs for x86-64 only");
+    else if (l && rate.period && !take_signal()) vt_warn("nothing is sampled: the program uses all real-time signals");
+    else if (l && rate.period) {
+        uint64_t mask;
+        define(l);
+        atomic_store(&vt_process.unsampled, vt_process.set.sample_sections != 0);
+        atomic_store(&on, 1);
+        vt_on_threads(begin, end);
+        pthread_atfork(before_fork, in_parent, in_child);
+        vt_code_map_start();
+        vt_hold_signals(&mask);
+        begin(l);
+        vt_release_signals(&mask);
+    }
+    errno = saved;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sampling. The sampler begins by itself when the library is loaded, if VT_SAMPLE_RATE is set. */
+#ifndef VT_SAMPLER_H
+#define VT_SAMPLER_H
+
+#include <signal.h>
+#include "../core/location.h"
+#include "unwind.h"
+
+#if defined(__x86_64__)
+#define VT_HAS_UNWINDER 1
+#else
+#define VT_HAS_UNWINDER 0
+#endif
+
+#pragma GCC visibility push(hidden)
+
+/* Records a sample of the calling thread, whose location is l, in a signal handler. context: ucontext_t of the
+   interrupted instruction; weight: ns that the sample stands for. */
+void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns);
+/* Returns 1 while threads are sampled. */
+int vt_sample_is_on(void);
+/* Returns 1 if a signal comes from a timer of sampling. */
+int vt_sample_is_ours(const siginfo_t *info);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions that wait for signals. A thread that blocks all signals and waits for any of them would get the signal of
+   its sampling timer: these functions go on waiting then. The kernel's timer repeats, so the next sample that the thread
+   takes stands for the time up to then. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <time.h>
+#include "../core/call.h"
+#include "../core/sys.h"
+#include "sampler.h"
+
+#define SECOND 1000000000ll
+
+typedef int wait_function(const sigset_t *, siginfo_t *);
+typedef int timed_wait_function(const sigset_t *, siginfo_t *, const struct timespec *);
+
+static struct vt_call call_wait = {.name = "sigwait"}, call_info = {.name = "sigwaitinfo"};
+static struct vt_call call_timed = {.name = "sigtimedwait"};
+
+static int wait_info(const sigset_t *set, siginfo_t *info)
+{
+    wait_function *real;
+    siginfo_t own;
+    int number;
+    *(void **)&real = vt_call_next(&call_info);
+    if (!info) info = &own;
+    do number = real(set, info);
+    while (number > 0 && vt_sample_is_ours(info));
+    return number;
+}
+
+VT_CALL_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info) { return wait_info(set, info); }
+
+/* Unlike sigwaitinfo, sigwait returns the error and is not interrupted by handlers (sigwait(3)). */
+VT_CALL_EXPORT int sigwait(const sigset_t *set, int *number)
+{
+    int (*real)(const sigset_t *, int *), result, saved = errno;
+    if (!vt_sample_is_on()) {
+        *(void **)&real = vt_call_next(&call_wait);
+        return real(set, number);
+    }
+    do result = wait_info(set, NULL);
+    while (result < 0 && errno == EINTR);
+    int error = errno;
+    errno = saved;
+    if (result < 0) return error;
+    *number = result;
+    return 0;
+}
+
+static long long monotonic(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+VT_CALL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
+{
+    timed_wait_function *real;
+    siginfo_t own;
+    struct timespec rest;
+    *(void **)&real = vt_call_next(&call_timed);
+    if (!vt_sample_is_on() || !most) return real(set, info, most);
+    if (!info) info = &own;
+    long long until = monotonic() + most->tv_sec * SECOND + most->tv_nsec;
+    int number = real(set, info, most);
+    while (number > 0 && vt_sample_is_ours(info)) {
+        long long left = until - monotonic();
+        if (left < 0) left = 0;
+        rest = (struct timespec){(time_t)(left / SECOND), (long)(left % SECOND)};
+        number = real(set, info, &rest);
+    }
+    return number;
+}
